@@ -44,9 +44,9 @@ from sfumato.core.documents import (
 )
 from sfumato.core.errors import BadInput, OptionError, SchemaError, printable, shown
 from sfumato.core.laws.spec import NoiseSpec
+from sfumato.engines.outcome import Recipe
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.peers import fingerprint_of
-from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish.signature import Signer, Verifier

@@ -18,12 +18,12 @@ from sfumato.assess import measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
-from sfumato.engines.chunks import run as chunks
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.chunks import transform as chunks
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema

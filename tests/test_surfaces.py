@@ -18,7 +18,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import LAWS
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.condense.compact import EFFORTS
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.mechanisms.geometry.draw import PAIRS

@@ -35,14 +35,17 @@ from benchmarks.parties.reports import COLOURS, draw, head, row, save  # noqa: E
 from benchmarks.parties.tables import Coordinates, coordinates  # noqa: E402
 from sfumato.engines.parties import horizontal, vertical  # noqa: E402
 from sfumato.engines.parties.ledger import Entry  # noqa: E402
-from sfumato.engines.parties.plain import computing_parties, plain_sessions  # noqa: E402
 from sfumato.engines.parties.plan import JointPlan, JointResult  # noqa: E402
 from sfumato.engines.parties.ports import (  # noqa: E402
     Engine,
     PartyChannel,
     local_channels,
 )
-from sfumato.engines.parties.session import Session  # noqa: E402
+from sfumato.engines.parties.session import (  # noqa: E402
+    Session,
+    computing_parties,
+    plain_sessions,
+)
 from sfumato.engines.parties.spu import SpuEngine  # noqa: E402
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA  # noqa: E402
 

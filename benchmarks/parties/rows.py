@@ -25,10 +25,9 @@ from sfumato.engines.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.engines.parties.plain import run_together
 from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.parties.ring import bits_for, decode, encode
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.ports import bits_for, decode, encode
+from sfumato.engines.parties.session import Session, run_together
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 
 __all__ = ["Case", "attack", "attack_rounded", "watch_rows"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.core.laws.calculator import breach
     from sfumato.core.laws.spec import NoiseSpec
-    from sfumato.engines.recipe import Recipe
+    from sfumato.engines.outcome import Recipe
     from sfumato.mechanisms.chain.mechanism import Chain
     from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
     from sfumato.mechanisms.condense.mechanism import Condensation
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from sfumato.publish.judge import PolicyNotMet
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
-    from sfumato.publish.sanitize import sanitize
-    from sfumato.publish.sanitize_file import sanitize_file
+    from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
     from sfumato.randomized_columns import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -105,7 +104,7 @@ _HOMES = {
     "Policy": "sfumato.publish.policy",
     "PolicyNotMet": "sfumato.publish.judge",
     "Randomization": "sfumato.mechanisms.randomize.mechanism",
-    "Recipe": "sfumato.engines.recipe",
+    "Recipe": "sfumato.engines.outcome",
     "Release": "sfumato.publish.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
@@ -124,7 +123,7 @@ _HOMES = {
     "reconstruct": "sfumato.randomized_columns",
     "relate": "sfumato.randomized_columns",
     "sanitize": "sfumato.publish.sanitize",
-    "sanitize_file": "sfumato.publish.sanitize_file",
+    "sanitize_file": "sfumato.publish.sanitize",
     "stream": "sfumato.verbs",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",

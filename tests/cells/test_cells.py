@@ -29,7 +29,6 @@ from sfumato.core.facts import (
     Stratified,
 )
 from sfumato.core.randomness import Randomness
-from sfumato.engines.cells import reading
 from sfumato.engines.cells.cell import merge_facts
 from sfumato.engines.cells.cuts import (
     cell_rows,
@@ -42,9 +41,9 @@ from sfumato.engines.cells.cuts import (
     parse_size,
     usual_memory,
 )
-from sfumato.engines.cells.learn import witnesses
+from sfumato.engines.cells.cutting import FileSpill, MemorySpill
+from sfumato.engines.cells.learn import Chance, Run, witnesses
 from sfumato.engines.cells.run import run_by_cells
-from sfumato.engines.cells.spill import FileSpill, MemorySpill
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.mechanisms.condense.compact import compact_groups
@@ -334,14 +333,14 @@ def test_a_million_rows_of_twenty_columns_are_chained_at_once_and_condensed_in_c
 
 
 def test_numbers_by_chance_hang_on_the_row_alone_and_are_spread_evenly() -> None:
-    chance = reading.Chance.of(Randomness(4).repeatable(), None, 0.25)
+    chance = Chance.of(Randomness(4).repeatable(), None, 0.25)
     rows = np.arange(40_000)
     drawn = chance.of_rows(rows, "a")
     assert np.array_equal(chance.of_rows(rows[100:200], "a"), drawn[100:200])
     assert not np.array_equal(chance.of_rows(rows, "b"), drawn)
-    held = chance.held_out(reading.Run(pa.table({"x": rows}), rows))
+    held = chance.held_out(Run(pa.table({"x": rows}), rows))
     assert abs(held.mean() - 0.25) < 0.012  # five deviations and a half: once in 2e7
-    assert reading.Chance.of(Randomness().repeatable(), None, None).key != chance.key
+    assert Chance.of(Randomness().repeatable(), None, None).key != chance.key
 
 
 def test_a_cell_is_searched_as_long_as_the_table_that_it_is_of() -> None:

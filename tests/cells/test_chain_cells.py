@@ -32,7 +32,7 @@ from sfumato.core.facts import (
 from sfumato.engines.cells import cell
 from sfumato.engines.cells import run as engine
 from sfumato.engines.cells.cell import DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.spill import FileSpill
+from sfumato.engines.cells.cutting import FileSpill
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.chain import columns as of_chain

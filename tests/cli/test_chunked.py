@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from scipy.optimize import linear_sum_assignment
 
-from sfumato.engines.chunks import run as chunks
+from sfumato.engines.chunks import transform as chunks
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import invert
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("short_reports")

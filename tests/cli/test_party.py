@@ -21,9 +21,8 @@ import pytest
 
 from sfumato.cli.party import _phases
 from sfumato.core.progress import listening, tell
-from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.config import PartyConfig, PartyTrial, write_trial
 from sfumato.engines.parties.peers import Address, self_signed
-from sfumato.engines.parties.trial import PartyTrial, write_trial
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST

@@ -24,7 +24,7 @@ from sfumato.mechanisms.geometry.mechanism import Translation
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 
 KEY = Key((Add("age", 3.0), Add("pay", -2.0)))

@@ -28,9 +28,9 @@ from sfumato.core.errors import (
 from sfumato.core.facts import BoundsKept, Joint, Opened
 from sfumato.engines.joint import JointWorkings
 from sfumato.engines.parties.ledger import Ledger
-from sfumato.engines.parties.plain import plain_sessions
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
+from sfumato.engines.parties.session import plain_sessions
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.agreement import unfit_method

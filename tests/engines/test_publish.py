@@ -17,10 +17,10 @@ from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import DespitePolicy, Unmeasured
-from sfumato.engines.parties.plain import plain_sessions
+from sfumato.engines.outcome import Recipe
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import local_channels
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.parties.session import plain_sessions
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
 from sfumato.mechanisms.geometry.mechanism import Translation
@@ -28,7 +28,7 @@ from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from tests.fuzz.fuzzing import GOLDENS
 
 BARE = 'format = 1\nmethod = "condense"\n[parameters]\nk = 5\n'

@@ -31,7 +31,7 @@ from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.engines.cells.cuts import parse_size
 from sfumato.engines.chunks.source import open_people
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.privacy.certificate import Certificate

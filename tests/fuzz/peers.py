@@ -17,7 +17,6 @@ import pyarrow as pa
 from sfumato.core.errors import TableError
 from sfumato.engines import joint, joint_part
 from sfumato.engines.parties import codecs, vertical
-from sfumato.engines.parties.align import align_keys
 from sfumato.engines.parties.codecs import ReadColumn, read_columns
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.engine.party import EngineRefusal, _join, _part, _words
@@ -25,8 +24,8 @@ from sfumato.engines.parties.engine.worker import FrameError, pack, unpack
 from sfumato.engines.parties.groupwise import tell_numbers
 from sfumato.engines.parties.links import Link, Mail
 from sfumato.engines.parties.peers import _trust, fingerprint_of, read_fingerprint
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import read_secret, read_words
+from sfumato.engines.parties.ports import PartyError, read_secret, read_words
+from sfumato.engines.parties.vertical import align_keys
 from sfumato.engines.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
 from sfumato.publish import joint as published
 from sfumato.tables.field import Domain, Field, Kind

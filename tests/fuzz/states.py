@@ -16,13 +16,12 @@ import pyarrow as pa
 from sfumato.core import documents
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind, Extent
-from sfumato.engines.stream.connectors import ReadOptions, read_lines
+from sfumato.engines.stream.connectors import ReadOptions, RedisPlace, read_lines, read_redis
 from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
 from sfumato.engines.stream.rare import counts_of_bytes, rare_on_disk
-from sfumato.engines.stream.redis_streams import RedisPlace, read_redis
 from sfumato.engines.stream.screen import open_persons
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import (
@@ -35,8 +34,7 @@ from sfumato.engines.stream.settings import (
     entry_digest,
     entry_of,
 )
-from sfumato.engines.stream.state import State
-from sfumato.engines.stream.store import PAGE, StateStore, seal
+from sfumato.engines.stream.state import PAGE, State, StateStore, seal
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser

@@ -28,7 +28,7 @@ from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
 from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.randomness import Randomness
 from sfumato.engines.parties import vertical, vertical_noise
 from sfumato.engines.parties.groupwise import component_scales, draw_noise, told_axes
-from sfumato.engines.parties.plain import run_together
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.session import Session, run_together
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical

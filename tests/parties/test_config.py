@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.engines.parties.config import PartyConfig
+from sfumato.engines.parties.config import PartyConfig, PartyTrial, write_trial
 from sfumato.engines.parties.peers import Address
-from sfumato.engines.parties.trial import PartyTrial, write_trial
 from sfumato.engines.parties.wire import Hello, digest_of
 
 SCHEMA = """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups.model import summarize
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.engines.parties.codecs import joint_codec
+from sfumato.engines.parties.codecs import joint_codec, refuse_exposed_rows
 from sfumato.engines.parties.groupwise import draw_noise
 from sfumato.engines.parties.horizontal import (
     form_groups,
@@ -23,7 +23,6 @@ from sfumato.engines.parties.horizontal import (
     sanitize_horizontal,
     secure_ranges,
 )
-from sfumato.engines.parties.horizontal_leaks import refuse_exposed_rows
 from sfumato.engines.parties.ledger import Transcript, check
 from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.ports import PartyError
@@ -248,7 +247,7 @@ def test_a_group_of_equal_rows_is_published_as_its_mean_and_gets_no_noise(togeth
     indirect=["together"],
 )
 def test_every_engine_gives_the_same_table(together: Together, parties: int) -> None:
-    from sfumato.engines.parties.plain import run_together
+    from sfumato.engines.parties.session import run_together
 
     values = standardized(np.random.default_rng(6).normal(size=(14, 2)))
     plan, parts = a_plan(parties, LaplacePCA(k=4)), [values[:3], values[3:8], values[8:]][3 - parties :]

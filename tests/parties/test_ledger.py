@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.engines.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
-from sfumato.engines.parties.plain import run_together
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.session import Session, run_together
 
 NAMES = ("a", "b", "c")
 LEAKS = {

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.plain import plain_sessions, run_together
 from sfumato.engines.parties.ports import Operation, PartyError, evaluate
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.session import Session, plain_sessions, run_together
 from tests.examples import examples
 
 NAMES = ("a", "b", "c", "d")

@@ -15,9 +15,8 @@ from sfumato.core.groups.discrete import category_counts, missing_counts
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.engines.parties import vertical, vertical_noise
 from sfumato.engines.parties.groupwise import Statistics
-from sfumato.engines.parties.plain import run_together
 from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.session import Session, run_together
 from sfumato.engines.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.engines.parties.vertical_noise import add_noise, with_fills
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA

@@ -22,15 +22,15 @@ from sfumato.assess.report import Report
 from sfumato.collect.client import KeptAnswer, KeptAnswers
 from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
+from sfumato.engines.parties.config import PartyTrial, write_trial
 from sfumato.engines.parties.peers import Address
-from sfumato.engines.parties.trial import PartyTrial, write_trial
 from sfumato.engines.stream.run import init_stream
 from sfumato.engines.stream.settings import StateEntry
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
-from sfumato.publish.sanitize_file import sanitize_file
+from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release

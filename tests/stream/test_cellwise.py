@@ -13,8 +13,16 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.engines.spark.stream import _Encode, changes_of
 from sfumato.engines.stream import StreamSession
-from sfumato.engines.stream.carried import Carried, first_totals, following
-from sfumato.engines.stream.cellwise import StreamCells, _from_bytes, cells_of_groups, in_one_order, take_in
+from sfumato.engines.stream.cellwise import (
+    Carried,
+    StreamCells,
+    _from_bytes,
+    cells_of_groups,
+    first_totals,
+    following,
+    in_one_order,
+    take_in,
+)
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.settings import HandedOver, StateError
 from sfumato.mechanisms.condense.maintainer import Maintainer

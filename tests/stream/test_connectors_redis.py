@@ -18,8 +18,7 @@ import pytest
 from sfumato.cli.main import app
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.stream import StateError, StreamSession
-from sfumato.engines.stream.connectors import ReadOptions, read_batches
-from sfumato.engines.stream.redis_streams import RedisPlace
+from sfumato.engines.stream.connectors import ReadOptions, RedisPlace, read_batches
 from tests.stream.cases import ROWS, begin, groups_of, look, people
 from tests.stream.redis_server import Server
 from tests.stream.standing import standing, take_from

@@ -23,8 +23,7 @@ from sfumato.engines.stream.groups import UNKNOWN, families_left
 from sfumato.engines.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.engines.stream.settings import entry_of
-from sfumato.engines.stream.state import State
-from sfumato.engines.stream.store import StateStore
+from sfumato.engines.stream.state import State, StateStore
 from sfumato.publish.stream import attack_epochs, attack_tables, publish_stream
 from sfumato.publish.verify import verify_release
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take

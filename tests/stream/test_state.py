@@ -19,8 +19,7 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.engines.stream import StateError, StreamSession, cut_batches
 from sfumato.engines.stream import session as session_room
 from sfumato.engines.stream.settings import StateEntry
-from sfumato.engines.stream.state import State
-from sfumato.engines.stream.store import unseal
+from sfumato.engines.stream.state import State, unseal
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)

@@ -18,7 +18,7 @@ from sfumato.assess.study import study_of
 from sfumato.assess.utility.rules import COLUMN_RULES
 from sfumato.core.errors import SchemaError
 from sfumato.core.facts import ColumnRulesKept
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.tables.codec import Codec
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, read_rules
 from sfumato.tables.schema import Schema

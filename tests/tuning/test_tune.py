@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.assess.study import study_of
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import listening
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.publish.policy import Policy
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema

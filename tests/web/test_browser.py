@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.tables.files import read_file
 from tests.browser import started
 from tests.web.asking import serving

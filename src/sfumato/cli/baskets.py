@@ -167,7 +167,7 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
-    from sfumato.engines.recipe import Recipe
+    from sfumato.engines.outcome import Recipe
     from sfumato.publish.folder import check_folder
     from sfumato.publish.release import refuse_to_sign_rehearsal
 

@@ -19,8 +19,8 @@ from sfumato.core.progress import listening, tell
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
+    from sfumato.engines.outcome import Recipe
     from sfumato.engines.parties.config import PartyConfig
-    from sfumato.engines.recipe import Recipe
     from sfumato.publish.release import Release
 
 __all__ = ["party"]
@@ -86,8 +86,8 @@ def init(
     For a trial: whoever runs this sees all keys for a moment. In earnest each owner makes its own key and tells the
     others the certificate and its fingerprint.
     """
+    from sfumato.engines.parties.config import PartyTrial, write_trial
     from sfumato.engines.parties.peers import Address
-    from sfumato.engines.parties.trial import PartyTrial, write_trial
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
@@ -124,9 +124,9 @@ def _run(
 ) -> None:
     """Take part in a joint run."""
     from sfumato.engines.joint_part import own_part
+    from sfumato.engines.outcome import Recipe
     from sfumato.engines.parties.config import PartyConfig
     from sfumato.engines.parties.network import joined, telling_others
-    from sfumato.engines.recipe import Recipe
     from sfumato.publish.folder import check_folder
     from sfumato.publish.joint import run_party
     from sfumato.publish.release import refuse_to_sign_rehearsal

@@ -27,7 +27,7 @@ from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
-    from sfumato.engines.recipe import Recipe
+    from sfumato.engines.outcome import Recipe
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
@@ -93,8 +93,7 @@ def sanitize(
     """
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish.folder import check_folder
-    from sfumato.publish.sanitize import sanitize
-    from sfumato.publish.sanitize_file import file_of, sanitize_file
+    from sfumato.publish.sanitize import file_of, sanitize, sanitize_file
     from sfumato.publish.told import load_recipe
     from sfumato.tables.files import FileForm, FileFormat
 

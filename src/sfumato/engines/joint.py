@@ -17,14 +17,13 @@ from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
-from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.engines.parties.align import align_keys
+from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
 from sfumato.engines.parties.codecs import joint_codec
 from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
 from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.engines.parties.session import Session
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.parties.vertical import align_keys
 from sfumato.mechanisms.perturb.laplace_pca import most_components, state_facts
 from sfumato.mechanisms.perturb.noise import number_blocks
 from sfumato.tables.codec import Codec

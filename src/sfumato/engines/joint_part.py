@@ -13,12 +13,12 @@ import pyarrow as pa
 from sfumato.core.documents import MOST_BYTES, UNLESS_DEFAULT, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.engines.columns import empty_columns, schema_of
-from sfumato.engines.parties.align import key_texts
 from sfumato.engines.parties.codecs import read_columns
 from sfumato.engines.parties.groupwise import group_sizes
 from sfumato.engines.parties.plan import AGREEMENT, JointPlan
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.vertical import key_texts
 from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm

@@ -27,7 +27,7 @@ from sfumato.engines.columns import (
     empty_columns,
     schema_of,
 )
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.coarsened import aggregated, coarsen, coarser

@@ -18,7 +18,7 @@ from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interva
 from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.randomness import Randomness
 from sfumato.engines.baskets import BasketPlan, run_baskets
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.methods import BASKET_METHODS, make_basket_mechanism
 from sfumato.mechanisms.transactions.protocol import BasketMechanism
 from sfumato.publish.judge import asked_policy, policy_of

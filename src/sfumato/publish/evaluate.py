@@ -21,7 +21,7 @@ from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, T
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
-from sfumato.engines.measured import measured_note, measured_rows
+from sfumato.engines.memory import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report

@@ -10,10 +10,9 @@ from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError
 from sfumato.engines.joint import Meter, reason_of, run_joint
 from sfumato.engines.joint_part import OwnPart, own_part
-from sfumato.engines.parties.plain import computing_parties, plain_sessions, play_together
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
-from sfumato.engines.parties.session import Session
+from sfumato.engines.parties.session import Session, computing_parties, plain_sessions, play_together
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.policy import Policy

@@ -39,7 +39,7 @@ from sfumato.core.facts import (
     RareValues,
     Untouched,
 )
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_try
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sfumato.assess.verdict import Exceeded
 from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BasketsReleased, Chained, Fact, Grouped, Joint, Maintained
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
 __all__ = [

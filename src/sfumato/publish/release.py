@@ -22,8 +22,7 @@ from sfumato.core.facts import Fact, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, BasketComparison, Outcome
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Apart, BasketComparison, Outcome, Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import KeyedWorkings

@@ -22,10 +22,18 @@ from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import EpochPublished, is_quoted
 from sfumato.core.randomness import Randomness
-from sfumato.engines.epoch import run_epoch
 from sfumato.engines.spark.stream import PersonsSoFar, changes_of, start_stream
-from sfumato.engines.stream.carried import Carried, KeptOut, StreamTotals, carried_in, first_totals, following
-from sfumato.engines.stream.cellwise import CellChange, cells_of_groups
+from sfumato.engines.stream.cellwise import (
+    Carried,
+    CellChange,
+    KeptOut,
+    StreamTotals,
+    carried_in,
+    cells_of_groups,
+    first_totals,
+    following,
+)
+from sfumato.engines.stream.epochs import run_epoch
 from sfumato.engines.stream.pending import open_vault
 from sfumato.engines.stream.rare import USUAL
 from sfumato.engines.stream.screen import source_of_levels

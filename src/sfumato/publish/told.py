@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import LevelError, OptionError
+from sfumato.engines.outcome import Recipe
 from sfumato.engines.plan import Plan
-from sfumato.engines.recipe import Recipe
 from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.methods import all_parameters, make_mechanism, usual_k, usual_method

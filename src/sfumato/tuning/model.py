@@ -14,7 +14,7 @@ from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page
-from sfumato.engines.recipe import Recipe
+from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.protocol import parameters_of
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried

@@ -30,8 +30,7 @@ from sfumato.core.facts import (
 )
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.cells.standing import Asked, count_in_cell
-from sfumato.engines.measured import REGION_ROWS, draw_regions
-from sfumato.engines.memory import Made, make_rows
+from sfumato.engines.memory import REGION_ROWS, Made, draw_regions, make_rows
 from sfumato.engines.plan import Plan, Prepared
 from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.tables.cells import plain

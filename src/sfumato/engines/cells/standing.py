@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.standing import CATEGORIES, NEAR, Standing, Steps, chance_of
 from sfumato.assess.study import Column, read_column
-from sfumato.engines.cells.reading import Chance
+from sfumato.engines.cells.learn import Chance
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 

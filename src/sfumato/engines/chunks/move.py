@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
-from sfumato.engines.chunks.means import ExactMean
 from sfumato.engines.chunks.source import Source
 from sfumato.mechanisms.geometry.key import Key, Mult
 from sfumato.mechanisms.geometry.move import Spacing
@@ -29,6 +29,7 @@ from sfumato.tables.schema import Schema, check_columns
 
 __all__ = [
     "ColumnPlan",
+    "ExactMean",
     "Mover",
     "means_of",
     "numbers_there",
@@ -38,6 +39,50 @@ __all__ = [
     "spaced_fields",
     "turned_fields",
 ]
+
+_BITS, _LOW = 53, 26  # of a double's whole part, and of the lower piece that it is added up in
+_UNIT = 1126  # every double is a whole number of times 2 to minus this
+
+
+@dataclass
+class ExactMean:
+    """Mean of all numbers that were added, rounded once.
+
+    ``total`` is their sum as a whole number of the smallest units.
+
+    Examples
+    --------
+    >>> one, two = ExactMean(), ExactMean()
+    >>> one.add(np.array([1e16, 1.0]))
+    >>> two.add(np.array([-1e16, 2.0]))
+    >>> one.merge(two)
+    >>> one.mean
+    0.75
+    """
+
+    total: int = 0
+    count: int = 0
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        """Take in further numbers; those that are not finite are passed over, as no table that has some is moved."""
+        numbers = numbers[np.isfinite(numbers)]
+        part, exponent = np.frexp(numbers)
+        whole = np.ldexp(part, _BITS).astype(np.int64)
+        for each in np.unique(exponent).tolist():
+            some = whole[exponent == each]
+            sums = (int((some >> _LOW).sum()) << _LOW) + int((some & ((1 << _LOW) - 1)).sum())
+            self.total += sums << (each - _BITS + _UNIT)
+        self.count += len(numbers)
+
+    def merge(self, other: ExactMean) -> None:
+        """Take in the numbers that another one has been told."""
+        self.total, self.count = self.total + other.total, self.count + other.count
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return float(Fraction(self.total, self.count << _UNIT))
+
 
 _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 _HEAD = 100_000  # rows that are looked at where no schema is given

@@ -1,7 +1,8 @@
-"""Moving the numbers of a file by a key, in one pass and in bounded memory [OZ03, sec. 4]."""
+"""The engine for a file larger than memory: numbers moved by a key in one pass, in bounded memory [OZ03, sec. 4]."""
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,25 +33,37 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.engines.chunks.source import Source, form_of, open_people
-from sfumato.engines.columns import empty_columns
-from sfumato.engines.plan import coarsened_facts
+from sfumato.engines.columns import check_people, empty_columns, schema_of
+from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
 from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.cells import is_text
-from sfumato.tables.field import Field
+from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
+from sfumato.tables.moved_columns import free_fields
+from sfumato.tables.persons import refuse_weight
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = [
+    "SAMPLE_ROWS",
+    "Geometric",
     "MovedFile",
     "Shuffle",
     "Sink",
+    "Tried",
     "dropped_fields",
     "facts_around",
     "facts_of_moving",
+    "in_chunks",
     "order_of_batch",
+    "outcome_of_moving",
+    "run_in_chunks",
     "runs_of_rows",
     "transform_file",
+    "try_on_sample",
     "usual_rows",
     "writing",
 ]
@@ -322,3 +335,132 @@ def facts_of_moving(
     else:
         facts.append(ShuffledWithin(min(sizes) if shuffled else 1))
     return tuple(facts)
+
+
+SAMPLE_ROWS = 100_000
+"""Rows that are looked at to propose a schema, to draw a key and to measure."""
+
+Geometric = Translation | Scaling | Rotation | Hybrid
+_NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tried:
+    """What is settled before a table is moved: all of it was tried on a sample."""
+
+    mechanism: Geometric
+    plan: Plan
+    key: Key
+    job: Prepared
+    sanitized: Sanitized
+
+    def __repr__(self) -> str:
+        return f"Tried({self.plan!r})"
+
+
+def in_chunks(mechanism: Mechanism) -> Geometric:
+    """The mechanism, if it moves rows one by one.
+
+    Raises
+    ------
+    OptionError
+        Where it needs all rows at once.
+    """
+    if not isinstance(mechanism, Geometric):
+        raise OptionError(
+            f"the method {mechanism.method!r} needs all rows at once, so a file cannot go through in chunks; take "
+            "translate, scale, rotate or hybrid"
+        )
+    if mechanism.enhance:
+        raise OptionError("enhance measures noise by the spread of all moved rows at once; leave it out, or chunks")
+    return mechanism
+
+
+def try_on_sample(
+    sample: pa.Table,
+    mechanism: Geometric,
+    randomness: Randomness,
+    *,
+    schema: Schema | str | Path | None = None,
+    target: str | None = None,
+    identifiers: Iterable[str] = (),
+    person: str | None = None,
+    rows_are_people: bool = False,
+    public: Iterable[str] = (),
+) -> Tried:
+    """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
+    settled = schema_of(sample, schema, target, identifiers, public, person=person)
+    if schema is None:
+        check_people(sample, settled, person=person, rows_are_people=rows_are_people)
+    refuse_weight(settled, "a file in batches")
+    plan = Plan(mechanism, settled if schema is not None else _unbound(settled, sample), randomness=randomness)
+    job = prepare(sample, plan)
+    key = mechanism.given_key
+    if key is None:
+        key = mechanism.new_key(job.records.layout, rng=randomness.generator("sanitize"))
+    keyed = dataclasses.replace(mechanism, key=key)
+    sanitized = keyed.sanitize(job.records, rng=randomness.generator("order of the sample"))
+    return Tried(mechanism, plan, key, job, sanitized)
+
+
+def _unbound(schema: Schema, sample: pa.Table) -> Schema:
+    """Free numbers from the bounds, steps and formats of the sample: other rows may have others.
+
+    Whole numbers stay whole, but for a column of a floating-point type, in which other rows may have fractions.
+    """
+    numbers = {field.name for field in schema.encoded if field.kind in _NUMBERS}
+    fields = [
+        dataclasses.replace(field, kind=Kind.CONTINUOUS)
+        if field.name in numbers and pa.types.is_floating(sample.schema.field(field.name).type)
+        else field
+        for field in schema
+    ]
+    return free_fields(Schema(tuple(fields)), numbers)
+
+
+def run_in_chunks(
+    tried: Tried,
+    source: Source,
+    place: Path,
+    *,
+    batch_rows: int | None = None,
+    spreadsheet_safe: bool = False,
+) -> Outcome:
+    """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
+    plan = tried.plan
+    done = transform_file(
+        source,
+        place,
+        tried.key,
+        schema=plan.schema,
+        pass_categories=tried.mechanism.pass_categories,
+        batch_rows=batch_rows,
+        seed=plan.randomness.seed,
+        spreadsheet_safe=spreadsheet_safe,
+    )
+    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts)
+
+
+def outcome_of_moving(
+    tried: Tried, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
+) -> Outcome:
+    """What came of so many rows that were moved as the sample was, which is what is measured."""
+    plan, job, records = tried.plan, tried.job, tried.sanitized.records
+    measured = job.original.num_rows
+    note = f"Measured on all {rows} rows of the {where}."
+    if measured < rows:
+        note = (
+            f"Measured on a sample of {measured} of the {rows} rows of the {where}, drawn at random and moved by the "
+            "same key."
+        )
+    released = job.codec.decode(records.values, moved=records.moved)
+    return Outcome(
+        recipe=plan.recipe(plan.schema),
+        table=table,
+        rows_in=rows,
+        rows_out=rows,
+        schema=schema,
+        facts=facts,
+        workings=tried.sanitized.workings,
+        comparison=Comparison(job.original, released, job.codec, job.records, notes=(note,)),
+    )

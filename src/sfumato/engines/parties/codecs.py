@@ -12,12 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.documents import write_json
-from sfumato.core.errors import SchemaError, TableError
+from sfumato.core.errors import PrivacyRefusal, SchemaError, TableError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.engines.parties.horizontal_leaks import EXPOSED_ROWS, refuse_exposed_rows
 from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import possible
+from sfumato.engines.parties.ports import PartyError, possible
 from sfumato.engines.parties.session import Session
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain, written_type
 from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
@@ -28,18 +26,26 @@ from sfumato.tables.moved_columns import own_units
 from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.stored_codec import codec_to_document
 
-__all__ = ["LEAKS", "ReadColumn", "joint_codec", "read_columns"]
+__all__ = ["LEAKS", "ReadColumn", "joint_codec", "read_columns", "refuse_exposed_rows"]
 
 _LARGEST = 1e300  # beyond it, differences overflow
 _CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
 _LISTED = (*_CATEGORICAL, Kind.ORDINAL)
+
+_EXPOSED_ROWS = Leak.sum(
+    "bare rows",
+    "how often an owner has all rows but one or two, or all cells of a column that are not missing but one or two, of "
+    "a group or of the whole table, without who or where",
+)
+
+_BARE = 2  # so few rows follow from their sum and products exactly, and so few cells from their sum and squares
 
 LEAKS = {
     leak.label: leak
     for leak in (
         Leak.told("columns", "digests of each owner's declared columns and their types, which hold no data"),
         Leak.sum("rows", "the number of rows, and of the missing cells of each column, over all owners"),
-        EXPOSED_ROWS,
+        _EXPOSED_ROWS,
         Leak.sum(
             "column sums",
             "of each column the sum or the counts of its categories, over all owners; the statistics of the groups "
@@ -243,6 +249,37 @@ def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: st
             )
     refuse_exposed_rows(session, own, present, few)
     return n, (n - present[1:]).tolist()
+
+
+def refuse_exposed_rows(session: Session, own: NDArray[np.int64], total: NDArray[np.int64], few: str) -> int:
+    """Count how often an owner would see all rows or cells of the others bare, and refuse unless that is allowed.
+
+    An owner that takes its own rows off a group's sums and products is left with those of the others: of one row that
+    is the row, of two it is both, for they lie on either side of their mean along the one axis that is left. Missing
+    cells add nothing to the sums of their column, so a cell is as bare as a row where all others are missing.
+
+    Parameters
+    ----------
+    own, total : ndarray of one shape
+        Rows or cells that go into each sum, here and over all owners.
+    few : {"refuse", "allow"}
+
+    Raises
+    ------
+    PrivacyRefusal
+        At every party, to be called before the sums are opened.
+    """
+    others = total - own
+    here = int(((others > 0) & (others <= _BARE)).sum())
+    shown = session.sum(np.array([here]), _EXPOSED_ROWS.label)
+    bare = int(possible(shown, 0, own.size * session.parties, _EXPOSED_ROWS.label)[0])
+    if bare and few == "refuse":
+        raise PrivacyRefusal(
+            f"{bare} times all owners but one have no more than {_BARE} rows in a group, or cells of a column that are "
+            "not missing, and exact sums would show them to that one; ask for larger groups, leave such columns out, "
+            'or allow it with few = "allow"'
+        )
+    return bare
 
 
 def _column_sums(session: Session, columns: list[ReadColumn], n: int) -> list[NDArray[np.float64]]:

@@ -20,8 +20,7 @@ from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.parties.plan import JointResult
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import possible
+from sfumato.engines.parties.ports import PartyError, possible
 from sfumato.engines.parties.session import Session, Shared
 from sfumato.mechanisms.perturb.components import noise_scales, principal_axes
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components

@@ -17,6 +17,7 @@ from sfumato.core.groups import Groups, response_weights, summarize
 from sfumato.core.groups.discrete import coded_blocks
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
+from sfumato.engines.parties.codecs import refuse_exposed_rows
 from sfumato.engines.parties.groupwise import (
     FARTHEST,
     LONGEST,
@@ -37,11 +38,9 @@ from sfumato.engines.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.engines.parties.horizontal_leaks import ALWAYS, BY_CENTRES, refuse_exposed_rows
 from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.plan import CENTRES, JointPlan, JointResult
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import bits_for, decode, encode, possible
+from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session
 from sfumato.mechanisms.perturb.components import component_places, project
 from sfumato.mechanisms.perturb.laplace_pca import most_components
@@ -50,6 +49,63 @@ __all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "s
 
 Whole = NDArray[np.int64]
 Matrix = NDArray[np.float64]
+
+_STATISTICS = (
+    "over all owners; with two owners each sees the other's by subtracting its own, and a sum over a group in which "
+    "one owner has a single row tells it to all the others together"
+)
+_ALWAYS = (
+    Leak.told("own rows", "how many rows each owner has; the noised rows show it too", implied=True),
+    Leak.sum(
+        "moments",
+        "mean and covariance of all rows, from which the first centres are drawn; the statistics of the groups add up "
+        "to them",
+        implied=True,
+    ),
+    Leak.told(
+        "first centres",
+        "the centres that K-means starts from: random points, drawn from the mean and covariance of all rows",
+        implied=True,
+    ),
+    Leak.opened("changed", "after each round, whether any row of any owner changed its cluster"),
+    Leak.sum(
+        "sizes", "how many rows of all owners each cluster has, after each round and each time that a group is filled"
+    ),
+    Leak.opened("moved", "each owner sees which of its own rows go to a group that is filled", to="owner"),
+    Leak.sum(
+        "present cells",
+        "how many rows each group has and, of each column with missing cells, how many that are not; the sums of the "
+        "groups tell the same",
+        implied=True,
+    ),
+    Leak.sum("group sums", f"the sum of the rows of each group, {_STATISTICS}"),
+    Leak.sum("group products", f"the covariance of each group, {_STATISTICS}"),
+    Leak.sum(
+        "group categories",
+        f"of columns of more than 200 categories how often each stands in each group, {_STATISTICS}",
+    ),
+    Leak.told("axes", "the principal axes of each group, which follow from its covariance", implied=True),
+    Leak.opened(
+        "ranges", "the range of each principal component of each group, without where it lies: the size of the noise"
+    ),
+    Leak.told(
+        "noised rows",
+        "the principal components of each owner's rows with their noise and their group, in random order within it; "
+        "all parties see which released rows came from which owner, readers of the release do not",
+    ),
+)
+_BY_CENTRES = {
+    "each": Leak.sum(
+        "centres",
+        "the centre of each cluster in every round: from two rounds, or from a cluster before and after it is filled, "
+        "follows the sum of the rows that moved, and where one row moved that is the row itself",
+    ),
+    "last": Leak.opened(
+        "cluster",
+        "in every round each owner sees the clusters of its own rows; the centres stay hidden from all",
+        to="owner",
+    ),
+}
 
 
 def leaks(centres: str) -> dict[str, Leak]:
@@ -62,7 +118,7 @@ def leaks(centres: str) -> dict[str, Leak]:
     """
     if centres not in CENTRES:
         raise OptionError(f"there are no centres {centres!r} of a joint run; choose one of {', '.join(CENTRES)}")
-    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*ALWAYS, BY_CENTRES[centres])}}
+    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*_ALWAYS, _BY_CENTRES[centres])}}
 
 
 def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layout: Layout, n: int) -> JointResult:

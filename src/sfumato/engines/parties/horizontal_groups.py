@@ -22,8 +22,7 @@ from sfumato.core.groups.model import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import bits_for, decode, encode, possible
+from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
 
 __all__ = [

@@ -19,11 +19,10 @@ from typing import Any, Self, TypeVar
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.config import PartyConfig
-from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail
+from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tunnel
 from sfumato.engines.parties.meeting import Meeting
 from sfumato.engines.parties.peers import Place
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
-from sfumato.engines.parties.tunnel import Tunnel
 from sfumato.engines.parties.wire import Frame, Lost, Wire
 
 __all__ = ["NetworkChannel", "joined", "telling_others"]
@@ -333,7 +332,7 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
 
 def _check_engine(config: PartyConfig) -> None:
     """Refuse a party that could not compute before the others are called."""
-    from sfumato.engines.parties.plain import computing_parties
+    from sfumato.engines.parties.session import computing_parties
     from sfumato.engines.parties.spu import engine_python
 
     if config.rank in computing_parties(config.plan.engine, len(config.peers)):
@@ -342,7 +341,7 @@ def _check_engine(config: PartyConfig) -> None:
 
 def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     """Start the engine, whose connections go through the channel's port."""
-    from sfumato.engines.parties.plain import computing_parties
+    from sfumato.engines.parties.session import computing_parties
     from sfumato.engines.parties.spu import SpuEngine
 
     computing = computing_parties(config.plan.engine, len(config.peers))

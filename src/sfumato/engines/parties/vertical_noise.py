@@ -22,8 +22,7 @@ from sfumato.engines.parties.groupwise import (
     tell_numbers,
     varying_ranges,
 )
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.ring import MOST_BITS, bits_for, decode, encode, possible
+from sfumato.engines.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
 from sfumato.mechanisms.perturb.components import component_places, project
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.engines.spark.cells import run_on_spark
-from sfumato.engines.spark.file import ClusterFile, open_on_spark
-from sfumato.engines.spark.move import move_on_spark, sample_on_spark
-from sfumato.engines.spark.parts import is_spark_frame, number_rows
+from sfumato.engines.spark.parts import ClusterFile, is_spark_frame, number_rows, open_on_spark
+from sfumato.engines.spark.run import move_on_spark, run_on_spark, sample_on_spark
 
 __all__ = [
     "ClusterFile",

@@ -1,29 +1,40 @@
-"""What workers tell the driver of the parts of a data frame."""
+"""The parts of a data frame: what workers tell the driver of them, and files that a cluster reads by itself."""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engines.cells.reading import Run
+from sfumato.core.documents import parse_json, write_json
+from sfumato.core.errors import OptionError, TableError
+from sfumato.engines.cells.learn import Run
 from sfumato.engines.chunks.transform import runs_of_rows
+from sfumato.tables.cells import MISSING_MARKS
+from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.header import check_names, header_of
+from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
     "FRAMES",
     "Batches",
+    "ClusterFile",
     "Numbered",
     "frames_from",
     "is_spark_frame",
     "number_rows",
+    "open_on_spark",
     "part_number",
     "part_of",
+    "spark_session",
 ]
 
 _RUN_ROWS = 1 << 16
@@ -88,3 +99,133 @@ def part_of(part: int, frames: Mapping[str, bytes]) -> pa.RecordBatch:
 def frames_from(frame: DataFrame, work: Callable[[Batches], Batches]) -> Sequence[Any]:
     """What workers tell of all parts of a data frame."""
     return list(frame.mapInArrow(work, FRAMES).collect())
+
+
+_RAGGED = "\x1fragged"
+_ENCODINGS = {"utf-8": "UTF-8", "iso8859-1": "ISO-8859-1", "utf-16": "UTF-16"}  # that both Python and Spark know
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterFile:
+    """A file, or a folder of them, as a cluster reads it, and how it is written."""
+
+    frame: DataFrame
+    form: FileForm
+
+    def first_rows(self, most: int) -> int:
+        """Rows of its beginning."""
+        return int(self.frame.limit(most).count())
+
+
+def spark_session(master: str | None) -> SparkSession:
+    """A session on a master, such as ``spark://host:7077`` or ``local[2]``; the workers run this Python.
+
+    Raises
+    ------
+    OptionError
+        Where Spark is not installed.
+    """
+    import os
+    import sys
+
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise OptionError("Spark is not installed; install the extra 'spark' (pip install 'sfumato[spark]')") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("sfumato").config("spark.ui.showConsoleProgress", "false")
+    return (builder if master is None else builder.master(master)).getOrCreate()
+
+
+def open_on_spark(
+    path: str | Path,
+    master: str | None,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> ClusterFile:
+    """A Parquet or CSV file, or a folder of them; cells of CSV are texts, numbers among them written plainly.
+
+    Raises
+    ------
+    OptionError
+        For a file that Spark does not read.
+    TableError
+        For a CSV file with lines that do not have the cells of its header.
+    """
+    name = str(path)
+    if name.lower().endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
+        raise OptionError("Spark reads Parquet and CSV; convert the file first")
+    csv = name.lower().endswith((".csv", ".csv.gz"))
+    if not csv and (delimiter is not None or decimal is not None):
+        raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+    spark = spark_session(master)
+    if not csv:
+        return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
+    frame, form = _csv(spark, name, encoding, delimiter)
+    look, ragged = NumeralLook(MISSING_MARKS), 0
+    for told in frames_from(frame, _look_at_rows):
+        found = parse_json(bytes(told["frame"]))
+        look.join(found["numbers"])
+        ragged += found["ragged"]
+    frame = frame.drop(_RAGGED)
+    if ragged:
+        raise TableError(
+            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or "
+            "convert a file whose cells hold line breaks to Parquet"
+        )
+    numerals = look.decide(decimal, form.likely_decimal)
+    if numerals.marks:
+        frame = frame.mapInArrow(_Rewrite(dict(numerals.marks)), frame.schema)
+    return ClusterFile(frame, replace(form, numerals=numerals))
+
+
+def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -> tuple[DataFrame, FileForm]:
+    """All cells as texts, beside them lines that do not have the cells of the header, and how the file is written."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    try:
+        known = _ENCODINGS.get(codecs.lookup(encoding).name)
+    except LookupError:
+        known = None
+    if known is None:
+        raise OptionError(f"Spark does not read the encoding {encoding!r}; convert the file to utf-8 first")
+    first = spark.read.text(name).head()
+    mark, names = header_of("" if first is None else first[0].removeprefix("\ufeff"), repr(name), delimiter)
+    check_names(names, repr(name))
+    kinds = StructType([StructField(each, StringType()) for each in (*names, _RAGGED)])
+    frame = spark.read.csv(
+        name,
+        schema=kinds,
+        header=True,
+        sep=mark,
+        escape='"',
+        encoding=known,
+        nullValue="\x00",
+        emptyValue="",
+        columnNameOfCorruptRecord=_RAGGED,
+    )
+    return frame, FileForm(FileFormat.CSV, mark)
+
+
+def _look_at_rows(batches: Batches) -> Batches:
+    """How the numbers of a part are written, and how many of its lines are ragged."""
+    look, ragged = NumeralLook(MISSING_MARKS), 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        ragged += table.num_rows - table.column(_RAGGED).null_count
+        look.add(table.drop_columns([_RAGGED]))
+    found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
+    yield part_of(part_number(), {"look": found.encode()})
+
+
+@dataclass(frozen=True)
+class _Rewrite:
+    """Writes numbers plainly, wherever the rows are."""
+
+    marks: dict[str, str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield from rewrite_numerals(pa.Table.from_batches([batch]), self.marks).to_batches()

@@ -17,8 +17,7 @@ from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import OptionError
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.spark.parts import Batches
-from sfumato.engines.stream.carried import KeptOut
-from sfumato.engines.stream.cellwise import CellChange, StreamCells, in_one_order, read_change, take_in
+from sfumato.engines.stream.cellwise import CellChange, KeptOut, StreamCells, in_one_order, read_change, take_in
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.screen import digests_of, screen
 from sfumato.mechanisms.condense.mechanism import effective_levels

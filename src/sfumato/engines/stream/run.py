@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
+from sfumato.engines.outcome import Recipe
 from sfumato.engines.plan import Plan, prepare
-from sfumato.engines.recipe import Recipe
 from sfumato.engines.stream.batches import cut_batches
 from sfumato.engines.stream.groups import create_state, empty_tally
 from sfumato.engines.stream.measuring import entries_of_first, first_outside

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.stream.batches import Batch, KnownBatches
@@ -21,9 +25,13 @@ from sfumato.engines.stream.groups import (
     absorb_traced,
     entries_of_rows,
     entries_of_tally,
+    state_on_disk,
+    tally_on_disk,
 )
-from sfumato.engines.stream.rare import entry_of_rare
-from sfumato.engines.stream.screen import Screened, screen
+from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
+from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
+from sfumato.engines.stream.rare import HeldValues, entry_of_rare, rare_on_disk
+from sfumato.engines.stream.screen import CountedPersons, Screened, open_persons, screen
 from sfumato.engines.stream.settings import (
     Acknowledged,
     EpochLine,
@@ -32,18 +40,203 @@ from sfumato.engines.stream.settings import (
     Progress,
     StateEntry,
     StateError,
+    Status,
+    StreamSettings,
+    document_of,
     entry_of,
+    whole_number,
 )
-from sfumato.engines.stream.view import CLUSTER, DELIVERED, EPOCH, QUARANTINE, StreamView
+from sfumato.engines.stream.state import State
 from sfumato.mechanisms.condense.maintained import refusal_of
-from sfumato.mechanisms.condense.maintainer import Absorbed
+from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer
 from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Role
+from sfumato.tables.stored_codec import codec_from_document
 
 __all__ = ["StreamSession"]
 
+_QUARANTINE, _EPOCH, _DELIVERED, _CLUSTER = "quarantine", "epoch", "delivered", "cluster"
 
-class StreamSession(StreamView):
-    """A state that is open, to go on with the stream."""
+
+class StreamSession:
+    """A state that is open, to be looked at or to go on with the stream.
+
+    Parameters
+    ----------
+    vault : Vault or None
+        The key of waiting records, where they are encrypted. `sfumato.engines.stream.run.init_stream` makes a state.
+    measuring : Vault or None
+        The key of rows kept for measuring.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        vault: Vault | None = None,
+        measuring: Vault | None = None,
+        persons: Vault | None = None,
+    ) -> None:
+        self._state = state
+        self.settings = document_of(StreamSettings, state.body("settings"))
+        self.codec = _codec(state.body("codec"))
+        self._progress = document_of(Progress, state.body("progress"))
+        if not set(self._progress.empty) <= {
+            field.name for field in self.codec.schema if field.role is Role.IDENTIFIER
+        }:
+            raise StateError("the state has another column without values than its schema; use a copy of it")
+        self._known = KnownBatches(state)
+        self._pending = PendingRecords(state, self.settings, vault)
+        self.kept = KeptRows(state, self.settings, measuring)
+        self.persons = CountedPersons(state, self.settings, persons)
+        self.held = HeldValues.on_disk(state, self.codec)
+        self.maintainer = self._maintainer_on_disk()
+        self._ahead = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._state.name!r}, batches={len(self._known.rows)})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        write: bool = True,
+        pending_key: str | Path | None = None,
+        measure_key: str | Path | None = None,
+        person_key: str | Path | None = None,
+    ) -> Self:
+        """Open a state, checked as a whole.
+
+        Parameters
+        ----------
+        write : bool
+            One process writes at a time; any number may look.
+        pending_key : path, optional
+            The key file, where waiting records are encrypted; without it they cannot be taken in.
+        measure_key : path, optional
+            The key file of rows kept for measuring; without it nothing can be taken in where such are kept.
+        person_key : path, optional
+            The key file that persons are known under; without it nothing can be taken in where they are counted.
+
+        Raises
+        ------
+        StateError
+            Where there is no state, it is damaged, or another process writes to it.
+        OptionError
+            Where the key does not go with the state.
+        """
+        state = State.open(place, write=write)
+        try:
+            settings = document_of(StreamSettings, state.body("settings"))
+            measuring = open_kept_rows(settings, measure_key, forgotten=bool(state.keys(FORGOTTEN)))
+            return cls(state, open_vault(settings, pending_key), measuring, open_persons(settings, person_key))
+        except BaseException:
+            state.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the state; a file is sealed."""
+        self._state.close()
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Ids of the batches that were counted, with the rows of each; grows while `ingest` runs."""
+        return self._known.rows
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Ids among them whose waiting records were in memory only, and come back when the batch is given again."""
+        return self._pending.awaited
+
+    @property
+    def over(self) -> HandedOver | None:
+        """How a cluster goes on with the stream; None where it goes on here."""
+        return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
+
+    @property
+    def rare(self) -> RareValues | None:
+        """What became of rare categories in the last epoch; None where nobody counted who holds them."""
+        return rare_on_disk(self._state)
+
+    def left(self) -> Publication | None:
+        """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""
+        return self._published() if self._progress.epoch and self._progress.delivered else None
+
+    def tables_delivered(self) -> dict[int, str]:
+        """SHA-256 of the files of tables that were written out, by epoch."""
+        return {
+            whole_number(key): self._state.body(_DELIVERED, key).decode("ascii", "replace")
+            for key in self._state.keys(_DELIVERED)
+        }
+
+    def measured_by(self) -> Sampled | None:
+        """Rows kept for measuring, decrypted; None where none are, or there is no key."""
+        return self.kept.read(self.maintainer.family)
+
+    @property
+    def taken(self) -> int:
+        """Records that were taken in, those that wait included."""
+        return self.maintainer.records + self._pending.count
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Columns that are dropped and have had no value in any row so far."""
+        return self._progress.empty
+
+    @property
+    def ledger(self) -> tuple[EpochLine, ...]:
+        """Line of each epoch so far."""
+        lines = sorted(self._state.keys(_EPOCH))
+        return tuple(document_of(EpochLine, self._state.body(_EPOCH, key)) for key in lines)
+
+    def status(self) -> Status:
+        """How the stream stands."""
+        marks, progress, settings = self.maintainer.publish_marks(), self._progress, self.settings
+        return Status(
+            records=self.maintainer.records,
+            groups=len(self.maintainer.ids),
+            pseudo_groups=int(self.maintainer.pseudo.sum()),
+            splits=self.maintainer.splits,
+            pending=self._pending.count,
+            awaiting_replay=self._pending.away if settings.pending == "memory" else 0,
+            quarantined=progress.quarantined,
+            quarantine=self._quarantine(),
+            rows=progress.rows,
+            batches=progress.batches,
+            last_batch=progress.last_batch,
+            epoch=progress.epoch,
+            delivered=progress.delivered,
+            families=len(marks.family),
+            families_due=int(marks.due.sum()),
+            ledger=self.ledger,
+            k=settings.k // settings.person_rows,
+            split=settings.split,
+            randomness=Randomness(settings.seed).mode.value,
+            pending_mode=settings.pending,
+            batch_rows=settings.batch_rows,
+            digest=self._state.digest,
+            outside=self.kept.outside,
+            rows_kept=self.kept.rows,
+            rows_forgotten=self.kept.forgotten,
+        )
+
+    def _quarantine(self) -> dict[str, int]:
+        return {key: whole_number(self._state.body(_QUARANTINE, key)) for key in sorted(self._state.keys(_QUARANTINE))}
+
+    def _maintainer_on_disk(self) -> Maintainer:
+        """Build the groups as they are on disk, with all waiting records in the pool that are at hand."""
+        state = state_on_disk(self._state, self.settings, self._progress, *self._pending.pool())
+        return Maintainer.from_state(state, tally_on_disk(self._state, self.codec.layout, state.ids, state.count))
+
+    def _published(self) -> Publication:
+        return Publication.from_entries(self._state.body("families"), self._state.read_large("published"))
 
     def ingest(self, batches: Iterable[Batch], *, tell: Callable[[Acknowledged], None] | None = None) -> Ingested:
         """Take in batches, one after the other; each is on disk before it is told and the next is asked for.
@@ -190,7 +383,7 @@ class StreamSession(StreamView):
             )
         if self.kept.asked:
             raise OptionError("a cluster keeps no rows for measuring; begin the stream without --measure-rows")
-        self._state.commit([entry_of(CLUSTER, over)])
+        self._state.commit([entry_of(_CLUSTER, over)])
 
     def _check_here(self) -> None:
         if self.over is not None:
@@ -199,7 +392,7 @@ class StreamSession(StreamView):
     def _quarantined(self, counts: dict[str, int]) -> list[StateEntry]:
         known = self._quarantine()
         return [
-            StateEntry(QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()
+            StateEntry(_QUARANTINE, name, str(known.get(name, 0) + count).encode()) for name, count in counts.items()
         ]
 
     def _known_part(self, identity: str, table: pa.Table) -> int:
@@ -269,12 +462,12 @@ class StreamSession(StreamView):
             publication.family[line.repeated :].tolist(), publication.family[: line.repeated].tolist(), epoch
         )
         told = [] if hiding is None else [entry_of_rare(hiding.fact)]
-        self._write(progress, [*entries, *left, *told, entry_of(EPOCH, line, f"{epoch:08d}")], drop)
+        self._write(progress, [*entries, *left, *told, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
         return publication, self.ledger
 
     def delivered(self, table: str | None = None) -> None:
         """Note that what `publish` gave has been written out, and the SHA-256 of the file of its table."""
-        told = [] if table is None else [StateEntry(DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
+        told = [] if table is None else [StateEntry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
         self._write(dataclasses.replace(self._progress, delivered=True), told, [])
 
     def forget(self) -> None:
@@ -285,3 +478,10 @@ class StreamSession(StreamView):
         if self.kept.active:
             self._state.commit(*self.kept.forget())
             self.kept.committed()
+
+
+def _codec(body: bytes) -> Codec:
+    try:
+        return codec_from_document(parse_json(body))
+    except Unparsable:
+        raise StateError("the codec of the state cannot be read; use the version that wrote it") from None
