@@ -17,8 +17,8 @@ from sfumato.core import documents
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.engines.stream.connectors import ReadOptions, RedisPlace, read_lines, read_redis
+from sfumato.engines.stream.entries import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.epochs import Publication
-from sfumato.engines.stream.groups import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
 from sfumato.engines.stream.pending import Vault, open_vault
 from sfumato.engines.stream.rare import counts_of_bytes, rare_on_disk

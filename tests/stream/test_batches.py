@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import TableError
-from sfumato.engines.stream.batches import batch_id, cut_batches, place_of
+from sfumato.engines.stream.entries import batch_id, cut_batches, place_of
 
 CELLS = st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=20)
 

@@ -18,8 +18,8 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import RowsKept
 from sfumato.engines.stream import Acknowledged, StateError, StreamSession, cut_batches
 from sfumato.engines.stream import session as session_room
+from sfumato.engines.stream.entries import UNKNOWN, families_left
 from sfumato.engines.stream.epochs import renew
-from sfumato.engines.stream.groups import UNKNOWN, families_left
 from sfumato.engines.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.engines.stream.settings import entry_of

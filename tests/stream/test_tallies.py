@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.engines.stream import StreamSession, cut_batches
-from sfumato.engines.stream.groups import TALLY, tally_of_bytes
+from sfumato.engines.stream.entries import TALLY, tally_of_bytes
 from sfumato.engines.stream.run import init_stream
 from sfumato.engines.stream.settings import StateError
 from sfumato.engines.stream.state import State

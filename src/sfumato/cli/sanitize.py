@@ -93,8 +93,7 @@ def sanitize(
     """
     from sfumato.mechanisms.geometry.keyfile import keeping_key
     from sfumato.publish.folder import check_folder
-    from sfumato.publish.sanitize import file_of, sanitize, sanitize_file
-    from sfumato.publish.told import load_recipe
+    from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
 
     check_folder(output, overwrite=overwrite)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -78,7 +77,9 @@ def run_baskets(table: BasketTable, plan: BasketPlan) -> Outcome:
         )
     order = plan.randomness.generator("shuffle").permutation(len(kept))
     released = dataclasses.replace(done.table.take(order), persons=None, dropped=())
-    held = None if outside is None else _matched(table.take(outside), inside.labels)
+    held, known = None, set(inside.labels)
+    if outside is not None:  # without items that nobody inside holds
+        held = _with_items(table.take(outside), np.array([label in known for label in table.labels]))
     pair = BasketPair(
         original=inside.baskets,
         released=released.baskets,
@@ -128,12 +129,6 @@ def _with_items(table: BasketTable, kept: NDArray[np.bool_]) -> BasketTable:
     items = places[baskets.items].astype(np.int32)
     labels = tuple(label for label, stays in zip(table.labels, kept, strict=True) if stays)
     return dataclasses.replace(table, baskets=Baskets(items, baskets.starts, len(labels)), labels=labels)
-
-
-def _matched(table: BasketTable, labels: Sequence[str]) -> BasketTable:
-    """The table by the numbers of items that these labels have; other items are left out."""
-    known = set(labels)
-    return _with_items(table, np.array([label in known for label in table.labels]))
 
 
 def _around(

@@ -30,7 +30,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.version import __version__
 
-__all__ = ["METHOD", "JointWorkings", "Meter", "joint_facts", "noised_columns", "reason_of", "run_joint"]
+__all__ = ["JointWorkings", "Meter", "noised_columns", "reason_of", "run_joint"]
 
 METHOD = "joint-laplace-pca"
 """How a certificate names what was run."""

@@ -207,9 +207,8 @@ def _own_codec(plan: JointPlan, arrow: pa.Table, schema: Schema) -> Codec:
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(
-            f"groups have {level} records and this owner brings {equations - 1} coordinates: "
-            "products with them would give the other owners' cells away exactly; take groups larger than "
-            f"{equations}, or bring fewer columns"
+            f"groups have {level} records and this owner brings {equations - 1} coordinates: products with them would "
+            f"give the other owners' cells away exactly; take groups larger than {equations}, or bring fewer columns"
         )
     return codec
 

@@ -37,13 +37,10 @@ __all__ = [
     "MEASURED_WHOLE",
     "REGION_ROWS",
     "Made",
-    "MeasuredRows",
-    "Regions",
     "crowd_of",
     "draw_regions",
     "make_rows",
     "measured_note",
-    "measured_part",
     "measured_rows",
     "run_in_memory",
 ]
@@ -134,6 +131,7 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
+    ruled = () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
     return Made(
         job,
         seen,
@@ -141,7 +139,7 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
         released,
         records,
         schema,
-        (*sanitized.facts, *bounds_kept(schema, records.unbounded), *_rules_kept(kept), *scaled),
+        (*sanitized.facts, *bounds_kept(schema, records.unbounded), *ruled, *scaled),
         sanitized.workings,
         rows_in,
         seconds,
@@ -235,10 +233,6 @@ def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:
     if not plan.mechanism.traits.synthetic:
         return job.codec.schema
     return dataclasses.replace(job.codec.schema, rules=() if kept is None else tuple(map(str, kept.rules)))
-
-
-def _rules_kept(kept: KeptRules | None) -> tuple[Fact, ...]:
-    return () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
 
 
 def _made_from(job: Prepared, workings: Workings | None) -> tuple[int, Prepared]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from sfumato.engines.columns import (
     schema_of,
 )
 from sfumato.engines.outcome import Recipe
+from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.methods import usual_k
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.coarsened import aggregated, coarsen, coarser
@@ -37,12 +40,12 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import Shared, check_way, share_values
-from sfumato.tables.recoding import Way
+from sfumato.tables.recoding import Way, count_holders
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "coarsened_facts", "prepare", "settle"]
+__all__ = ["Plan", "Prepared", "coarsened_facts", "for_few_people", "prepare", "settle"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,6 +202,33 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
             "schema (coarsened = 1)"
         )
     return schema
+
+
+def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
+    """Plan of a chain of which nobody said k, with what is usual for so many people as will be inside.
+
+    It stays as it is where a class of the target would be rare then, or a leaf be larger than was told.
+    """
+    chain, share = plan.mechanism, 1.0 - plan.holdout if isinstance(plan.holdout, float) else 1.0
+    assert isinstance(chain, Chain)
+    persons = persons_of_table(arrow, plan.schema)
+    people = arrow.num_rows if persons is None else int(persons.max(initial=-1)) + 1
+    k = max(chain.k, min(usual_k(int(share * people)), chain.leaf))
+    if k == chain.k:
+        return plan
+    target = plan.schema.target
+    if target is not None and target.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE):
+        smallest = _smallest_class(arrow, target, persons)
+        if share * smallest - 3 * math.sqrt(share * (1.0 - share) * smallest) < k:
+            return plan
+    return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k))
+
+
+def _smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | None) -> int:
+    """Persons of the smallest class of the target."""
+    classes = pc.dictionary_encode(plain(arrow.column(target.name)))
+    codes = pc.fill_null(classes.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return int(count_holders(codes, len(classes.dictionary), persons).min(initial=arrow.num_rows))
 
 
 def prepare(arrow: pa.Table, plan: Plan) -> Prepared:

@@ -16,7 +16,7 @@ from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
 
-__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify", "read_written"]
+__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
 
 _VERSION = re.compile(r"\d+(\.\d+)*([a-z]+\d+)?(\.[a-z]+\d+)?(\+[a-z0-9.]+)?")
 _METHOD = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -20,18 +20,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, counted, quoted
 
-__all__ = [
-    "CLAIMS",
-    "asked_levels",
-    "but_for",
-    "check_levels",
-    "of_any_groups",
-    "of_cells",
-    "of_chain",
-    "of_filled",
-    "of_groups",
-    "of_parts",
-]
+__all__ = ["CLAIMS", "asked_levels", "check_levels", "of_any_groups", "of_cells", "of_chain", "of_groups", "of_parts"]
 
 _EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells who each row is about"
 
@@ -217,7 +206,8 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             basis,
             near,
         )
-    if groups is not None and groups.smallest > 1 and not _copies_pairs(facts):
+    looked_up = any(isinstance(other, ColumnRulesKept) and other.rare_pairs > 0 for other in facts)  # held by few
+    if groups is not None and groups.smallest > 1 and not looked_up:
         yield _of_numbers(groups, facts)
     if same:
         where = counted(same, "row comes", "rows come")
@@ -225,9 +215,8 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             where = f"what is drawn for {counted(same, 'record', 'records')} comes"
         yield Refused(
             "No released row is an original record.",
-            f"{where} from groups that vary in no number and at most in one "
-            "other column, such as records alone or all the same: what is drawn from these are the records as "
-            "they are",
+            f"{where} from groups that vary in no number and at most in one other column, such as records alone or all "
+            "the same: what is drawn from these are the records as they are",
         )
 
 
@@ -238,11 +227,6 @@ def but_for(facts: tuple[Fact, ...], made: str, scaled: str) -> str:
     parts = [f"{made} that a rule between columns makes from others"] if ruled else []
     parts += [f"{scaled} scaled afterwards"] if weighed else []
     return f", but for {' and '.join(parts)}," if parts else ""
-
-
-def _copies_pairs(facts: tuple[Fact, ...]) -> bool:
-    """Whether a rule of the owner's may look up a number that few records hold."""
-    return any(isinstance(other, ColumnRulesKept) and other.rare_pairs > 0 for other in facts)
 
 
 def of_filled(fact: RareValues | None) -> str:

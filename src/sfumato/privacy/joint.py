@@ -163,8 +163,7 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
         "proved",
         "Theorem 1 [BCG10] for all components at once; more noise that is independent takes nothing from it.",
         f"{names} do not collude; {SECRET_RANDOMNESS}; the odds before the release take in the statistics of the "
-        "record's group and the "
-        "columns that the owner itself has",
+        "record's group and the columns that the owner itself has",
     )
 
 

@@ -41,8 +41,7 @@ def of_noise(fact: Noised, _: tuple[Fact, ...]) -> Statements:
     each = "with the correlations of the data" if fact.correlated else "independent of all else"
     yield Claim(
         f"Every number of {counted(fact.columns, 'column', 'columns')} was {how} {what} of a {fact.law} law with "
-        "standard deviation "
-        f"{size}, drawn afresh for each row, {each}.",
+        f"standard deviation {size}, drawn afresh for each row, {each}.",
         "proved",
         "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
         f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
@@ -165,8 +164,7 @@ _VOID = 0.999  # a bound that says no more than that nothing is certain
 _ASSUMES = (
     "the probability before the release already takes in all that the record's group tells: which group it is, its "
     "mean and covariance, where its components begin and end from the lowest record to the highest, and its counts; "
-    "records are independent of each other given these; "
-    f"{SECRET_RANDOMNESS}; there is one release"
+    f"records are independent of each other given these; {SECRET_RANDOMNESS}; there is one release"
 )
 _APART = "the components of a record are independent of each other, not uncorrelated alone"
 
@@ -180,10 +178,9 @@ def of_noised_groups(fact: Grouped) -> Statements:
     """Say what a group is where it scales the noise of its members, which is not a crowd to hide in."""
     check_levels(fact)
     yield Claim(
-        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy "
-        f"level ({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of "
-        "that group; the smallest group has "
-        f"{fact.smallest}.",
+        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy level "
+        f"({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of that group; "
+        f"the smallest group has {fact.smallest}.",
         "proved",
         "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "
         "the finished partition was checked record by record.",
@@ -212,9 +209,8 @@ def of_noised_groups(fact: Grouped) -> Statements:
 def of_component_noise(fact: ComponentNoise, _: tuple[Fact, ...]) -> Statements:
     """State the bound for one component and for the whole record, upward and downward, and what neither covers."""
     yield Claim(
-        f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale "
-        f"{fact.scale:g} times the range of that component in the record's group, drawn afresh and independent of "
-        "all else.",
+        f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale {fact.scale:g} "
+        "times the range of that component in the record's group, drawn afresh and independent of all else.",
         "proved",
         "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
         f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
@@ -241,7 +237,7 @@ def _bound(fact: ComponentNoise, components: int, what: str) -> Statements:
         return
     yield Claim(
         f"What is asked {what} and had probability {fact.rho1:g} looks no more probable than {_up(rho2)} after the "
-        f"release; and what had {1.0 - fact.rho1:g} no less probable than {_down(1.0 - rho2)}.",
+        f"release; and what had {1.0 - fact.rho1:g} no less probable than {math.floor((1.0 - rho2) * 1e4) / 1e4:g}.",
         "proved",
         f"{basis}, upward and downward.",
         _ASSUMES if components == fact.components else f"{_ASSUMES}; {_APART}",
@@ -275,10 +271,6 @@ def _not_of_components(fact: ComponentNoise) -> Statements:
 def _up(probability: float) -> str:
     """Write a probability with four digits, rounded up."""
     return f"{min(1.0, math.ceil(probability * 1e4) / 1e4):g}"
-
-
-def _down(probability: float) -> str:
-    return f"{math.floor(probability * 1e4) / 1e4:g}"
 
 
 CLAIMS: ClaimsOf = {

@@ -26,7 +26,7 @@ from sfumato.privacy.statements import (
     quoted,
 )
 
-__all__ = ["CLAIMS", "of_rows", "read_spec", "spec_of", "specs_of"]
+__all__ = ["CLAIMS", "of_rows", "read_spec", "specs_of"]
 
 _PRIORS = (0.01, 0.1)
 _TOLERANCE = 1e-9
@@ -48,8 +48,8 @@ def spec_of(fact: Randomized) -> NoiseSpec:
         raise PrivacyRefusal(
             f"the noise specification of column {fact.column!r} cannot be read, so nothing can be certified"
         ) from None
-    told = (_number(fact.gamma), _number(fact.epsilon))
-    if spec.digest != fact.digest or not all(map(_same, told, (spec.gamma, spec.epsilon))):
+    told = _is_told(fact.gamma, spec.gamma) and _is_told(fact.epsilon, spec.epsilon)
+    if spec.digest != fact.digest or not told:
         raise PrivacyRefusal(
             f"the facts of column {fact.column!r} do not fit its noise specification, so nothing can be certified"
         )
@@ -89,9 +89,8 @@ def of_randomized(fact: Randomized, facts: tuple[Fact, ...]) -> Statements:
         )
         return
     yield Claim(
-        f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about "
-        f"the true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with "
-        "epsilon "
+        f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about the "
+        f"true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with epsilon "
         f"{at_most(spec.epsilon)}); what was {_words(spec.gamma)}.",
         "assumed" if fact.column in _observed(facts) else "proved",
         f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
@@ -122,17 +121,16 @@ def of_rows(facts: tuple[Fact, ...]) -> Statements:
             why = "its one column has none"
         yield Refused("There is a bound on what a whole released row tells about its person.", why)
         return
-    beside = " Which cells are missing is told on top of it." if _tells_missing(facts) else ""
+    missing = any(isinstance(fact, Untouched) and fact.missing_columns for fact in facts)
+    beside = " Which cells are missing is told on top of it." if missing else ""
     yield Claim(
         f"For a whole row of {counted(len(specs), 'column', 'columns')}, the odds of anything about the person's "
-        "values change by at "
-        f"most a factor of {at_most(gamma)} (local differential privacy with epsilon {at_most(epsilon)}); what was "
-        f"{_words(gamma)}.{beside}",
+        f"values change by at most a factor of {at_most(gamma)} (local differential privacy with epsilon "
+        f"{at_most(epsilon)}); what was {_words(gamma)}.{beside}",
         "assumed" if _observed(facts) else "proved",
         "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
-        f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on "
-        "the data; columns that "
-        f"are passed through as public do not count; {_TABLE_ALONE}",
+        f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on the "
+        f"data; columns that are passed through as public do not count; {_TABLE_ALONE}",
     )
 
 
@@ -140,9 +138,8 @@ def of_observed(fact: DomainsObserved, _: tuple[Fact, ...]) -> Statements:
     """Refuse the guarantee for who stands at the edge of a domain that was read off the data."""
     yield Refused(
         "The guarantees of the randomized columns hold for everybody.",
-        f"the domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read off "
-        "the data and are "
-        "published: they tell the extremes, and who alone has a value that nobody else has",
+        f"the domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read off the "
+        "data and are published: they tell the extremes, and who alone has a value that nobody else has",
     )
 
 
@@ -188,16 +185,9 @@ def _observed(facts: tuple[Fact, ...]) -> set[str]:
     return {column for fact in facts if isinstance(fact, DomainsObserved) for column in fact.columns}
 
 
-def _tells_missing(facts: tuple[Fact, ...]) -> bool:
-    return any(isinstance(fact, Untouched) and fact.missing_columns for fact in facts)
-
-
-def _number(value: float | None) -> float:
-    return math.inf if value is None else float(value)
-
-
-def _same(told: float, true: float) -> bool:
-    return told == true or math.isclose(told, true, rel_tol=_TOLERANCE)
+def _is_told(told: float | None, true: float) -> bool:
+    number = math.inf if told is None else float(told)
+    return number == true or math.isclose(number, true, rel_tol=_TOLERANCE)
 
 
 CLAIMS: ClaimsOf = {DomainsObserved: of_observed, Randomized: of_randomized}

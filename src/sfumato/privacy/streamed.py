@@ -94,8 +94,7 @@ def _of_bounded_rows(fact: PersonRowsBounded, k: int, asked_max: int) -> Claim:
 def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
     last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
     yield Claim(
-        f"From one epoch to the next, the rows of a family of groups change only where at least {least} records "
-        "are "
+        f"From one epoch to the next, the rows of a family of groups change only where at least {least} records are "
         f"new behind them; all other rows are repeated unchanged. In epoch {last.epoch}, "
         f"{counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
         f"{'was' if last.repeated == 1 else 'were'} repeated.",
@@ -145,16 +144,14 @@ def _of_groups(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     if fact.pseudo:
         yield Refused(
             "Each group stands for as many people as it has rows.",
-            f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of "
-            "larger ones by a model, so "
-            "nobody knows how many people are behind one of them",
+            f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of larger "
+            "ones by a model, so nobody knows how many people are behind one of them",
         )
     if fact.short:
         yield Refused(
             "Each group is as large as the highest privacy level among the records that it stems from.",
-            f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average "
-            "level, and holds that a "
-            "group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
+            f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average level, "
+            "and holds that a group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
         )
     if fact.alike:
         yield Refused(

@@ -71,10 +71,9 @@ from sfumato.tables.levels import parse_conditions
 if TYPE_CHECKING:
     from sfumato.engines.parties.plan import JointPlan
 
-__all__ = ["Check", "agreement_checks", "columns_check", "fits_modified", "unfit_method"]
+__all__ = ["Check", "agreement_checks", "columns_check", "unfit_method"]
 
-_CLAIMS, _LEVELS, _METHOD = "claims follow from facts", "levels met", "method follows from facts"
-_COLUMNS = "columns of the facts"
+_CLAIMS, _LEVELS = "claims follow from facts", "levels met"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,10 @@ def agreement_checks(certificate: Certificate) -> list[Check]:
     """
     if not certificate.derived:
         return [_claims(certificate), _levels(certificate)]
-    return [_claims(certificate), _levels(certificate), _method(certificate)]
+    unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
+    detail = f"{certificate.method} with {len(certificate.parameters)} parameters"
+    method = Check("method follows from facts", unfit is None, unfit or detail)
+    return [_claims(certificate), _levels(certificate), method]
 
 
 def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
@@ -114,7 +116,7 @@ def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
         detail = f"{len(dropped & released)} columns that were dropped are in the table"
     elif most > len(names):
         detail = f"the facts count {most} columns and the table has {len(names)}"
-    return Check(_COLUMNS, named <= released and not dropped & released and most <= len(names), detail)
+    return Check("columns of the facts", named <= released and not dropped & released and most <= len(names), detail)
 
 
 def _named(certificate: Certificate) -> Iterator[str]:
@@ -202,12 +204,6 @@ def _levels(certificate: Certificate) -> Check:
 
 def _counted(holds: bool, detail: str) -> Check:
     return Check(_LEVELS, holds, detail if holds else "the numbers of records, groups and rows contradict each other")
-
-
-def _method(certificate: Certificate) -> Check:
-    unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
-    count = len(certificate.parameters)
-    return Check(_METHOD, unfit is None, f"{certificate.method} with {count} parameters" if unfit is None else unfit)
 
 
 Kinds = tuple[type[Fact], ...]
@@ -488,11 +484,13 @@ def _is_declared(line: Opened, plan: JointPlan) -> bool:
 
 def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
     """Tell whether a modification with its parameters can have stated these facts."""
+    from sfumato.mechanisms.modify.sample import people_drawn
+
     for fact in facts:
         match fact:
             case Swapped() if not _fits_swap(mechanism, fact):
                 return False
-            case Sampled() if fact.drawn != _drawn(mechanism.share, fact.persons):
+            case Sampled() if fact.drawn != people_drawn(mechanism.share, fact.persons):
                 return False
             case Aggregated() if mechanism.method == "aggregate" and not _fits_levels(mechanism, fact):
                 return False
@@ -503,12 +501,6 @@ def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
             ):
                 return False
     return True
-
-
-def _drawn(share: float, persons: int) -> int:
-    from sfumato.mechanisms.modify.sample import people_drawn
-
-    return people_drawn(share, persons)
 
 
 def _fits_swap(mechanism: Any, fact: Swapped) -> bool:

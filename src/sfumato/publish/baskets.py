@@ -25,7 +25,7 @@ from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.publish.verify import certificate_beside
-from sfumato.tables.baskets import BasketReading, BasketTable, read_baskets
+from sfumato.tables.baskets import BasketTable, read_baskets
 
 __all__ = ["BasketSource", "FoundItemsets", "baskets"]
 
@@ -208,17 +208,11 @@ def baskets(
         if len(tables) != 1:
             raise TableError("the folder holds no single released table; name the folder 'release' itself")
         source = tables[0]
-    reading: BasketReading = {
-        "person": person,
-        "basket": basket,
-        "item": item,
-        "lines": lines,
-        "most_bytes": most_bytes,
-    }
-    table = read_baskets(source, **reading)
+    table = read_baskets(source, person=person, basket=basket, item=item, lines=lines, most_bytes=most_bytes)
     empty = "baskets are empty; they are kept, and count in every support"
+    released = isinstance(source, str | Path) and (Path(source).parent / "certificate.json").exists()
     for count, words in ((table.twice, "entries stood twice in their basket and are taken once"), (table.empty, empty)):
-        if count and table.sizes is None and not _is_released(source):
+        if count and table.sizes is None and not released:
             warnings.warn(UserWarning(f"{count} {words}"), stacklevel=2)
     if not isinstance(source, str | Path):
         return BasketSource(table)
@@ -228,7 +222,3 @@ def baskets(
     facts = () if certificate is None else certificate.facts
     randomized = next((fact for fact in facts if isinstance(fact, BasketsRandomized)), None)
     return BasketSource(table, randomized)
-
-
-def _is_released(source: Any) -> bool:
-    return isinstance(source, str | Path) and (Path(source).parent / "certificate.json").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,7 @@ from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
 
-__all__ = [
-    "Evaluation",
-    "check_evaluation_folder",
-    "compare_tables",
-    "dropped_columns",
-    "evaluate",
-    "measure_released",
-    "most_unpacked",
-]
+__all__ = ["Evaluation", "check_evaluation_folder", "compare_tables", "evaluate", "most_unpacked"]
 
 _LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may unpack to, in bytes and originals
 
@@ -313,7 +305,7 @@ def measure_released(
     The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
     known = known_columns(known, schema)
-    notes = _notes_of_columns(original, released, schema)
+    notes = list(_notes_of_columns(original, released, schema))
     holdout = None if holdout is None else coarsen(holdout, schema)[0]
     original, schema = coarsen(original, schema)
     recodings = like_released(original, released, schema)
@@ -370,7 +362,7 @@ def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:
     return align(table, codec, _HELD_OUT)
 
 
-def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) -> list[UserWarning]:
+def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) -> Iterator[UserWarning]:
     """Compare the columns of two tables and say which are not measured.
 
     Raises
@@ -387,71 +379,42 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
     extra = [name for name in released.column_names if name not in (*original.column_names, RELEASED_PERSON)]
     roles = {role: [field.name for field in schema if field.role is role] for role in Role}
     left = [name for name in (*roles[Role.IDENTIFIER], *roles[Role.PERSON]) if name in released.column_names]
-    notes: list[UserWarning] = []
     if extra:
-        notes.append(
-            UserWarning(f"{len(extra)} columns of the released table are not in the original and were left out")
-        )
+        yield UserWarning(f"{len(extra)} columns of the released table are not in the original and were left out")
     if left:
-        notes.append(
-            PrivacyLeakWarning(
-                f"{len(left)} columns taken for identifiers stand in the released table ({_listed(left)}); they were "
-                "not measured and should not be handed over"
-            )
+        named = _listed([repr(name) for name in left])
+        yield PrivacyLeakWarning(
+            f"{len(left)} columns taken for identifiers stand in the released table ({named}); they were not measured "
+            "and should not be handed over"
         )
     if roles[Role.PUBLIC]:
-        notes.append(
-            UserWarning(f"{len(roles[Role.PUBLIC])} public columns were not measured, nor what they give away")
-        )
-    return notes
+        yield UserWarning(f"{len(roles[Role.PUBLIC])} public columns were not measured, nor what they give away")
 
 
-def _notes_of_certificate(certificate: Certificate | None, rows: int) -> list[UserWarning]:
+def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterator[UserWarning]:
     """Say where a certificate speaks of other rows than the original has, or was worded by an older version."""
-    notes: list[UserWarning] = []
     if certificate is not None and certificate.rows_in != rows:
-        notes.append(
-            UserWarning(
-                f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; "
-                "rows that were held out belong into --holdout, not into the original"
-            )
+        yield UserWarning(
+            f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
+            "held out belong into --holdout, not into the original"
         )
     if certificate is not None and not certificate.derived:
-        notes.append(
-            UserWarning(
-                f"the sentences of the certificate are worded by sfumato {certificate.sfumato} and were not derived "
-                "anew from its facts"
-            )
+        yield UserWarning(
+            f"the sentences of the certificate are worded by sfumato {certificate.sfumato} and were not derived anew "
+            "from its facts"
         )
-    return notes
 
 
-def _notes_of_reading(aligned: Aligned, name: str) -> list[UserWarning]:
+def _notes_of_reading(aligned: Aligned, name: str) -> Iterator[UserWarning]:
     """Say how many cells of a table were read otherwise than they stand."""
-    notes: list[UserWarning] = []
-    if aligned.unread:
-        notes.append(
-            UserWarning(
-                f"{sum(aligned.unread.values())} cells of {name} are unknown to the original and were counted as "
-                f"missing, in {len(aligned.unread)} columns ({_counted(aligned.unread)})"
-            )
-        )
-    if aligned.respelled:
-        notes.append(
-            UserWarning(
-                f"{sum(aligned.respelled.values())} cells of {name} name a category in another spelling and were "
-                f"taken for it, in {len(aligned.respelled)} columns ({_counted(aligned.respelled)})"
-            )
-        )
-    return notes
+    unknown = "are unknown to the original and were counted as missing"
+    spelt = "name a category in another spelling and were taken for it"
+    for counts, what in ((aligned.unread, unknown), (aligned.respelled, spelt)):
+        if counts:
+            most = _listed([f"{each!r} {counts[each]}" for each in sorted(counts, key=lambda each: -counts[each])])
+            yield UserWarning(f"{sum(counts.values())} cells of {name} {what}, in {len(counts)} columns ({most})")
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:_MOST_NAMED]))
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
-
-
-def _counted(counts: dict[str, int]) -> str:
-    most = sorted(counts, key=lambda name: -counts[name])
-    shown = ", ".join(f"{name!r} {counts[name]}" for name in most[:_MOST_NAMED])
-    return shown if len(most) <= _MOST_NAMED else f"{shown} and {len(most) - _MOST_NAMED} more"
+def _listed(words: Sequence[str]) -> str:
+    shown = ", ".join(words[:_MOST_NAMED])
+    return shown if len(words) <= _MOST_NAMED else f"{shown} and {len(words) - _MOST_NAMED} more"

@@ -16,16 +16,7 @@ from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import put_in_place, work_folder
 
-__all__ = [
-    "EVALUATION_FILES",
-    "Contents",
-    "check_folder",
-    "find_browser",
-    "print_summary",
-    "replacing_folder",
-    "sha256_of",
-    "write_text",
-]
+__all__ = ["Contents", "check_folder", "find_browser", "print_summary", "replacing_folder", "sha256_of", "write_text"]
 
 
 def write_text(path: Path, text: str, *, mode: int | None = None) -> None:

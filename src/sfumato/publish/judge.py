@@ -48,14 +48,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "FAMILIES",
-    "LEAST_HELD_OUT",
     "RAREST",
     "TPR",
     "Exceeded",
     "Missing",
     "PolicyNotMet",
     "Ruling",
-    "Stake",
     "Verdict",
     "asked_policy",
     "confidence_of",
@@ -106,9 +104,7 @@ class Stake:
     @property
     def value(self) -> float:
         """The gain, or the score."""
-        against = self.outside if isinstance(self.outside, float) else 0.0
-        if isinstance(self.outside, Tries):
-            against = _share(self.outside)
+        against = _share(self.outside) if isinstance(self.outside, Tries) else self.outside or 0.0
         return _share(self.inside) - against
 
     def interval(self, confidence: float) -> tuple[float, float]:
@@ -203,8 +199,7 @@ def _together(stakes: Sequence[Stake]) -> list[Stake]:
         assert isinstance(other.outside, Tries)
         whole = Stake(first.limit, leading, _sum(whole.inside, other.inside), _sum(whole.outside, other.outside))
     rest = [stake for stake in stakes if stake not in kinds]
-    apart = [Stake(stake.limit, stake.finding, stake.inside, stake.outside, alone=True) for stake in kinds]
-    return [*rest, whole, *apart]
+    return [*rest, whole, *(dataclasses.replace(stake, alone=True) for stake in kinds)]
 
 
 def _sum(one: Tries, other: Tries) -> Tries:
@@ -231,28 +226,22 @@ def judge(
     exceeded, unsure = _limits(stakes, policy)
     unmet, unknown = _requirements(report, policy, facts)
     missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
-    found = (*sorted(exceeded, key=_severity, reverse=True), *unmet)
-    outcome = Ruling.MEETS
-    if found:
-        outcome = Ruling.DOES_NOT_MEET
-    elif any(each.needed for each in missing):
-        outcome = Ruling.CANNOT_TELL
+    exceeded.sort(key=lambda each: -times_allowed(each.limit, float(each.value or 0.0), float(each.allowed)))
+    found = (*exceeded, *unmet)
+    outcome, to_try = Ruling.MEETS, tuple[str, ...]()
+    if found or any(each.needed for each in missing):
+        outcome = Ruling.DOES_NOT_MEET if found else Ruling.CANNOT_TELL
+        to_try = what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command, asked=asked)
     return Verdict(
         policy.name,
         outcome,
         found,
         tuple(missing),
-        ()
-        if outcome is Ruling.MEETS
-        else what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command, asked=asked),
+        to_try,
         purpose=PURPOSES.get(policy.title, ""),
         edited=policy.title != policy.name,
         asked=asked,
     )
-
-
-def _severity(each: Exceeded) -> float:
-    return times_allowed(each.limit, float(each.value or 0.0), float(each.allowed))
 
 
 def _limits(stakes: Sequence[Stake], policy: Policy) -> tuple[list[Exceeded], list[Missing]]:
@@ -392,10 +381,9 @@ def judge_report(
 
 def despite_facts(report: Report | None, *, despite: bool) -> tuple[Fact, ...]:
     """What the certificate must say of a release that leaves although it was not found to meet its policy."""
-    verdict = None if report is None else report.verdict
-    if verdict is None or not verdict.refuses or not despite:
+    if report is None or report.verdict is None or not report.verdict.refuses or not despite:
         return ()
-    return (DespitePolicy(verdict.title, verdict.outcome.value),)
+    return (DespitePolicy(report.verdict.title, report.verdict.outcome.value),)
 
 
 def refuse_unmet(release: Release, *, despite: bool) -> Release:

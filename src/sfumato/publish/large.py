@@ -26,7 +26,7 @@ from sfumato.engines.cells.learn import SAMPLE_ROWS
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.source import Source
-from sfumato.engines.chunks.transform import Geometric, Tried, in_chunks, run_in_chunks, try_on_sample, writing
+from sfumato.engines.chunks.transform import Geometric, in_chunks, run_in_chunks, try_on_sample, writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
 from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
@@ -43,16 +43,13 @@ from sfumato.version import __version__
 
 __all__ = [
     "check_moved",
-    "check_quotes",
     "frame_by_cells",
     "frame_moved_on_spark",
     "frame_on_spark",
     "release_by_cells",
     "release_moved",
-    "release_moved_on_spark",
     "release_on_spark",
     "run_key",
-    "write_around",
 ]
 
 _WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
@@ -77,9 +74,12 @@ def frame_by_cells(
 
 
 def frame_on_spark(
-    frame: Any, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int | None, *, report: bool
+    frame: Any, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int | None, *, report: bool, **written: Any
 ) -> tuple[Outcome, Any]:
-    """What comes of a data frame of Spark, and the released rows as one; a worker has so much memory, or 2 GB."""
+    """What comes of a data frame of Spark, and the released rows as one; a worker has so much memory, or 2 GB.
+
+    ``written`` says how rows that come here are written.
+    """
     granted = _WORKER_MEMORY if memory is None else parse_size(memory)
     return run_on_spark(
         frame,
@@ -88,6 +88,7 @@ def frame_on_spark(
         _choices(told),
         most_rows=cell_rows(granted, len(frame.columns)),
         measured=SAMPLE_ROWS if report else 0,
+        **written,
     )
 
 
@@ -105,21 +106,18 @@ def release_on_spark(
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
     in_cells(mechanism, told)
-    frame, read = source.frame, source.form
-    form = read if form is None else form
+    form = source.form if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
-    granted = _WORKER_MEMORY if memory is None else parse_size(memory)
 
     def run(place: Path, _: None) -> Outcome:
-        return run_on_spark(
-            frame,
+        return frame_on_spark(
+            source.frame,
             mechanism,
-            Randomness(told["seed"]).repeatable(),
-            _choices(told),
-            most_rows=cell_rows(granted, len(frame.columns)),
+            told,
+            memory,
+            report=report,
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
-            measured=SAMPLE_ROWS if report else 0,
-            native=read.format is FileFormat.CSV and form.format is not FileFormat.CSV,
+            native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )[0]
 
@@ -239,7 +237,7 @@ _COLUMNS = ("schema", "target", "identifiers", "public", "person", "rows_are_peo
 
 
 def release_moved(
-    source: Source,
+    source: Source | ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
     told: Mapping[str, Any],
@@ -250,41 +248,27 @@ def release_moved(
     spreadsheet_safe: bool,
     **publishing: Any,
 ) -> Release:
-    """Move a file of any length in batches and write a whole release folder; folder and key appear together."""
+    """Move a file of any length in batches, here or on the cluster that reads it, and write a whole release folder.
+
+    Folder and key appear together.
+    """
     mover, choices = check_moved(mechanism, told, new_key, folder)
-    randomness = Randomness(told["seed"])
-    sample = sample_file(source, sample_rows, randomness.generator("sample"))
+    randomness, form, numbered = Randomness(told["seed"]), source.form, None
+    if isinstance(source, Source):
+        sample = sample_file(source, sample_rows, randomness.generator("sample"))
+    else:
+        check_quotes(form, spreadsheet_safe=spreadsheet_safe)
+        randomness, numbered = randomness.repeatable(), number_rows(source.frame)
+        sample = sample_on_spark(source.frame, numbered, sample_rows, randomness)
     tried = try_on_sample(sample, mover, randomness, **choices)
+    known_columns(publishing["known"], tried.plan.schema)  # before the work is done
 
-    def run(place: Path) -> Outcome:
-        return run_in_chunks(tried, source, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
-
-    return _written(run, tried, folder, source.form, new_key, **publishing)
-
-
-def release_moved_on_spark(
-    source: ClusterFile,
-    folder: str | Path,
-    mechanism: Mechanism,
-    told: Mapping[str, Any],
-    *,
-    new_key: str | Path | None,
-    batch_rows: int | None,
-    sample_rows: int,
-    spreadsheet_safe: bool,
-    **publishing: Any,
-) -> Release:
-    """Move a file that a cluster reads and write a whole release folder here; the rows come batch by batch."""
-    mover, choices = check_moved(mechanism, told, new_key, folder)
-    frame, form = source.frame, source.form
-    check_quotes(form, spreadsheet_safe=spreadsheet_safe)
-    randomness, numbered = Randomness(told["seed"]).repeatable(), number_rows(frame)
-    sample = sample_on_spark(frame, numbered, sample_rows, randomness)
-    tried = try_on_sample(sample, mover, randomness, **choices)
-
-    def run(place: Path) -> Outcome:
+    def run(place: Path, _: None) -> Outcome:
+        if isinstance(source, Source):
+            return run_in_chunks(tried, source, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
+        assert numbered is not None
         return move_on_spark(
-            frame,
+            source.frame,
             numbered,
             tried,
             sample.schema,
@@ -294,7 +278,7 @@ def release_moved_on_spark(
             spreadsheet_safe=spreadsheet_safe,
         )[0]
 
-    return _written(run, tried, folder, form, new_key, **publishing)
+    return write_around(run, keeping_key(tried.key, new_key, folder), folder, form, **publishing)
 
 
 def frame_moved_on_spark(frame: Any, mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Outcome, Any]:
@@ -325,20 +309,6 @@ def _settled(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Geometric, 
     if needs is not None:
         raise OptionError(f"{needs!r} needs all rows at once, and a file is moved in batches; leave it out")
     return mover, {name: told[name] for name in _COLUMNS}
-
-
-def _written(
-    run: Callable[[Path], Outcome],
-    tried: Tried,
-    folder: str | Path,
-    form: FileForm,
-    new_key: str | Path | None,
-    **publishing: Any,
-) -> Release:
-    """Run what writes a table and write the folder around it; folder and key appear together."""
-    known_columns(publishing["known"], tried.plan.schema)  # before the work is done
-    key = keeping_key(tried.key, new_key, folder)
-    return write_around(lambda place, _: run(place), key, folder, form, **publishing)
 
 
 T = TypeVar("T")

@@ -279,7 +279,8 @@ def what_to_try(
     elif unsure and made_here:
         if not asked and report.sizes.get("attempts", 0) < report.rows_original:  # with a policy more are attacked
             lines.append(_with(words, "--policy", _option_of(policy)))
-        if _value(words, "--holdout") != f"{_HOLD_OUT_MORE:g}" and report.rows_held_out < report.rows_original:
+        held = words[words.index("--holdout") + 1] if "--holdout" in words else None
+        if held != f"{_HOLD_OUT_MORE:g}" and report.rows_held_out < report.rows_original:
             lines.append(_with(words, "--holdout", f"{_HOLD_OUT_MORE:g}"))
         if "--budget" in words:
             lines.append(_without(words, "--budget"))
@@ -383,10 +384,6 @@ def _widths() -> dict[str, int]:
     """Options of the parameters that methods have, apart from k, and how many words follow each."""
     told = {name: each for name, each in all_parameters().items() if name != "k"}
     return {f"--{name.replace('_', '-')}": 0 if each.kind is bool else each.width for name, each in told.items()}
-
-
-def _value(words: Sequence[str], name: str) -> str | None:
-    return words[list(words).index(name) + 1] if name in words else None
 
 
 def _replacing(words: Sequence[str]) -> list[str]:

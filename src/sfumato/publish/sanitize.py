@@ -10,18 +10,19 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.assess.warm import compile_ahead
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import LevelError, OptionError
 from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.source import Source, open_people
 from sfumato.engines.chunks.transform import SAMPLE_ROWS, Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
-from sfumato.engines.plan import settle
+from sfumato.engines.plan import for_few_people, settle
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
-from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import check_folder
-from sfumato.publish.judge import asked_policy
+from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.large import (
     check_moved,
     frame_by_cells,
@@ -29,21 +30,19 @@ from sfumato.publish.large import (
     frame_on_spark,
     release_by_cells,
     release_moved,
-    release_moved_on_spark,
     release_on_spark,
 )
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.suggest import suggesting
-from sfumato.publish.told import as_told, for_few_people, method_of
 from sfumato.tables.cells import is_text
 from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.schema import Schema
 
-__all__ = ["file_of", "sanitize", "sanitize_file"]
+__all__ = ["file_of", "load_recipe", "sanitize", "sanitize_file"]
 
 
 def sanitize(
@@ -243,7 +242,7 @@ def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     before = outcome.recipe.schema
     return (
         _with_new_gaps(outcome, arrow)
-        | _added(outcome, arrow)
+        | (frozenset(outcome.schema.names) - frozenset(arrow.column_names))  # which the table did not have
         | frozenset(field.name for field in outcome.schema.encoded if field.kind is not before[field.name].kind)
         | frozenset(
             field.name
@@ -252,11 +251,6 @@ def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
             and not set(field.domain.categories or ()) <= set(before[field.name].domain.categories or ())
         )
     )
-
-
-def _added(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
-    """Columns that the table did not have."""
-    return frozenset(outcome.schema.names) - frozenset(arrow.column_names)
 
 
 def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
@@ -430,10 +424,76 @@ def sanitize_file(
     file = file_of(source, engine, master, **reading) if file is None else file
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
-        if isinstance(file, ClusterFile):
-            return release_moved_on_spark(file, folder, chosen, told, **said)
         return release_moved(file, folder, chosen, told, **said)
     said |= {"memory": memory, "form": form, "command": command}
     if isinstance(file, ClusterFile):
         return release_on_spark(file, folder, chosen, told, **said)
     return release_by_cells(file, folder, chosen, told, resume_key=resume_key, **said)
+
+
+_LEVELLED = ("chain", "condense", "condense-paper")
+"""Methods whose floor of all levels is lower where something says what each record asks for."""
+_COLUMNS = {"identifiers": "identifier", "person": "person", "weight": "weight", "public": "public"}
+
+
+def as_told(
+    mechanism: Mechanism | None,
+    method: str | None,
+    parameters: Mapping[str, Any],
+    told: dict[str, Any],
+    recipe: Recipe | str | Path | None,
+    policy: Policy | str | Path | None,
+) -> tuple[Mechanism, dict[str, Any], Policy | str | Path | None]:
+    """Mechanism, choices and policy of a run: a recipe's, where there is one, and those that may be told beside it."""
+    if recipe is None:
+        return _chosen(mechanism, method, parameters, told), told, policy
+    recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where", "keep_persons"):
+        said = getattr(recipe, name)
+        if name in told:
+            told[name] = said if told[name] is None else told[name]
+        elif said not in (None, False):
+            raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
+    mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
+    return mechanism, told, policy_of(recipe) if policy is None else policy
+
+
+def method_of(parameters: Mapping[str, Any], rows: int) -> str:
+    """Method where none is named, of a table of so many rows or more."""
+    return usual_method([name for name, value in parameters.items() if value is not None], rows)
+
+
+def _chosen(
+    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], told: Mapping[str, Any]
+) -> Mechanism:
+    """Mechanism that was given, or the one of the method's name and parameters."""
+    if mechanism is not None:
+        if method is not None or parameters:
+            name = next(iter(parameters), "method")
+            raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
+        return mechanism
+    assert method is not None
+    settled = _with_key(parameters)
+    if method in _LEVELLED and settled.get("k") is None:
+        lone = settled.get("allow_level_1") is True
+        levels = told.get("level") is not None or (lone and told["schema"] is not None)
+        settled["k"] = 10 if not levels else 1 if lone else 2
+    if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
+        raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
+    return make_mechanism(method, settled)
+
+
+def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that were told, a key read where its file was; a recipe holds none."""
+    key = parameters.get("key")
+    return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
+
+
+def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
+    """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
+    chosen = ("schema", "no_rules", "rare", "rows", "where", "keep_persons")
+    for name in ("mechanism", "method", *all_parameters(), "level", "strata", "target", *_COLUMNS, *chosen):
+        if told.get(name) not in (None, (), []):
+            option = _COLUMNS.get(name, name).replace("_", "-")
+            raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
+    return recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)

@@ -48,15 +48,7 @@ from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.tables.files import FileForm, FileFormat, read_file
 from sfumato.tables.spreadsheet import unquote_formulas
 
-__all__ = [
-    "EpochAttack",
-    "EpochPair",
-    "attack_epochs",
-    "attack_tables",
-    "publish_stream",
-    "stream_on_spark",
-    "totals_on_spark",
-]
+__all__ = ["EpochAttack", "attack_epochs", "attack_tables", "publish_stream", "stream_on_spark", "totals_on_spark"]
 
 
 def publish_stream(
@@ -206,26 +198,16 @@ def attack_tables(session: StreamSession, tables: Mapping[int, pa.Table]) -> Epo
     sampled = session.measured_by()
     steps = list(pairwise(epochs))
     arrived = [np.empty((0, len(seen[0].total.T))) if sampled is None else sampled.between(*step) for step in steps]
-    pairs = tuple(
-        EpochPair(
-            first,
-            last,
-            len(after.count),
-            len(changed_units(after, before).count),
-            _fewest(session.ledger, first, last),
-            len(people),
-        )
-        for (first, last), before, after, people in zip(steps, seen[:-1], seen[1:], arrived, strict=True)
-    )
+    pairs = []
+    for (first, last), before, after, people in zip(steps, seen[:-1], seen[1:], arrived, strict=True):
+        fresh = [line.fresh for line in session.ledger if first < line.epoch <= last and line.renewed]
+        changed = len(changed_units(after, before).count)
+        pairs.append(EpochPair(first, last, len(after.count), changed, min(fresh, default=None), len(people)))
     if sampled is None:
-        return EpochAttack(pairs, DIFFERENCING.not_run(_why_not(session)))
+        return EpochAttack(tuple(pairs), DIFFERENCING.not_run(_why_not(session)))
     watched = Watched(layout=codec.layout, rows=tuple(seen), arrived=tuple(arrived))
     rng = Randomness(session.settings.seed).generator("attack")
-    return EpochAttack(pairs, difference_findings(watched, rng))
-
-
-def _fewest(ledger: Sequence[EpochLine], first: int, last: int) -> int | None:
-    return min((line.fresh for line in ledger if first < line.epoch <= last and line.renewed), default=None)
+    return EpochAttack(tuple(pairs), difference_findings(watched, rng))
 
 
 def _why_not(session: StreamSession) -> str:
@@ -252,11 +234,8 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
     told = [] if certificate is None else [fact for fact in certificate.facts if isinstance(fact, EpochPublished)]
     lines = [EpochLine(**dataclasses.asdict(fact)) for fact in told]
     own = bool(lines) and lines == list(ledger[: len(lines)])
-    if (
-        certificate is None
-        or not own
-        or delivered.get(len(lines), certificate.table_sha256) != certificate.table_sha256
-    ):
+    digest = None if certificate is None else certificate.table_sha256
+    if not own or certificate is None or delivered.get(len(lines), digest) != digest:
         raise OptionError(f"the release {name} is not an epoch of this stream; name folders that it has published")
     table = read_file(place)[0]
     return len(lines), unquote_formulas(table) if is_quoted(certificate.facts) else table

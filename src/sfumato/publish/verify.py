@@ -23,7 +23,7 @@ from sfumato.privacy.certificate import AlteredCertificate, Certificate
 from sfumato.publish.agreement import Check, agreement_checks, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
-from sfumato.publish.verify_rows import MOST_BYTES, ModifiedRows, PersonRows, look_at_table
+from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
 from sfumato.tables.baskets import read_baskets
 from sfumato.tables.schema import Schema
 
@@ -230,10 +230,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
-        *_rules(rules, table.broken),
-        *_months(months, table.days),
-        *_where(where, table.astray),
-        *_weights(scaled, table.weights),
+        *_told_of_rows(table, rules, months, where, scaled),
         *modified.checks(),
         *(() if persons is None else (persons.check(),)),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
@@ -253,36 +250,23 @@ def _baskets(file: Path, certificate: Certificate, most_bytes: int | None) -> li
     return [Check("baskets", told == [found], words if told == [found] else f"{words}, not as certified")]
 
 
-def _rules(rules: tuple[str, ...], broken: tuple[str, ...]) -> list[Check]:
-    """Compare the rows with the rules that they are said to obey; nothing where there are none."""
-    if not rules:
-        return []
-    kept = f"{len(rules)} rules between columns hold in every row"
-    return [Check("rules", not broken, f"{len(broken)} rules do not hold in every row" if broken else kept)]
-
-
-def _months(columns: tuple[str, ...], days: tuple[str, ...]) -> list[Check]:
-    """Compare the dates with the months that they are said to be given to; nothing where there are none."""
-    if not columns:
-        return []
-    kept = f"the dates of {len(columns)} columns are given to the month"
-    return [Check("months", not days, f"the dates of {len(days)} columns tell days" if days else kept)]
-
-
-def _where(where: str, astray: int) -> list[Check]:
-    """Compare the rows with the rule that the owner chose them by; nothing where there is none."""
-    if not where:
-        return []
-    told = f"{astray} rows do not fulfil the rule that they were chosen by"
-    return [Check("where", not astray, told if astray else "every row fulfils the rule that rows were chosen by")]
-
-
-def _weights(scaled: WeightsScaled | None, found: float) -> list[Check]:
-    """Compare what the weights add up to with what is certified; nothing where there are none."""
-    if scaled is None:
-        return []
-    holds = abs(found - scaled.total) <= scaled.step + 1e-6 * scaled.total
-    return [Check("weights", holds, "they add up to what is certified" if holds else "they add up to something else")]
+def _told_of_rows(
+    table: LookedAt, rules: tuple[str, ...], months: tuple[str, ...], where: str, scaled: WeightsScaled | None
+) -> Iterator[Check]:
+    """Compare rules, months, the rule that rows were chosen by and the sum of weights with what facts say of each."""
+    if rules:
+        broken, kept = len(table.broken), f"{len(rules)} rules between columns hold in every row"
+        yield Check("rules", not broken, f"{broken} rules do not hold in every row" if broken else kept)
+    if months:
+        days, kept = len(table.days), f"the dates of {len(months)} columns are given to the month"
+        yield Check("months", not days, f"the dates of {days} columns tell days" if days else kept)
+    if where:
+        astray, kept = table.astray, "every row fulfils the rule that rows were chosen by"
+        told = f"{astray} rows do not fulfil the rule that they were chosen by"
+        yield Check("where", not astray, told if astray else kept)
+    if scaled is not None:
+        holds = abs(table.weights - scaled.total) <= scaled.step + 1e-6 * scaled.total
+        yield Check("weights", holds, f"they add up to {'what is certified' if holds else 'something else'}")
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:

@@ -300,9 +300,8 @@ def look_at_table(
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
-    broken = tuple(str(check.rule) for check in ruled if not check.holds)
-    told = tuple(sorted(days)), astray, weights
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, *told)
+    broken, told = tuple(str(check.rule) for check in ruled if not check.holds), tuple(sorted(days))
+    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, told, astray, weights)
 
 
 def _opened(file: Path, most_bytes: int | None) -> Source:

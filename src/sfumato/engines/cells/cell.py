@@ -38,7 +38,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
 
-__all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "Compared", "DoneCell", "merge_facts", "sanitize_cell"]
+__all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "DoneCell", "merge_facts", "sanitize_cell"]
 
 ROW, LEVEL, OUTSIDE = "\x1frow", "\x1flevel", "\x1foutside"
 """Columns that rows carry through a cell: their number in the source, their level, and whether they were held out."""
@@ -186,7 +186,7 @@ def _measured(
     points = values
     if labels is not None:
         sizes = np.bincount(labels)
-        points = _sums(values, labels, len(sizes)) / sizes[:, None]
+        points = np.column_stack([np.bincount(labels, weights=column) for column in values.T]) / sizes[:, None]
     regions = draw_regions(points, REGION_ROWS * len(points) / len(values), task.share, rng)
 
     def hold(table: pa.Table) -> Mask:
@@ -197,11 +197,6 @@ def _measured(
     if labels is not None and drawn_from is not None:
         return chosen[labels], chosen[drawn_from], far
     return chosen, hold(made.released) if workings.origin is None else chosen[workings.origin], far
-
-
-def _sums(values: NDArray[np.float64], labels: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
-    """Sums of the coordinates of each group."""
-    return np.column_stack([np.bincount(labels, weights=column, minlength=groups) for column in values.T])
 
 
 def merge_facts(

@@ -28,7 +28,6 @@ from sfumato.tables.cells import plain
 from sfumato.tables.files import FileFormat
 
 __all__ = [
-    "BASE_BYTES",
     "LEAST_ROWS",
     "Cuts",
     "Tree",

@@ -79,9 +79,9 @@ class Spill(ABC):
         tables = [table_of(frame) for leaf in leaves for frame in self.frames(f"leaf-{leaf}")]
         return pa.concat_tables(tables)
 
+    @abstractmethod
     def put(self, name: str, frames: Sequence[bytes]) -> None:
         """Keep frames under a name, all of them or none."""
-        self._put(name, frames)
 
     @abstractmethod
     def frames(self, name: str) -> Iterator[bytes]:
@@ -105,9 +105,6 @@ class Spill(ABC):
 
     @abstractmethod
     def _append(self, name: str, frame: bytes) -> None: ...
-
-    @abstractmethod
-    def _put(self, name: str, frames: Sequence[bytes]) -> None: ...
 
 
 class MemorySpill(Spill):
@@ -140,7 +137,8 @@ class MemorySpill(Spill):
     def _append(self, name: str, frame: bytes) -> None:
         self._kept.setdefault(name, []).append(frame)
 
-    def _put(self, name: str, frames: Sequence[bytes]) -> None:
+    def put(self, name: str, frames: Sequence[bytes]) -> None:
+        """Keep frames under a name, all of them or none."""
         self._kept[name] = list(frames)
 
 
@@ -198,7 +196,8 @@ class FileSpill(Spill):
         with (self.folder / name).open("ab") as file:
             file.write(self._sealed(name, number, frame))
 
-    def _put(self, name: str, frames: Sequence[bytes]) -> None:
+    def put(self, name: str, frames: Sequence[bytes]) -> None:
+        """Keep frames under a name, all of them or none."""
         made = self.folder / f"{name}.part"
         with made.open("wb") as file:
             for number, frame in enumerate(frames):
@@ -308,7 +307,7 @@ class Cutter:
         self._names = [column.field.name for column in learned.job.codec.columns]
         self._beside = [each.name for each in schema if each.role in (Role.PUBLIC, Role.PERSON)]
         self._rules = _RuleWatch(learned)
-        self._people = _People(cuts.leaves)
+        self.people = _People(cuts.leaves)
 
     def count(self) -> Counted:
         """What was counted, once all rows were cut."""
@@ -317,18 +316,10 @@ class Cutter:
             self.counted.people_of_parts = [sum(self.counted.rows[leaf] for leaf in leaves) for leaves in parts]
             self.counted.people_of_all = sum(self.counted.rows)
         else:
-            self.counted.people = [len(self._people.of([leaf])) for leaf in range(self.cuts.leaves)]
-            self.counted.people_of_parts = [len(self._people.of(leaves)) for leaves in parts]
-            self.counted.people_of_all = len(self._people.of(range(self.cuts.leaves)))
+            self.counted.people = [len(self.people.of([leaf])) for leaf in range(self.cuts.leaves)]
+            self.counted.people_of_parts = [len(self.people.of(leaves)) for leaves in parts]
+            self.counted.people_of_all = len(self.people.of(range(self.cuts.leaves)))
         return self.counted
-
-    def people_of(self, leaves: Iterable[int]) -> NDArray[np.uint64]:
-        """Numbers of the different persons in some leaves."""
-        return self._people.of(leaves)
-
-    def add_people(self, leaf: int, persons: NDArray[np.uint64]) -> None:
-        """Count persons whom somebody else found in a leaf."""
-        self._people.add(leaf, persons)
 
     def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
@@ -397,7 +388,7 @@ class Cutter:
         sorted_rows, bounds = table.take(pa.array(order)), np.searchsorted(leaf[order], np.arange(self.cuts.leaves + 1))
         for each in np.unique(leaf[leaf >= 0]).tolist():
             if persons is not None:
-                self._people.add(each, persons[leaf == each])
+                self.people.add(each, persons[leaf == each])
             yield each, sorted_rows.slice(int(bounds[each]), int(bounds[each + 1] - bounds[each]))
 
 

@@ -40,7 +40,6 @@ __all__ = [
     "Chance",
     "Learned",
     "Look",
-    "Looking",
     "Run",
     "joined_looks",
     "learn",
@@ -202,7 +201,8 @@ def learn(
         warnings.simplefilter("ignore")
         schema = settle(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
-    chance = Chance.of(randomness, _person(schema), told.get("holdout"))
+    person = next((field.name for field in schema if field.role is Role.PERSON), None)
+    chance = Chance.of(randomness, person, told.get("holdout"))
     k = max(floor, 2)
     for _ in range(_TIMES):
         look = look_by(schema, k, chance)
@@ -267,10 +267,6 @@ def joined_looks(
             kept.add(part.witnesses, levels)
     rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
     return Look(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
-
-
-def _person(schema: Schema) -> str | None:
-    return next((field.name for field in schema if field.role is Role.PERSON), None)
 
 
 def _ties(schema: Schema) -> list[tuple[Any, ...]]:
@@ -388,11 +384,10 @@ def _asked(column: pa.ChunkedArray, field: Field) -> Iterator[Places]:
         return
     if field.kind in _LISTED:
         coded = pc.dictionary_encode(array)
+        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         if len(coded.dictionary) <= MOST_VALUES + len(field.missing):
-            codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
             yield np.where(absent, -1, codes)
         else:  # more than are handled, which one row of each shows
-            codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
             first = np.unique(codes, return_index=True)[1]
             yield np.where(np.isin(np.arange(len(codes)), first), codes, -1)
         return

@@ -44,14 +44,10 @@ from sfumato.tables.stored_codec import rescale
 
 __all__ = [
     "DRAWN",
-    "LABEL",
-    "MET",
     "ORDER",
     "ORIGIN",
     "Into",
-    "apportioned",
     "bits_of",
-    "comparison_of",
     "cuts_of",
     "frames_of",
     "gather",
@@ -281,7 +277,7 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
     formulas.add(done.table)
     about = {"facts": facts, "rows_in": done.rows_in, "seconds": done.seconds, "schema": done.schema.to_toml()}
     about |= {"rows_out": done.table.num_rows, "formulas": formulas.cells}
-    bucket = _bucket(done.order, bits)
+    bucket = done.order >> np.uint64(64 - bits) if bits else np.zeros(len(done.order), dtype=np.uint64)
     table = done.table.append_column(ORDER, pa.array(done.order))
     frames = [write_json(about, "canonical").encode()]
     frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
@@ -292,10 +288,6 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
         released = released.append_column(ORIGIN, pa.array(kept.origin))
         frames += [frame_of(original), frame_of(released), frame_of(kept.outside), frame_of(done.counted)]
     return frames
-
-
-def _bucket(order: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
-    return (order >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(len(order), dtype=np.int64)
 
 
 def gather(

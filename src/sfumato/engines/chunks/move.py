@@ -141,7 +141,9 @@ def plan_columns(
         For columns that would be released as they are without having been allowed to, and for privacy levels.
     """
     identifiers, public = tuple(identifiers), tuple(public)
-    _check_known([*(columns or ()), *identifiers, *public], source)
+    unknown = [name for name in (*(columns or ()), *identifiers, *public) if name not in source.schema.names]
+    if unknown:
+        raise OptionError(no_column(unknown[0], source.schema.names))
     if schema is not None and columns is not None:
         raise OptionError("the schema already says which columns are numbers; leave 'columns' or the schema out")
     if schema is None:
@@ -150,7 +152,11 @@ def plan_columns(
     place = {name: number for number, name in enumerate(source.schema.names)}
     schema = Schema(tuple(sorted(schema.fields, key=lambda field: place[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
-    _refuse_levels(schema)
+    levels = [field.name for field in schema if field.role is Role.LEVEL]
+    if levels:
+        raise PrivacyRefusal(
+            f"column {levels[0]!r} asks for privacy levels and moving by a key gives none; leave it out, or condense"
+        )
     moved = tuple(field for field in schema.encoded if field.kind in _NUMBERS)
     key.check_cover([field.name for field in moved])
     categories = [field.name for field in schema.encoded if field not in moved]
@@ -161,12 +167,6 @@ def plan_columns(
         )
     _check_types(moved, source)
     return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))
-
-
-def _check_known(names: Sequence[str], source: Source) -> None:
-    unknown = [name for name in names if name not in source.schema.names]
-    if unknown:
-        raise OptionError(no_column(unknown[0], source.schema.names))
 
 
 def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:
@@ -187,25 +187,14 @@ def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], p
     return Schema(tuple(fields))
 
 
-def _refuse_levels(schema: Schema) -> None:
-    levels = [field.name for field in schema if field.role is Role.LEVEL]
-    if levels:
-        raise PrivacyRefusal(
-            f"column {levels[0]!r} asks for privacy levels and moving by a key gives none; leave it out, or condense"
-        )
-
-
 def _check_types(moved: Sequence[Field], source: Source) -> None:
-    wrong = [field.name for field in moved if not _is_readable(_plain(source.schema, field.name))]
+    kinds = {field.name: _plain(source.schema, field.name) for field in moved}
+    wrong = [name for name, kind in kinds.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
     if wrong:
         raise OptionError(
             f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; mend the "
             "key or the file"
         )
-
-
-def _is_readable(kind: pa.DataType) -> bool:
-    return is_number(kind) or is_text(kind) or pa.types.is_null(kind)
 
 
 def _plain(schema: pa.Schema, name: str) -> pa.DataType:
@@ -253,7 +242,9 @@ class Mover:
                 part = slice(start, start + _TILE)
                 tile = beside[part] if order is None else beside.take(order[part], axis=0)
                 values[part] = hybrid(tile, self.key, names)
-        _refuse_overflow(values)
+        beyond = 0 if _is_finite(values) else int((~np.isfinite(values)).sum())
+        if beyond:
+            raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
         masks = {name: absent if order is None else absent[order] for name, absent in gone.items()}
         moved = {
             field.name: self._write(values[:, place], masks.get(field.name), field)
@@ -402,12 +393,6 @@ def means_of(found: Mapping[str, ExactMean]) -> dict[str, float]:
     if empty:
         raise SchemaError(f"column {empty[0]!r} holds no number at all; drop it as an identifier")
     return {name: each.mean for name, each in found.items()}
-
-
-def _refuse_overflow(values: NDArray[np.float64]) -> None:
-    beyond = 0 if _is_finite(values) else int((~np.isfinite(values)).sum())
-    if beyond:
-        raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
 
 
 def _is_finite(values: NDArray[np.float64]) -> bool:

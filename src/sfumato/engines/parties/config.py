@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.engines.parties.plan import JointPlan
     from sfumato.tables.schema import Schema
 
-__all__ = ["DataSource", "PartyConfig", "PartyTrial", "write_trial"]
+__all__ = ["PartyConfig", "PartyTrial", "write_trial"]
 
 _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0

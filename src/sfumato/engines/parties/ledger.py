@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import PrivacyRefusal
 
-__all__ = ["ACTIONS", "Entry", "Leak", "Ledger", "LedgerRow", "Transcript", "check", "draw_ledger", "refuse_undeclared"]
+__all__ = ["ACTIONS", "Entry", "Leak", "Ledger", "Transcript", "check", "draw_ledger", "refuse_undeclared"]
 
 ACTIONS = ("opened", "sum", "told", "tossed", "shared", "engine")
 """What an entry can be; the first four are seen in the clear."""

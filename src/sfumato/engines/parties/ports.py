@@ -148,18 +148,15 @@ class LocalChannel(PartyChannel):
                 told, payload = self._hall.queues[sender, self.rank].get(timeout=_LOOK)
                 break
             except queue.Empty:
-                self._look()
+                failure = self._hall.failure
+                if failure is not None and failure[0] != self.rank:
+                    raise PartyError(f"party {self.names[failure[0]]!r} gave up: {failure[1]}") from None
                 if time.monotonic() > end:
                     raise PartyError(
                         f"party {self.names[sender]!r} was silent for {self._timeout:g} seconds; start all again"
                     ) from None
         self.check_kind(sender, told, kind)
         return payload
-
-    def _look(self) -> None:
-        failure = self._hall.failure
-        if failure is not None and failure[0] != self.rank:
-            raise PartyError(f"party {self.names[failure[0]]!r} gave up: {failure[1]}")
 
     def waiting(self, *_: int) -> AbstractContextManager[None]:
         """Threads that wait for each other end together."""

@@ -27,7 +27,6 @@ from sfumato.engines.parties.session import Session, Shared
 from sfumato.mechanisms.perturb.components import component_places, project
 
 __all__ = [
-    "GroupedColumns",
     "GroupedLayout",
     "add_noise",
     "component_ranges",

@@ -34,7 +34,6 @@ __all__ = [
     "open_on_spark",
     "part_number",
     "part_of",
-    "spark_session",
 ]
 
 _RUN_ROWS = 1 << 16

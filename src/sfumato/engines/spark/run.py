@@ -114,7 +114,7 @@ class _Cut:
         frames = {"counted": write_json(plain_values(cutter.counted), "canonical").encode()}
         if self.learned.chance.person is not None:
             for leaf in range(self.cuts.leaves):
-                frames[f"people {leaf}"] = cutter.people_of([leaf]).tobytes()
+                frames[f"people {leaf}"] = cutter.people.of([leaf]).tobytes()
         yield part_of(part_number(), frames)
 
     def rows(self, batches: Batches) -> Batches:
@@ -209,7 +209,7 @@ def _add_up(rows: Sequence[Any], cutter: Cutter) -> Counted:
     for row in rows:
         if row["kind"] != "counted":
             leaf = int(row["kind"].removeprefix("people "))
-            cutter.add_people(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
+            cutter.people.add(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
             continue
         total.add(typed(Counted, parse_json(bytes(row["frame"]))))
     return cutter.count()
@@ -289,10 +289,11 @@ class _Seen:
         self.empty = tuple(name for name in self.empty if name in other.empty)
 
     def to_bytes(self) -> bytes:
+        lost = Spacing(lost=True, first=0.0)
+        spacings = {name: lost if each.lost else each for name, each in self.spacings.items()}
         told = {
             "spacings": {
-                name: [each.apart, each.lost, each.first, each.low, each.high]
-                for name, each in ((name, _plain(each)) for name, each in self.spacings.items())
+                name: [each.apart, each.lost, each.first, each.low, each.high] for name, each in spacings.items()
             },
             "means": {name: [f"{each.total:x}", each.count] for name, each in self.means.items()},
             "empty": list(self.empty),
@@ -310,10 +311,6 @@ class _Seen:
             {name: ExactMean(int(total, 16), count) for name, (total, count) in told["means"].items()},
             tuple(told["empty"]),
         )
-
-
-def _plain(spacing: Spacing) -> Spacing:
-    return Spacing(lost=True, first=0.0) if spacing.lost else spacing
 
 
 @dataclass(frozen=True, eq=False, repr=False)

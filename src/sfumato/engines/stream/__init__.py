@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.engines.stream.batches import Batch, batch_id, cut_batches
+from sfumato.engines.stream.entries import Batch, batch_id, cut_batches
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import Acknowledged, Ingested, StateError, Status
 

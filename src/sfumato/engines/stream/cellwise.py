@@ -26,8 +26,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
 from sfumato.engines.cells.cuts import Cuts, Tree, cut_tree, leaf_in, merged
+from sfumato.engines.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.epochs import Leaving, Publication, leaving, published
-from sfumato.engines.stream.groups import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.measuring import Sampled
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.rare import HeldValues
@@ -38,7 +38,6 @@ from sfumato.mechanisms.condense.tally import CategoryTally
 from sfumato.tables.codec import Codec
 
 __all__ = [
-    "CENSUS",
     "Carried",
     "CellChange",
     "KeptOut",

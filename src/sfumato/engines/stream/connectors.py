@@ -31,14 +31,14 @@ import pyarrow as pa
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.chunks.source import Source, form_of, open_source
-from sfumato.engines.stream.batches import Batch, batch_id, cut_batches, place_of
+from sfumato.engines.stream.entries import Batch, batch_id, cut_batches, place_of
 from sfumato.engines.stream.settings import StateError
 from sfumato.tables.numerals import Numerals, rewrite_numerals
 
 if TYPE_CHECKING:
     import redis
 
-__all__ = ["ReadOptions", "RedisPlace", "read_batches", "read_lines", "read_redis", "table_of_fields"]
+__all__ = ["ReadOptions", "RedisPlace", "read_batches", "read_lines", "read_redis"]
 
 _FORMS = ("csv", "jsonl")
 """How standard input may be written."""
@@ -75,11 +75,6 @@ class ReadOptions:
 def table_of_fields(records: Sequence[Mapping[str, str | None]], columns: Sequence[str]) -> pa.Table:
     """Records that name their fields as a table of texts; what lacks is a missing cell."""
     return pa.table({name: pa.array([record.get(name) for record in records], pa.string()) for name in columns})
-
-
-def _read_standard_input(reading: ReadOptions) -> Iterator[Batch]:
-    """Batches of standard input."""
-    return read_lines(sys.stdin.buffer, reading)
 
 
 def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
@@ -123,7 +118,9 @@ def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
     reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
     try:
         names = next(reader)
-        _check_names(names)
+        nameless = sum(not name.strip() for name in names)
+        if nameless or len(set(names)) < len(names):
+            raise TableError(f"the header of {_NAME} has {nameless} empty names, or the same name twice; mend it")
         cells = (row for row in reader if row or len(names) == 1)
         while held := list(itertools.islice(cells, rows)):
             ragged = sum(len(row) != len(names) for row in held)
@@ -135,12 +132,6 @@ def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
             yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], names=names)
     except csv.Error:
         raise TableError(f"line {reader.line_num} of {_NAME} cannot be read as CSV; mend it") from None
-
-
-def _check_names(names: list[str]) -> None:
-    nameless = sum(not name.strip() for name in names)
-    if nameless or len(set(names)) < len(names):
-        raise TableError(f"the header of {_NAME} has {nameless} empty names, or the same name twice; mend it")
 
 
 def _json_tables(first: str, text: TextIO, reading: ReadOptions) -> Iterator[pa.Table]:
@@ -185,18 +176,13 @@ def _opened(path: Path, reading: ReadOptions) -> Source:
     return dataclasses.replace(file, form=dataclasses.replace(file.form, numerals=Numerals(marks=reading.marks)))
 
 
-def _files_of(folder: Path) -> list[Path]:
-    """List the tables in a folder by name; hidden files and those of other endings are no tables."""
-    return [path for path in sorted(folder.iterdir()) if path.is_file() and _is_table(path)]
-
-
 def _read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
     """Batches of all files in a folder, by name; a file that came since is given the next time.
 
     A file is known by its name, so two files may hold the same rows. Only a file that the state knows already from
     elsewhere under the bare source, such as the one that it was begun with, keeps that source.
     """
-    paths = _files_of(folder)
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_table(path)]
     if not paths:
         raise TableError(f"there is no table in the folder {str(folder)!r}; bring .csv, .parquet or .arrow files")
     beginnings = {rows for identity, rows in reading.known.items() if place_of(identity) == (reading.source, 0)}
@@ -210,6 +196,7 @@ def _read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
 
 
 def _is_table(path: Path) -> bool:
+    """Tell a table from hidden files and those of other endings."""
     if path.name.startswith((".", "_")):
         return False
     try:
@@ -250,7 +237,7 @@ def read_batches(place: str | Path, reading: ReadOptions) -> Iterator[Batch]:
     """
     name = str(place)
     if name == "-":
-        return _read_standard_input(reading)
+        return read_lines(sys.stdin.buffer, reading)
     if "://" in name:
         return read_redis(name, reading)
     return _read_folder(Path(name), reading) if Path(name).is_dir() else _read_file_batches(Path(name), reading)

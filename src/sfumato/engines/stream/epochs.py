@@ -47,7 +47,7 @@ from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 
-__all__ = ["EpochWorkings", "Leaving", "Publication", "Publishing", "leaving", "published", "renew", "run_epoch"]
+__all__ = ["Leaving", "Publication", "leaving", "published", "renew", "run_epoch"]
 
 _CHUNK = 1 << 22  # numbers of covariances that are drawn from at once
 _ROWS = 100_000  # rows of an entry
@@ -423,7 +423,7 @@ def _facts(
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
-    tiny = int((publication.count <= _TINY).sum())
+    rare, kept, tiny = session.rare, session.kept, int((publication.count <= _TINY).sum())
     if tiny:
         warnings.warn(
             f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
@@ -454,21 +454,11 @@ def _facts(
             alike=_alike(table, publication.count, session.codec),
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
-        *_rare(session, dropped),
-        *_kept(session),
+        *((dataclasses.replace(rare, dropped=dropped),) if rare is not None and rare.columns + rare.filled else ()),
+        *((RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept is not None and kept.asked else ()),
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )
-
-
-def _rare(session: Publishing, dropped: tuple[str, ...]) -> tuple[Fact, ...]:
-    fact = session.rare
-    return () if fact is None or not fact.columns + fact.filled else (dataclasses.replace(fact, dropped=dropped),)
-
-
-def _kept(session: Publishing) -> tuple[Fact, ...]:
-    kept = session.kept
-    return (RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept is not None and kept.asked else ()
 
 
 def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.stream.batches import Batch
-from sfumato.engines.stream.groups import LEFT, UNKNOWN, entry_of_left, families_left
+from sfumato.engines.stream.entries import LEFT, UNKNOWN, Batch, entry_of_left, families_left
 from sfumato.engines.stream.pending import PendingRecord, Purpose, Vault, from_hex
 from sfumato.engines.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.engines.stream.state import State
 
-__all__ = ["Admitted", "KeptRow", "KeptRows", "Sampled", "entries_of_first", "first_outside", "open_kept_rows"]
+__all__ = ["KeptRow", "KeptRows", "Sampled", "entries_of_first", "first_outside", "open_kept_rows"]
 
 SAMPLE, OUTSIDE, FORGOTTEN = "kept-sample", "kept-outside", "kept-forgotten"
 """Kinds of entries: rows taken in, rows not taken in, and how many of these were forgotten."""

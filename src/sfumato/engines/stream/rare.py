@@ -117,7 +117,8 @@ class HeldValues:
         listed = [column.field for column in self._columns if column.field.kind in _LISTED]
         k = settings.k // settings.person_rows
         fact = RareValues("lift", k, len(listed), by_person=settings.person is not None)
-        rare = {each.name: int(_few(self._counts[each.name][1:], settings.k).sum()) for each in listed}
+        held = {each.name: self._counts[each.name][1:] for each in listed}
+        rare = {name: int(((counts > 0) & (counts < settings.k)).sum()) for name, counts in held.items()}
         if settings.rare == "keep":
             return Hiding(dataclasses.replace(fact, way="keep", shown=sum(rare.values())))
         target = self._schema.target
@@ -127,7 +128,7 @@ class HeldValues:
                 "or begin the stream with --rare pool to count it to others, or --rare keep to release it as it is"
             )
         way = None if settings.rare == USUAL else cast(Way, settings.rare)
-        found = {each.name: recode_counts(each, self._counts[each.name][1:], settings.k, way) for each in listed}
+        found = {each.name: recode_counts(each, held[each.name], settings.k, way) for each in listed}
         gone = tuple(name for name, each in found.items() if each is not None and each.after is None)
         recodings = tuple(each for each in found.values() if each is not None and each.after is not None)
         lacking = tuple(column.field for column in self._columns if 0 < self._counts[column.field.name][0] < settings.k)
@@ -143,10 +144,6 @@ class HeldValues:
 
 def _size(field: Field) -> int:
     return len(field.domain.categories or ()) if field.kind in _LISTED else 0
-
-
-def _few(counts: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
-    return np.asarray((counts > 0) & (counts < k))
 
 
 def _places(values: NDArray[np.float64], column: EncodedColumn) -> NDArray[np.int64]:

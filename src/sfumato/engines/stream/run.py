@@ -18,8 +18,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.plan import Plan, prepare
-from sfumato.engines.stream.batches import cut_batches
-from sfumato.engines.stream.groups import create_state, empty_tally
+from sfumato.engines.stream.entries import create_state, cut_batches, empty_tally
 from sfumato.engines.stream.measuring import entries_of_first, first_outside
 from sfumato.engines.stream.pending import Purpose, Vault
 from sfumato.engines.stream.rare import USUAL, HeldValues
@@ -40,7 +39,7 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
 from sfumato.version import __version__
 
-__all__ = ["BATCH_ROWS", "OUTSIDE_SHARE", "forget_rows", "init_stream"]
+__all__ = ["forget_rows", "init_stream"]
 
 BATCH_ROWS = 5_000
 """Rows of a batch, unless told otherwise: a group that several of them join is written once."""
@@ -168,7 +167,8 @@ def init_stream(
     counted = _count_persons(arrow, settled, person_rows, person_key, state_id)
     if counted is not None:
         arrow, k = counted.table, k * person_rows
-    opened, times = _opened(settled, given=schema is not None), 1 if counted is None else person_rows
+    opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
+    times = 1 if counted is None else person_rows
     begun = _first_groups(arrow, opened, level, k, grouping, randomness, times)
     codec, values = begun.codec, begun.values
     tally = empty_tally(codec.layout)
@@ -319,12 +319,8 @@ def _decimals(schema: Schema) -> dict[str, int]:
     }
 
 
-def _opened(schema: Schema, *, given: bool) -> Schema:
-    """Free numbers and dates from bounds that would only be those of the first records."""
-    return Schema(tuple(_open_field(field, given=given) for field in schema))
-
-
-def _open_field(field: Field, *, given: bool) -> Field:
+def _opened(field: Field, *, given: bool) -> Field:
+    """Free a number or date from bounds that would only be those of the first records."""
     domain = field.domain
     bounded = given and (domain.low is not None or domain.high is not None)
     if field.kind not in _SEEN_BOUNDS or field.role is Role.LEVEL or domain.declared or bounded:

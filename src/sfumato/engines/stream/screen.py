@@ -72,11 +72,12 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     needed += sorted({name for rule in source for name, _, _ in rule.conditions}) if isinstance(source, tuple) else []
     check_lacking(table, list(dict.fromkeys(needed)))
     check_extra(table, schema)
-    read = {column.field.name: _read(table.column(column.field.name), column.field) for column in codec.columns}
-    out = {
-        column.field.name: _misfits(read[column.field.name], column, table.column(column.field.name).type)
-        for column in codec.columns
-    }
+    read: dict[str, CellsRead] = {}
+    out: dict[str, _Mask] = {}
+    for column in codec.columns:
+        name, cells = column.field.name, table.column(column.field.name)
+        read[name] = (read_codes if column.field.kind in _LISTED else read_numbers)(cells, column.field)
+        out[name] = _misfits(read[name], column, cells.type)
     asked = np.zeros(table.num_rows, dtype=np.int64)
     if isinstance(source, str):
         asked, out[source] = _levels(table.column(source), schema[source])
@@ -103,10 +104,6 @@ def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tup
     if isinstance(level, int) or level in schema.names:
         return level
     return int(level) if re.fullmatch(r"[+-]?\d{1,9}", level.strip()) else parse_rules(level)
-
-
-def _read(cells: pa.ChunkedArray, field: Field) -> CellsRead:
-    return read_codes(cells, field) if field.kind in _LISTED else read_numbers(cells, field)
 
 
 def _misfits(read: CellsRead, column: EncodedColumn, kind: pa.DataType) -> _Mask:

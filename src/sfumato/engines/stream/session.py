@@ -17,17 +17,18 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
-from sfumato.engines.stream.batches import Batch, KnownBatches
-from sfumato.engines.stream.epochs import Publication, renew
-from sfumato.engines.stream.groups import (
+from sfumato.engines.stream.entries import (
     GROUP,
     TALLY,
+    Batch,
+    KnownBatches,
     absorb_traced,
     entries_of_rows,
     entries_of_tally,
     state_on_disk,
     tally_on_disk,
 )
+from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
 from sfumato.engines.stream.rare import HeldValues, entry_of_rare, rare_on_disk

@@ -21,7 +21,6 @@ __all__ = [
     "APPLICATION_ID",
     "FORMAT",
     "HEAD",
-    "MODES",
     "Acknowledged",
     "EpochLine",
     "HandedOver",

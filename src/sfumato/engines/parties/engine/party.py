@@ -86,7 +86,10 @@ class Party:
             return [share for shape in _result_shapes(name, shapes) for share in self._known(shape, 1 if count else 0)]
         done = []
         for piece in cuts:
-            parts = tuple(_cut_shape(shape, piece) for shape in shapes)
+            parts = tuple(
+                tuple(len(range(*part.indices(side))) for side, part in zip(shape, piece, strict=True))
+                for shape in shapes
+            )
             done.append(self._run_piece(name, parts, count, bits, [array[piece] for array in inputs]))
         if not holds:
             return []
@@ -219,10 +222,6 @@ def _uniform(shape: Shape) -> Words:
     """Draw a mask from the operating system."""
     size = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(os.urandom(8 * size), dtype=np.uint64).reshape(shape)
-
-
-def _cut_shape(shape: Shape, piece: Piece) -> Shape:
-    return tuple(len(range(*part.indices(side))) for side, part in zip(shape, piece, strict=True))
 
 
 def _result_shapes(name: str, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:

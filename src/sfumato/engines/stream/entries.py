@@ -1,25 +1,31 @@
-"""The groups of a stream as entries of its state, the families that records joined, and the first state of all.
+"""What a stream's state holds beside its settings: the batches it knows, its groups with their categories, families.
 
-Categories of columns that have very many, as entries of a stream's state: of each group those that it holds.
+Batches have ids: the same rows at the same place of a source have the same id, so a replay is recognised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.documents import from_json, write_json
+from sfumato.core.errors import TableError
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.engines.stream.batches import Batch, KnownBatches
 from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
 from sfumato.mechanisms.condense.tally import MISSING, CategoryTally
+from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_to_document
 
@@ -28,18 +34,161 @@ __all__ = [
     "LEFT",
     "TALLY",
     "UNKNOWN",
+    "Batch",
+    "KnownBatches",
     "absorb_traced",
+    "batch_id",
     "create_state",
+    "cut_batches",
     "empty_tally",
     "entries_of_rows",
     "entries_of_tally",
     "entry_of_left",
     "families_left",
+    "place_of",
     "rows_of_entries",
     "state_on_disk",
     "tally_of_bytes",
     "tally_on_disk",
 ]
+
+Batch = tuple[str, pa.Table]
+"""An id and the rows it stands for; the id never stands for other rows."""
+
+_BATCH = "batch"
+
+
+def batch_id(ordinal: int, table: pa.Table, *, source: str = "") -> str:
+    """Id of a batch: the name of its source, its place there, and a digest of columns and cells.
+
+    Chunks, dictionaries and the bytes under missing cells do not count, so the id does not depend on how the rows were
+    read. Two sources with the same rows give the same ids unless they are named apart.
+
+    Examples
+    --------
+    >>> batch_id(0, pa.table({"age": [30, 40]})) == batch_id(0, pa.table({"age": pa.chunked_array([[30], [40]])}))
+    True
+    >>> batch_id(0, pa.table({"age": [30]})) == batch_id(1, pa.table({"age": [30]}))
+    False
+    """
+    digest = hashlib.sha256(f"{ordinal} {table.num_rows}".encode())
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        array = plain(column)
+        digest.update(f"\0{len(name)}\0{name}\0{array.type}\0".encode())
+        try:
+            for part in _parts(array):
+                digest.update(part)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            raise TableError(
+                f"column {name!r} holds cells that are no numbers, dates or texts; leave it out, or convert it first"
+            ) from None
+    return f"{source}:{ordinal}-{digest.hexdigest()[:40]}" if source else f"{ordinal}-{digest.hexdigest()[:40]}"
+
+
+def place_of(identity: str) -> tuple[str, int] | None:
+    """Source, and the place in it, that an id of `batch_id` tells, None of other ids.
+
+    Examples
+    --------
+    >>> place_of(batch_id(3, pa.table({"age": [30]}), source="north")), place_of("kafka 17")
+    (('north', 3), None)
+    """
+    source, _, rest = identity.rpartition(":")
+    found = re.fullmatch(r"(\d{1,18})-[0-9a-f]{40}", rest, re.ASCII)
+    return None if found is None else (source, int(found[1]))
+
+
+def cut_batches(tables: Iterable[pa.Table | pa.RecordBatch], rows: int, *, source: str = "") -> Iterator[Batch]:
+    """Cut the rows of a source into batches of so many and give each its id; the last may be shorter.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table or pyarrow.RecordBatch
+        In the order of the source, of any lengths.
+    source : str
+        Goes into the ids, to tell sources apart that may hold the same rows.
+    """
+    waiting: list[pa.Table] = []
+    held, ordinal = 0, 0
+    for part in tables:
+        table = pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else part
+        waiting.append(table)
+        held += table.num_rows
+        while held >= rows:
+            whole = pa.concat_tables(waiting)
+            batch, rest = whole.slice(0, rows), whole.slice(rows)
+            yield batch_id(ordinal, batch, source=source), batch
+            waiting, held, ordinal = [rest], rest.num_rows, ordinal + 1
+    if held:
+        batch = pa.concat_tables(waiting)
+        yield batch_id(ordinal, batch, source=source), batch
+
+
+def _parts(array: pa.Array) -> Iterator[bytes | memoryview]:
+    """Bytes that tell an array's cells, the missing ones marked and otherwise blank."""
+    yield np.packbits(array.is_null().to_numpy(zero_copy_only=False)).tobytes()
+    if pa.types.is_boolean(array.type) or pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        zero = pa.scalar(False if pa.types.is_boolean(array.type) else 0, array.type)
+        yield np.ascontiguousarray(pc.fill_null(array, zero).to_numpy(zero_copy_only=False)).tobytes()
+        return
+    texts = array if is_text(array.type) else array.cast(pa.string())
+    filled = pa.concat_arrays([pc.fill_null(texts.cast(pa.large_string()), "")])
+    _, offsets, data = filled.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64, count=len(filled) + 1) if len(filled) else np.zeros(1, np.int64)
+    yield np.diff(ends).tobytes()
+    if data is not None and len(filled):
+        yield memoryview(data)[int(ends[0]) : int(ends[-1])]
+
+
+class KnownBatches:
+    """Ids of batches with the number of rows of each."""
+
+    def __init__(self, state: State) -> None:
+        self._rows: dict[str, int] = {}
+        self._lengths: dict[tuple[str, int] | None, set[int]] = {}
+        for key in state.keys(_BATCH):
+            self.add(key, whole_number(state.body(_BATCH, key)))
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._rows
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The ids, with the rows of each; grows as batches are counted."""
+        return MappingProxyType(self._rows)
+
+    @staticmethod
+    def entry(identity: str, rows: int) -> StateEntry:
+        """Write a batch down."""
+        return StateEntry(_BATCH, identity, str(rows).encode())
+
+    def add(self, identity: str, rows: int) -> None:
+        """Know a batch from now on."""
+        self._rows[identity] = rows
+        self._lengths.setdefault(place_of(identity), set()).add(rows)
+
+    def check(self, identity: str, table: pa.Table) -> None:
+        """Refuse a known batch that is not as long as it was."""
+        if self._rows[identity] != table.num_rows:
+            raise StateError(
+                f"a batch that had {self._rows[identity]} rows has {table.num_rows} now; give it its own id"
+            )
+
+    def beginnings(self, identity: str, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Find the known batches that this one goes on from, the shortest first.
+
+        A file that grows ends in a short batch that is longer the next time: its first rows are known then.
+        """
+        place = place_of(identity)
+        if place is None:
+            return
+        for rows in sorted(self._lengths.get(place, ())):
+            if rows < table.num_rows:
+                part = table.slice(0, rows)
+                known = batch_id(place[1], part, source=place[0])
+                if known in self._rows:
+                    yield known, part
+
 
 GROUP = "group"
 
@@ -74,7 +223,7 @@ def rows_of_entries(held: Sequence[bytes], d: int) -> GroupRows:
     StateError
         Where an entry is not as long as a group of d coordinates.
     """
-    lengths = [_length(name, d) for name in _FIELDS]
+    lengths = [{"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1) for name in _FIELDS]
     if any(len(body) != 8 * sum(lengths) for body in held):
         raise StateError(f"the groups of the state are not of {d} coordinates; bring back a whole copy of it")
     raw = np.frombuffer(b"".join(held), dtype=np.uint8).reshape(len(held), 8 * sum(lengths))
@@ -117,10 +266,6 @@ def state_on_disk(
 def _bytes_of(array: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_], name: str) -> NDArray[np.uint8]:
     kind = "<i8" if name in _WHOLE or name == "pseudo" else "<f8"
     return np.ascontiguousarray(array.astype(kind).reshape(len(array), -1)).view(np.uint8)
-
-
-def _length(name: str, d: int) -> int:
-    return {"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1)
 
 
 def absorb_traced(
