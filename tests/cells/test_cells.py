@@ -41,7 +41,7 @@ from sfumato.engines.cells.cuts import (
     parse_size,
     usual_memory,
 )
-from sfumato.engines.cells.cutting import FileSpill, MemorySpill
+from sfumato.engines.cells.cutting import FileSpill, Spill
 from sfumato.engines.cells.learn import Chance, Run, witnesses
 from sfumato.engines.cells.run import run_by_cells
 from sfumato.engines.chunks.source import Source, open_source
@@ -82,7 +82,7 @@ def run(
     source = table if isinstance(table, Source) else source_of(table)
     randomness = Randomness(seed).repeatable()
     told = {"rows_are_people": "person" not in told, **told}
-    spill = told.pop("spill", None) or MemorySpill()
+    spill = told.pop("spill", None) or Spill()
     measured = told.pop("measured", 1_000_000)
     return run_by_cells(source, mechanism, randomness, told, spill, most_rows=most_rows, measured=measured)
 

@@ -209,9 +209,9 @@ def test_the_two_keys_go_with_their_own_use_even_where_they_are_one_file(tmp_pat
     begin(state, TABLE, measure_rows=9, measure_key=key, pending="encrypted", pending_key=key)
     with StreamSession.open(state, write=False, measure_key=key, pending_key=key) as session:
         (lock, check) = (session.settings.pending_key, session.settings.measure_key)
-        assert session.kept._vault is not None
+        assert session.kept.vault is not None
         with pytest.raises(StateError):
-            session.kept._vault.unlock("-1", bytes.fromhex(str(lock)))
+            session.kept.vault.unlock("-1", bytes.fromhex(str(lock)))
     assert lock != check
 
 

@@ -21,7 +21,7 @@ from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
 from sfumato.engines.parties.codecs import joint_codec
 from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
 from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
-from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import align_keys
 from sfumato.mechanisms.perturb.laplace_pca import most_components, state_facts
@@ -30,7 +30,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.version import __version__
 
-__all__ = ["JointWorkings", "Meter", "noised_columns", "reason_of", "run_joint"]
+__all__ = ["JointWorkings", "noised_columns", "reason_of", "run_joint"]
 
 METHOD = "joint-laplace-pca"
 """How a certificate names what was run."""
@@ -107,20 +107,7 @@ def reason_of(error: BaseException) -> str:
 # ------------------------------------------------------------------------------------------------------------ the run
 
 
-@dataclass(frozen=True)
-class Meter:
-    """Reads off what a party has sent so far."""
-
-    channel: PartyChannel
-    engine: Engine | None
-
-    def read(self) -> dict[str, int]:
-        """Bytes and messages, and the bytes of the engine."""
-        engine = 0 if self.engine is None else self.engine.sent
-        return {"bytes": self.channel.sent, "messages": self.channel.messages, "engine_bytes": engine}
-
-
-def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: FileForm) -> Outcome:
+def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> Outcome:
     """Agree, run the protocol and put the table together; the same at every party but for its own schema."""
     if session.names != part.plan.parties or session.rank != part.rank:
         raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
@@ -132,7 +119,7 @@ def run_joint(part: OwnPart, session: Session, meter: Meter, engine: str, form: 
     else:
         result, table, comparison = _horizontal(part, session)
     session.phase("certifying")
-    created, traffic = _time(session), _traffic(session, meter)
+    created, traffic = _time(session), _traffic(session)
     check(session.transcript, leaks)
     ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
     computing = tuple(session.names[rank] for rank in session.computing)
@@ -256,11 +243,11 @@ def _time(session: Session) -> str:
         raise PartyError(f"party {session.names[0]!r} told no time; start all parties again") from None
 
 
-def _traffic(session: Session, meter: Meter) -> dict[str, Mapping[str, int]]:
+def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
     """Tell each other what was sent up to here."""
     told: dict[str, Mapping[str, int]] = {}
     for owner, name in enumerate(session.names):
-        own = meter.read()
+        own = session.traffic
         payload = write_json(own).encode() if owner == session.rank else None
         try:
             told[name] = from_json(dict[str, int], session.tell(payload, owner, "traffic", len(own)), most=MOST_BYTES)

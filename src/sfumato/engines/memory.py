@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import Standing, whole_standings
+from sfumato.assess.standing import whole_standings
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted
@@ -342,20 +342,6 @@ class MeasuredRows:
     made: Places
     outside: Places
 
-    def standings_in(
-        self,
-        original: pa.Table,
-        released: pa.Table,
-        outside: pa.Table | None,
-        codec: Codec,
-        whose: tuple[Places | None, Places | None],
-    ) -> tuple[Standing, ...]:
-        """How these people stand in the whole tables: who is alone among some need not be alone among all.
-
-        ``whose`` are the persons of the original and of those held out.
-        """
-        return whole_standings((original, released, outside), codec, whose, self.inside, self.outside)
-
 
 def measured_part(compared: Comparison, workings: Workings | None, rng: np.random.Generator) -> Comparison:
     """The comparison itself, or of a large table that of some neighbourhoods, with the workings of those rows.
@@ -378,7 +364,8 @@ def measured_part(compared: Comparison, workings: Workings | None, rng: np.rando
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
         workings=None if workings is None else _part_of(workings, rows, original.num_rows),
-        standings=rows.standings_in(original, released, held, compared.codec, whose),
+        # who is alone among some need not be alone among all
+        standings=whole_standings((original, released, held), compared.codec, whose, rows.inside, rows.outside),
     )
 
 

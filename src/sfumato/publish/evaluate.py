@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
-from sfumato.assess.standing import Standing
+from sfumato.assess.standing import Standing, whole_standings
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
@@ -228,11 +228,12 @@ def compare_tables(
     )
     ours = told = told.without_rules() if no_rules else told
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
+    outside = None if holdout is None else to_arrow(holdout)[0]
     report, notes = measure_released(
         before,
         after.pop(),
         told,
-        holdout=None if holdout is None else to_arrow(holdout)[0],
+        holdout=outside,
         budget=budget,
         certificate=certificate,
         judged=asked is not None,
@@ -249,7 +250,7 @@ def compare_tables(
         ours,
         asked or BUILT_IN[USUAL],
         command or words,
-        holdout=None if holdout is None else to_arrow(holdout)[0],
+        holdout=outside,
         found_rules=schema is None,
         seconds=budget,
         known=known_columns(known, ours),
@@ -328,7 +329,7 @@ def measure_released(
     standings: tuple[Standing, ...] = ()
     if rows is not None:
         whose = persons_of_table(original, schema), held_persons
-        standings = rows.standings_in(original, released, holdout, codec, whose)
+        standings = whole_standings((original, released, holdout), codec, whose, rows.inside, rows.outside)
         notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError
-from sfumato.engines.joint import Meter, reason_of, run_joint
+from sfumato.engines.joint import reason_of, run_joint
 from sfumato.engines.joint_part import OwnPart, own_part
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
@@ -128,7 +128,7 @@ def run_party(
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
         signer, asked = signer_of(sign, rehearsal=plan.seed is not None), asked_policy(policy, report=report)
-        made = run_joint(part, session, Meter(channel, engine), plan.engine, form)
+        made = run_joint(part, session, plan.engine, form)
         release = publish(made, report=report, policy=asked)
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
     except PolicyNotMet:
@@ -181,8 +181,8 @@ def joint_in_one_process(
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, seed=plan.seed, keep=False)
 
     def play(rank: int) -> Release:
-        session, channel, engine = sessions[rank]
-        release = publish(run_joint(parts[rank], session, Meter(channel, engine), "plain", form), report=report)
+        session, channel, _ = sessions[rank]
+        release = publish(run_joint(parts[rank], session, "plain", form), report=report)
         return release if folders is None else written_together(release, channel, folders[rank], form)
 
     return play_together(play, sessions)

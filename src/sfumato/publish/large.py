@@ -21,11 +21,10 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, reason, work_folder
 from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
-from sfumato.engines.cells.cutting import FileSpill, MemorySpill, Spill, frame_of
-from sfumato.engines.cells.learn import SAMPLE_ROWS
+from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
-from sfumato.engines.chunks.source import Source
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Geometric, in_chunks, run_in_chunks, try_on_sample, writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
@@ -66,7 +65,7 @@ def frame_by_cells(
         mechanism,
         randomness,
         _choices(told),
-        MemorySpill(),
+        Spill(),
         most_rows=cell_rows(parse_size(memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
         native=native,

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sfumato.assess.warm import compile_ahead
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.engines.cells.run import in_cells
-from sfumato.engines.chunks.source import Source, open_people
-from sfumato.engines.chunks.transform import SAMPLE_ROWS, Geometric
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
+from sfumato.engines.chunks.transform import Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.plan import for_few_people, settle

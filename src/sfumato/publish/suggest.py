@@ -41,7 +41,6 @@ from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, j
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.tables.coarsened import column_and_level, hierarchy_of, known_of
 from sfumato.tables.persons import persons_of_table, propose_person
-from sfumato.tables.recoding import Way
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = [
@@ -306,11 +305,13 @@ class _Search:
         cells = table.num_rows * max(1, len(self.plan.schema.encoded))
         most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
         leaves = _LEAVES if most == _MOST_RUNS else _LEAVES[1:]
+        hides = self.plan.rare == "keep" and "rare" in self.policy.require  # rare values that were to be kept
+        rare = None if hides else self.plan.rare
         for mechanism, options in _settings(self.plan, self.policy, leaves, compared=compared and not self.fresh):
             if self.runs >= most or monotonic() > self.ends:
                 return
             tell(_STAGE, 0.8 * self.runs / most)
-            other = dataclasses.replace(self.plan, mechanism=mechanism, holdout=self.held, rare=self._rare)
+            other = dataclasses.replace(self.plan, mechanism=mechanism, holdout=self.held, rare=rare)
             found = self._try(table, other, options)
             if self.line or (found and not can_be_told(found[0].report, self.policy)):
                 return
@@ -373,11 +374,6 @@ class _Search:
             if tried.clear and change.options and monotonic() < self.ends:
                 self._try(table, dataclasses.replace(plan, schema=change.applied(plan.schema)), options, change.options)
                 return
-
-    @property
-    def _rare(self) -> Way | None:
-        """What becomes of rare values: as told, unless the policy hides them and they were to be kept."""
-        return None if self.plan.rare == "keep" and "rare" in self.policy.require else self.plan.rare
 
 
 def _runs(table: pa.Table, plan: Plan, policy: Policy, known: Sequence[str]) -> list[Tried]:

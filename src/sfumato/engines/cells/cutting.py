@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +33,7 @@ from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["Counted", "Cutter", "FileSpill", "MemorySpill", "Spill", "frame_of", "kept_rules", "table_of"]
+__all__ = ["Counted", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
 
 _HELD = 1 << 26  # bytes that wait in memory before they are written
 _NONCE, _LENGTH = 12, struct.Struct("<Q")
@@ -54,12 +53,13 @@ def table_of(frame: bytes) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(frame)).read_all()
 
 
-class Spill(ABC):
-    """Rows by leaf as they come, and what has become of cells."""
+class Spill:
+    """Rows by leaf as they come, and what has become of cells; all of it in memory."""
 
     def __init__(self) -> None:
         self._held: dict[int, list[pa.Table]] = {}
         self._bytes = 0
+        self._kept: dict[str, list[bytes]] = {}
 
     def add(self, leaf: int, rows: pa.Table) -> None:
         """Add rows to a leaf."""
@@ -69,7 +69,7 @@ class Spill(ABC):
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits in memory."""
+        """Put away what waits to be."""
         for leaf, tables in sorted(self._held.items()):
             self._append(f"leaf-{leaf}", frame_of(pa.concat_tables(tables).combine_chunks()))
         self._held, self._bytes = {}, 0
@@ -78,41 +78,6 @@ class Spill(ABC):
         """All rows of some leaves, those of a leaf in the order in which they came."""
         tables = [table_of(frame) for leaf in leaves for frame in self.frames(f"leaf-{leaf}")]
         return pa.concat_tables(tables)
-
-    @abstractmethod
-    def put(self, name: str, frames: Sequence[bytes]) -> None:
-        """Keep frames under a name, all of them or none."""
-
-    @abstractmethod
-    def frames(self, name: str) -> Iterator[bytes]:
-        """All frames of a name, in order."""
-
-    @abstractmethod
-    def frame(self, name: str, number: int) -> bytes:
-        """One frame of a name."""
-
-    @abstractmethod
-    def has(self, name: str) -> bool:
-        """Tell whether anything is kept under a name."""
-
-    @abstractmethod
-    def drop(self, name: str) -> None:
-        """Forget what is kept under a name."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Forget everything."""
-
-    @abstractmethod
-    def _append(self, name: str, frame: bytes) -> None: ...
-
-
-class MemorySpill(Spill):
-    """Keeps everything in memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._kept: dict[str, list[bytes]] = {}
 
     def frames(self, name: str) -> Iterator[bytes]:
         """All frames of a name, in order."""
@@ -126,6 +91,10 @@ class MemorySpill(Spill):
         """Tell whether anything is kept under a name."""
         return name in self._kept
 
+    def put(self, name: str, frames: Sequence[bytes]) -> None:
+        """Keep frames under a name, all of them or none."""
+        self._kept[name] = list(frames)
+
     def drop(self, name: str) -> None:
         """Forget what is kept under a name."""
         self._kept.pop(name, None)
@@ -137,13 +106,9 @@ class MemorySpill(Spill):
     def _append(self, name: str, frame: bytes) -> None:
         self._kept.setdefault(name, []).append(frame)
 
-    def put(self, name: str, frames: Sequence[bytes]) -> None:
-        """Keep frames under a name, all of them or none."""
-        self._kept[name] = list(frames)
-
 
 class FileSpill(Spill):
-    """Keeps everything in the files of a folder, encrypted and authenticated frame by frame.
+    """The same in the files of a folder, encrypted and authenticated frame by frame.
 
     A frame is bound to its name and its place there, so that files cannot be exchanged for one another.
     """

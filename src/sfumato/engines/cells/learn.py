@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks.source import Source
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
 from sfumato.mechanisms.chain.mechanism import Chain
@@ -36,7 +36,6 @@ from sfumato.tables.schema import Role, Schema
 __all__ = [
     "HEAD_ROWS",
     "MOST_VALUES",
-    "SAMPLE_ROWS",
     "Chance",
     "Learned",
     "Look",
@@ -126,9 +125,6 @@ class Chance:
     def __repr__(self) -> str:
         return "Chance(owner only)"
 
-
-SAMPLE_ROWS = 100_000
-"""Rows that are drawn for whatever is estimated: scales, cuts, and the schema where none is given."""
 
 MOST_VALUES = 20_000
 """Most different values of a column of categories that are counted."""

@@ -21,9 +21,9 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
 from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import Counted, Cutter, Spill, frame_of, kept_rules, table_of
-from sfumato.engines.cells.learn import SAMPLE_ROWS, Chance, Learned, Look, Run, learn, look_at, read_runs
+from sfumato.engines.cells.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
 from sfumato.engines.cells.standing import Tally, ask
-from sfumato.engines.chunks.source import Source
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Sink
 from sfumato.engines.memory import crowd_of, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome

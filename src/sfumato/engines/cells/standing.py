@@ -43,10 +43,6 @@ class _Grid:
     own: Numbers
     places: Numbers
 
-    def there(self, places: Numbers) -> Mask:
-        """Which of the places that are asked for are among these."""
-        return np.isin(self.places, places)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Asked:
@@ -156,8 +152,8 @@ def count_in_cell(asked: Asked, codec: Codec, original: pa.Table, released: pa.T
         who, values = None if persons is None else persons[~column.absent], column.present
         shown, near = np.unique(read_column(released, codec, field).present), {"held": b"", "shown": b""}
         if grid is not None:
-            near["held"] = np.packbits(grid.there(grid.steps.places(values))).tobytes()
-            near["shown"] = np.packbits(grid.there(grid.steps.places(shown, exact=True))).tobytes()
+            near["held"] = np.packbits(np.isin(grid.places, grid.steps.places(values))).tobytes()
+            near["shown"] = np.packbits(np.isin(grid.places, grid.steps.places(shown, exact=True))).tobytes()
             mine = np.isin(values, grid.own)
             values, who, shown = values[mine], None if who is None else who[mine], shown[np.isin(shown, grid.own)]
         held = _Held.of(values, who, _TOLD_APART if grid is None else 2)

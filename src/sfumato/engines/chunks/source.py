@@ -22,7 +22,10 @@ from sfumato.tables.files import ENDINGS, FileForm, FileFormat, ending_of
 from sfumato.tables.header import check_names, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
-__all__ = ["Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
+__all__ = ["SAMPLE_ROWS", "Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
+
+SAMPLE_ROWS = 100_000
+"""Rows that are drawn for whatever is estimated: scales, cuts, keys, the schema where none is given, and measures."""
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is

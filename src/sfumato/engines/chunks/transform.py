@@ -48,7 +48,6 @@ from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = [
-    "SAMPLE_ROWS",
     "Geometric",
     "MovedFile",
     "Shuffle",
@@ -336,9 +335,6 @@ def facts_of_moving(
         facts.append(ShuffledWithin(min(sizes) if shuffled else 1))
     return tuple(facts)
 
-
-SAMPLE_ROWS = 100_000
-"""Rows that are looked at to propose a schema, to draw a key and to measure."""
 
 Geometric = Translation | Scaling | Rotation | Hybrid
 _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)

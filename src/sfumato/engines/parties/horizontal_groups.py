@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,19 +66,6 @@ class JointRows:
         return int(2.0**self.bits * self.reach**0.5) + 1 + len(self.counts)
 
 
-class Centres(Protocol):
-    """The g centres of the clusters, opened or not."""
-
-    def nearest(self) -> Whole:
-        """Cluster of each of this owner's rows, of equally near centres the first."""
-
-    def move(self, labels: Whole, sizes: Whole) -> None:
-        """Put each centre at the mean of its cluster; that of an empty one stays."""
-
-    def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-        """Mark those of this owner's rows that are among so many candidates of all owners closest to a centre."""
-
-
 class OpenCentres:
     """Centres that all owners see in every round."""
 
@@ -89,11 +75,11 @@ class OpenCentres:
         self._most = pool.n // len(first)
 
     def nearest(self) -> Whole:
-        """Compare this owner's rows with the centres."""
+        """Cluster of each of this owner's rows, of equally near centres the first."""
         return _nearest(self._pool.own, self._centres)
 
     def move(self, labels: Whole, sizes: Whole) -> None:
-        """Add up every owner's part of the means."""
+        """Put each centre at the mean of its cluster, added up over all owners; that of an empty one stays."""
         means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
         self._centres = np.where(sizes[:, None] > 0, possible(means, -far, far, "centres"), self._centres)
         self._seen.append((labels, sizes, means))
@@ -188,6 +174,10 @@ class HiddenCentres:
             spread = session.scale(lengths, np.ones((n, 1), dtype=np.int64))
             self._scored = session.subtract(spread, session.scale(session.part(products, slice(0, n)), 2))
         return self._scored
+
+
+Centres = OpenCentres | HiddenCentres
+"""The g centres of the clusters, opened or not; both find the nearest alike."""
 
 
 def _scores(rows: Whole, centres: Whole) -> Whole:

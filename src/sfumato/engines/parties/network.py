@@ -23,6 +23,7 @@ from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tu
 from sfumato.engines.parties.meeting import Meeting
 from sfumato.engines.parties.peers import Place
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.engines.parties.session import computing_parties
 from sfumato.engines.parties.wire import Frame, Lost, Wire
 
 __all__ = ["NetworkChannel", "joined", "telling_others"]
@@ -332,7 +333,6 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
 
 def _check_engine(config: PartyConfig) -> None:
     """Refuse a party that could not compute before the others are called."""
-    from sfumato.engines.parties.session import computing_parties
     from sfumato.engines.parties.spu import engine_python
 
     if config.rank in computing_parties(config.plan.engine, len(config.peers)):
@@ -341,7 +341,6 @@ def _check_engine(config: PartyConfig) -> None:
 
 def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     """Start the engine, whose connections go through the channel's port."""
-    from sfumato.engines.parties.session import computing_parties
     from sfumato.engines.parties.spu import SpuEngine
 
     computing = computing_parties(config.plan.engine, len(config.peers))

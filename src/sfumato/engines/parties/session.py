@@ -112,6 +112,12 @@ class Session:
         """The parties that hold shares or help to compute."""
         return self._computing
 
+    @property
+    def traffic(self) -> dict[str, int]:
+        """Bytes and messages that this party has sent so far, and the bytes of its engine."""
+        engine = 0 if self._engine is None else self._engine.sent
+        return {"bytes": self._channel.sent, "messages": self._channel.messages, "engine_bytes": engine}
+
     def phase(self, name: str) -> None:
         """Say what comes now, for the transcript and the progress."""
         self._phase = name

@@ -114,6 +114,10 @@ class SpuEngine:
             bufsize=0,
             start_new_session=True,  # an interrupt from the keyboard is this process's to handle
         )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        self._pipe, self._in, self._out = stdin, stdin.fileno(), stdout.fileno()
         for end in (self._in, self._out):
             os.set_blocking(end, False)
         place, ways = list(computing).index(rank), list(addresses)
@@ -143,7 +147,7 @@ class SpuEngine:
 
     def close(self) -> None:
         """End the worker and wait until it is gone."""
-        if self._process.returncode is None and not self._in_pipe.closed:
+        if self._process.returncode is None and not self._pipe.closed:
             try:
                 self._write(worker.pack({"do": "stop"}), time.monotonic() + _FAREWELL)
                 self._process.wait(_FAREWELL)
@@ -161,19 +165,6 @@ class SpuEngine:
     def pid(self) -> int:
         """Number of the worker's process."""
         return self._process.pid
-
-    @property
-    def _in_pipe(self) -> Any:
-        return self._process.stdin
-
-    @property
-    def _in(self) -> int:
-        return int(self._in_pipe.fileno())
-
-    @property
-    def _out(self) -> int:
-        pipe: Any = self._process.stdout
-        return int(pipe.fileno())
 
     def _ask(self, command: dict[str, Any], arrays: Sequence[Words] = (), longest: float | None = None) -> list[Words]:
         """Send a command and wait for its answer; after any failure the worker is ended."""

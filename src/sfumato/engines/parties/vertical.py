@@ -38,7 +38,6 @@ from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.ports import PartyError, bits_for, encode, possible
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical_noise import (
-    GroupedLayout,
     add_noise,
     component_ranges,
     group_statistics,
@@ -405,7 +404,7 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
     whole = with_fills(columns.layout, statistics)
     bare = lone_marks(whole, statistics)
-    held = told_codes(session, layout, values, labels, GroupedLayout(whole, columns.spans, statistics))
+    held = told_codes(session, layout, values, labels, whole, columns.spans, statistics)
     return release_rows(
         session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare, held=held
     )  # line 26

@@ -27,7 +27,6 @@ from sfumato.engines.parties.session import Session, Shared
 from sfumato.mechanisms.perturb.components import component_places, project
 
 __all__ = [
-    "GroupedLayout",
     "add_noise",
     "component_ranges",
     "group_statistics",
@@ -40,15 +39,6 @@ __all__ = [
 
 
 _MOST_PLACES = 2**31  # categories of a column that are told
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupedLayout:
-    """What all parties know of the columns of all owners: their blocks, whose they are, and their groups."""
-
-    layout: Layout
-    spans: tuple[slice, ...]
-    statistics: Statistics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +181,13 @@ def with_fills(layout: Layout, statistics: Statistics) -> Layout:
 
 
 def told_codes(
-    session: Session, own: Layout, values: NDArray[np.float64], labels: NDArray[np.int64], whole: GroupedLayout
+    session: Session,
+    own: Layout,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    whole: Layout,
+    spans: tuple[slice, ...],
+    statistics: Statistics,
 ) -> list[NDArray[np.float64]]:
     """Places of the categories of each group, ascending, of columns that have very many; their owners tell them.
 
@@ -202,17 +198,17 @@ def told_codes(
     values : ndarray of shape (n, d_l)
     labels : ndarray of shape (n,)
         Group of each record.
-    whole : GroupedLayout
-        Of all columns.
+    whole, spans, statistics
+        What all parties know of the columns of all owners: their blocks, whose they are, and their groups.
     """
     mine = {block.column: (block, mark) for block, mark in coded_blocks(own)}
     held = []
-    for block, mark in coded_blocks(whole.layout):
-        owner = next(rank for rank, span in enumerate(whole.spans) if span.start <= block.start < span.stop)
-        told, present = None, whole.statistics.sizes
+    for block, mark in coded_blocks(whole):
+        owner = next(rank for rank, span in enumerate(spans) if span.start <= block.start < span.stop)
+        told, present = None, statistics.sizes
         if mark is not None:
             indicator = Block(block.column, BlockKind.MISSING, mark, mark + 1)
-            present = present - missing_counts(_counts_and_means(whole.statistics), indicator)
+            present = present - missing_counts(_counts_and_means(statistics), indicator)
         if owner == session.rank:
             here, gone = mine[block.column]
             told = here.places(values)[ranked_rows(values, labels, here, gone)]

@@ -21,8 +21,8 @@ from sfumato.core.errors import OptionError, TableError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import CellTask, sanitize_cell
 from sfumato.engines.cells.cuts import Cuts, merged
-from sfumato.engines.cells.cutting import Counted, Cutter, MemorySpill, frame_of, table_of
-from sfumato.engines.cells.learn import HEAD_ROWS, SAMPLE_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
+from sfumato.engines.cells.cutting import Counted, Cutter, Spill, frame_of, table_of
+from sfumato.engines.cells.learn import HEAD_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
 from sfumato.engines.cells.run import (
     ORDER,
     Into,
@@ -45,7 +45,7 @@ from sfumato.engines.chunks.move import (
     spaced_fields,
     turned_fields,
 )
-from sfumato.engines.chunks.source import Reservoir, Source
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Reservoir, Source
 from sfumato.engines.chunks.transform import (
     Tried,
     dropped_fields,
@@ -225,7 +225,7 @@ def _spark_schema(learned: Learned, cuts: Cuts) -> Any:
     return from_arrow_schema(found.append_column(_CELL, pa.array(np.zeros(found.num_rows, dtype=np.int64))).schema)
 
 
-class _OnCluster(MemorySpill):
+class _OnCluster(Spill):
     """Frames of cells that lie on the cluster, fetched a place at a time."""
 
     def __init__(self, done: DataFrame, cells: int) -> None:

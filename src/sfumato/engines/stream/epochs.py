@@ -9,7 +9,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,6 @@ from sfumato.core.facts import (
     Fact,
     Maintained,
     PersonRowsBounded,
-    RareValues,
     RowsKept,
     Shuffled,
 )
@@ -35,9 +34,9 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.plan import coarsened_facts
-from sfumato.engines.stream.measuring import KeptRows, Sampled
+from sfumato.engines.stream.measuring import Sampled
 from sfumato.engines.stream.rare import USUAL, hidden_schema
-from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError, StreamSettings
+from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.mechanisms.condense.synthesize import generate_coded
@@ -46,6 +45,10 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
+
+if TYPE_CHECKING:
+    from sfumato.engines.stream.cellwise import Carried
+    from sfumato.engines.stream.session import StreamSession
 
 __all__ = ["Leaving", "Publication", "leaving", "published", "renew", "run_epoch"]
 
@@ -253,44 +256,7 @@ class EpochWorkings(Watched):
     ledger: tuple[EpochLine, ...] = ()
 
 
-class Publishing(Protocol):
-    """A stream that can begin an epoch, wherever its groups are kept."""
-
-    @property
-    def settings(self) -> StreamSettings:
-        """What it was told."""
-
-    @property
-    def codec(self) -> Codec:
-        """How records are encoded."""
-
-    @property
-    def kept(self) -> KeptRows | None:
-        """Rows kept for measuring; None where there can be none."""
-
-    @property
-    def rare(self) -> RareValues | None:
-        """What became of rare categories in the epoch."""
-
-    @property
-    def empty(self) -> tuple[str, ...]:
-        """Columns that are dropped and have had no value in any row."""
-
-    @property
-    def taken(self) -> int:
-        """Records that were taken in, those that wait included."""
-
-    def left(self) -> Publication | None:
-        """What has left last."""
-
-    def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
-        """What leaves now, and the line of each epoch."""
-
-    def measured_by(self) -> Sampled | None:
-        """Rows kept for measuring, decrypted."""
-
-
-def run_epoch(session: Publishing) -> Outcome:
+def run_epoch(session: StreamSession | Carried) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
     before = session.left()
     publication, ledger = session.publish()
@@ -329,7 +295,7 @@ def run_epoch(session: Publishing) -> Outcome:
 
 
 def _comparison(
-    session: Publishing, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
+    session: StreamSession | Carried, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
 ) -> Comparison | Apart:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
@@ -375,18 +341,18 @@ def _like_published(compared: Comparison | Apart, schema: Schema, published: Sch
     )
 
 
-def _why_apart(session: Publishing, behind: int) -> str:
+def _why_apart(session: StreamSession | Carried, behind: int) -> str:
     if session.kept is None or not session.kept.asked:
         return "a stream keeps no raw rows, unless it is begun with --measure-rows"
     if session.kept.forgotten:
         return "the rows that were kept for measuring were deleted"
-    if not session.kept.is_open:
+    if session.kept.vault is None:
         return "the rows kept for measuring are encrypted; give their key with --measure-key"
     return f"published rows rest on {behind} rows of the sample, and it takes {_FEWEST}"
 
 
 def _watched(
-    session: Publishing, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+    session: StreamSession | Carried, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
 ) -> dict[str, Any]:
     """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
     if sampled is None or earlier is None:
@@ -414,7 +380,7 @@ def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
 
 
 def _facts(
-    session: Publishing,
+    session: StreamSession | Carried,
     publication: Publication,
     table: pa.Table,
     ledger: tuple[EpochLine, ...],

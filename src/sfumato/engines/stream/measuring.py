@@ -117,7 +117,7 @@ class KeptRows:
     """
 
     def __init__(self, state: State, settings: StreamSettings, vault: Vault | None) -> None:
-        self._state, self._vault, self._d = state, vault, settings.d
+        self._state, self.vault, self._d = state, vault, settings.d
         self._most, self._share = settings.measure_rows, settings.measure_share
         self.forgotten = bool(state.keys(FORGOTTEN))
         self._ranks = {kind: sorted(state.keys(kind)) for kind in (SAMPLE, OUTSIDE)}
@@ -133,11 +133,6 @@ class KeptRows:
         return self._most > 0
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is a key."""
-        return self._vault is not None
-
-    @property
     def rows(self) -> int:
         """Rows of the sample."""
         return len(self._ranks[SAMPLE])
@@ -149,12 +144,12 @@ class KeptRows:
 
     def admit(self, batch: str, rows: Counts, values: Matrix, levels: Counts, after: int) -> Admitted:
         """Choose who of a batch stays outside, and who comes back in for them; nothing is changed yet."""
-        if not self.active or self._vault is None:
+        if not self.active or self.vault is None:
             return Admitted(batch, rows, values, levels)
         chosen = {
             rank: place
             for place, row in enumerate(rows.tolist())
-            if _is_outside(rank := _ranks(self._vault, batch, row)[0], self._share)
+            if _is_outside(rank := _ranks(self.vault, batch, row)[0], self._share)
         }
         before = self._ranks[OUTSIDE]
         stay = set(heapq.nsmallest(self._most, [*before, *chosen]))
@@ -176,19 +171,19 @@ class KeptRows:
 
     def settle(self, came: Admitted, families: Counts, after: int) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop once a batch was taken in; ``families`` are those that its records joined."""
-        if not self.active or self._vault is None:
+        if not self.active or self.vault is None:
             return [], []
         told = [came.who(place) for place in range(len(came.levels))]
-        ranks = {_ranks(self._vault, who.batch, who.row)[1]: place for place, who in enumerate(told)}
+        ranks = {_ranks(self.vault, who.batch, who.row)[1]: place for place, who in enumerate(told)}
         stay = set(heapq.nsmallest(self._most, [*self._ranks[SAMPLE], *ranks]))
-        put = [self._entry(OUTSIDE, rank, row) for rank, row in came.aside]
+        put = [_entry(self.vault, OUTSIDE, rank, row) for rank, row in came.aside]
         for rank, place in ranks.items():
             if rank in stay:
                 row = KeptRow(
                     told[place].batch, told[place].row, int(came.levels[place]), after, int(families[place]),
                     came.values[place],
                 )  # fmt: skip
-                put.append(self._entry(SAMPLE, rank, row))
+                put.append(_entry(self.vault, SAMPLE, rank, row))
         drop = [(SAMPLE, rank) for rank in self._ranks[SAMPLE] if rank not in stay]
         return put, [*drop, *((OUTSIDE, rank) for rank, _ in came.returned)]
 
@@ -213,7 +208,7 @@ class KeptRows:
 
     def read(self, current: Counts) -> Sampled | None:
         """All rows, decrypted, where there is a key and rows are kept; ``current`` are the families of all groups."""
-        if not self.active or self._vault is None:
+        if not self.active or self.vault is None:
             return None
         rows = [self._read(SAMPLE, rank) for rank in self._ranks[SAMPLE]]
         outside = [self._read(OUTSIDE, rank) for rank in self._ranks[OUTSIDE]]
@@ -234,13 +229,9 @@ class KeptRows:
     def _left(self) -> dict[int, int]:
         return families_left(self._state.body(LEFT)) if self._state.keys(LEFT) else {}
 
-    def _entry(self, kind: str, rank: str, row: KeptRow) -> StateEntry:
-        assert self._vault is not None  # asked before
-        return _entry(self._vault, kind, rank, row)
-
     def _read(self, kind: str, rank: str) -> KeptRow:
-        assert self._vault is not None  # asked before
-        return KeptRow.from_bytes(self._vault.unlock(f"{kind} {rank}", self._state.body(kind, rank)), self._d)
+        assert self.vault is not None  # asked before
+        return KeptRow.from_bytes(self.vault.unlock(f"{kind} {rank}", self._state.body(kind, rank)), self._d)
 
 
 def open_kept_rows(settings: StreamSettings, measure_key: str | Path | None, *, forgotten: bool) -> Vault | None:

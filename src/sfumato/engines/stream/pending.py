@@ -195,7 +195,7 @@ class PendingRecords:
     """
 
     def __init__(self, state: State, settings: StreamSettings, vault: Vault | None) -> None:
-        self._d, self._vault = settings.d, vault
+        self._d, self.vault = settings.d, vault
         self.next_place = document_of(Progress, state.body("progress")).next_place
         self._here: list[PendingRecord] = []
         self._values, self._levels = np.empty((0, self._d)), np.empty(0, dtype=np.int64)
@@ -211,11 +211,6 @@ class PendingRecords:
             else:
                 self._recalled.append((PendingRecord(place, "", 0), *vault.open(place, body, self._d)))
         self._encrypted = settings.pending == "encrypted"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a key."""
-        return self._vault is not None
 
     @property
     def away(self) -> int:
@@ -300,8 +295,8 @@ class PendingRecords:
     def _body(self, waiting: PendingRecord, values: NDArray[np.float64], level: int) -> bytes:
         if not self._encrypted:
             return write_json([waiting.batch, waiting.row], escaped=True).encode()
-        assert self._vault is not None  # ingest asks for the key first
-        return self._vault.close_over(waiting.place, values, int(level))
+        assert self.vault is not None  # ingest asks for the key first
+        return self.vault.close_over(waiting.place, values, int(level))
 
 
 def _batch_and_row(body: bytes) -> tuple[str, int]:

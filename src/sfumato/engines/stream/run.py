@@ -169,11 +169,10 @@ def init_stream(
         arrow, k = counted.table, k * person_rows
     opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
     times = 1 if counted is None else person_rows
-    begun = _first_groups(arrow, opened, level, k, grouping, randomness, times)
-    codec, values = begun.codec, begun.values
+    codec, values, levels, labels = _first_groups(arrow, opened, level, k, grouping, randomness, times)
     tally = empty_tally(codec.layout)
     maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, tally=tally)  # type: ignore[arg-type]
-    maintainer.start(values, begun.levels, begun.labels)
+    maintainer.start(values, levels, labels)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
     decimals = {} if schema is not None else _decimals(settled)
@@ -197,21 +196,11 @@ def init_stream(
     elif measuring is not None:
         screened = screen(aside, codec, level)
         others = effective_levels(screened.levels, k, allow_level_1=False)
-        taken = (np.flatnonzero(~outside), values, begun.levels, begun.labels)
+        taken = (np.flatnonzero(~outside), values, levels, labels)
         left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
         told = [*entries_of_first(measuring, first, measure_rows, taken, left), *told]
         kept_out, out = screened.counts, aside.num_rows - len(screened.rows)
     create_state(state, settings, codec, maintainer, first, told, kept_out, out, empty)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Begun:
-    """The first records as they are encoded, the level of each, and its group."""
-
-    codec: Codec
-    values: NDArray[np.float64]
-    levels: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,8 +243,11 @@ def _first_groups(
     grouping: str,
     randomness: Randomness,
     times: int = 1,
-) -> _Begun:
-    """Condense the first records statically [AY05, sec. 2], at so many times the levels that they ask for."""
+) -> tuple[Codec, NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Condense the first records statically [AY05, sec. 2], at so many times the levels that they ask for.
+
+    Gives them as they are encoded, the level of each, and its group.
+    """
     floor = Condensation(k=max(2, k // times), grouping=grouping)
     job = prepare(arrow, Plan(floor, schema, level, randomness=randomness, rare="keep"))
     codec = with_indicators(job.codec)
@@ -263,7 +255,7 @@ def _first_groups(
     values = codec.encode(job.original, levels=levels).values
     rng = randomness.generator("sanitize")
     labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
-    return _Begun(codec, values, levels, labels)
+    return codec, values, levels, labels
 
 
 def forget_rows(state: str | Path) -> Status:

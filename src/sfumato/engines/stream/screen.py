@@ -193,19 +193,9 @@ class CountedPersons:
         self._new: Counter[str] = Counter()
 
     @property
-    def active(self) -> bool:
-        """Whether rows are counted by person."""
-        return self.column is not None
-
-    @property
     def rows(self) -> Mapping[str, int]:
         """Rows of each person that were taken in, by digest."""
         return self._rows
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is the key."""
-        return self.vault is not None
 
     def admit(self, table: pa.Table, missing: tuple[str, ...]) -> NDArray[np.bool_]:
         """Which rows are taken in, from the first on: those of persons of whom fewer were; until `committed` is told.

@@ -256,14 +256,14 @@ class StreamSession:
             Where too many records would wait; the batches before stay.
         """
         self._check_here()
-        if self.settings.pending == "encrypted" and not self._pending.is_open:
+        if self.settings.pending == "encrypted" and self._pending.vault is None:
             raise OptionError("records that wait are encrypted in this state; give the key with --pending-key")
-        if self.kept.active and not self.kept.is_open:
+        if self.kept.active and self.kept.vault is None:
             raise OptionError(
                 "this state keeps rows for measuring; give their key with --measure-key, or delete them with 'sfumato "
                 "stream forget'"
             )
-        if self.persons.active and not self.persons.is_open:
+        if self.persons.column is not None and self.persons.vault is None:
             raise OptionError("persons of this state are known under a key; give it with --person-key")
         total: Counter[str] = Counter()
         for identity, table in batches:
