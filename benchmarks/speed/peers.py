@@ -143,7 +143,7 @@ METHODS = {
     "compact thorough": Method(
         _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.mechanisms.condense.compact"
     ),
-    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.mdav"),
+    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.partition"),
     "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.mechanisms.condense.paper"),
     "kdtree": Method(_kdtree, "yardstick: KDTree k-NN", package="scikit-learn"),
     "naive": Method(_naive, "naive condensation", quadratic=True, package="numpy"),

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
     from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
     from sfumato.mechanisms.randomize.mechanism import Randomization
-    from sfumato.mechanisms.transactions.block import RuleBlocking
-    from sfumato.mechanisms.transactions.hide import RuleHiding
     from sfumato.mechanisms.transactions.randomize import BasketRandomization
+    from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
@@ -110,8 +109,8 @@ _HOMES = {
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.mechanisms.geometry.mechanism",
-    "RuleBlocking": "sfumato.mechanisms.transactions.block",
-    "RuleHiding": "sfumato.mechanisms.transactions.hide",
+    "RuleBlocking": "sfumato.mechanisms.transactions.rules",
+    "RuleHiding": "sfumato.mechanisms.transactions.rules",
     "Sampling": "sfumato.mechanisms.modify",
     "Scaling": "sfumato.mechanisms.geometry.mechanism",
     "Schema": "sfumato.tables.schema",

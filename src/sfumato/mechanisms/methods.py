@@ -20,10 +20,9 @@ from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampli
 from sfumato.mechanisms.perturb import LaplacePCA, make_noise
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize.mechanism import Randomization
-from sfumato.mechanisms.transactions.block import RuleBlocking
-from sfumato.mechanisms.transactions.hide import RuleHiding
 from sfumato.mechanisms.transactions.protocol import BasketMechanism
 from sfumato.mechanisms.transactions.randomize import BasketRandomization
+from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
 
 __all__ = [
     "BASKET_METHODS",

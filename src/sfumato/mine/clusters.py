@@ -1,4 +1,9 @@
-"""K-means on groups: Lloyd's steps on weighted centroids, inertia that of the records [AY05, sec. 1, second use]."""
+"""K-means and Gaussian mixtures on groups: counts, means and scatters are all they need [AY05, sec. 1, second use].
+
+Of the mixture, the steps are those of Verbeek, Nunnink and Vlassis (Accelerated EM-based clustering of large data sets,
+Data Mining and Knowledge Discovery 13, 2006): the records of a group share one responsibility, which makes EM climb a
+lower bound of the log-likelihood of the records that needs no more than their moments.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import BadInput
-from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole, log_gaussian, whiteners
 
 if TYPE_CHECKING:
     from sfumato.core.groups import Groups
 
-__all__ = ["GroupKMeans", "cut_groups", "inertia", "lloyd", "seed_centres"]
+__all__ = [
+    "Components",
+    "GroupKMeans",
+    "GroupMixture",
+    "cut_groups",
+    "expect",
+    "inertia",
+    "lloyd",
+    "maximize",
+    "seed_centres",
+]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -210,3 +225,202 @@ def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
         larger, single = np.flatnonzero(groups.count > 1), np.flatnonzero(groups.count == 1)
         groups = concat(*split_groups(groups.take(larger)), groups.take(single)) if len(larger) else groups
     return groups
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Components:
+    """The Gaussians of a mixture: weights (c,), means (c, d), covariances (c, d, d)."""
+
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    covariances: NDArray[np.float64]
+
+
+@dataclass(kw_only=True, eq=False)
+class GroupMixture:
+    """Gaussian mixture of the records behind groups.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+    reg_covar : float, default=1e-6
+        Variance that every record is taken to carry in each coordinate besides its own; keeps covariances positive.
+    tol : float, default=1e-3
+        EM stops where a step lifts the bound by less than this for each record.
+    max_iter : int, default=100
+    n_init : int, default=1
+        Runs from different K-means seedings; the one of highest bound is kept.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : ndarray
+    responsibilities_ : ndarray of shape (g, n_components)
+        Share of each component in each group.
+    lower_bound_ : float
+        Lower bound of the mean log-likelihood of the records; equal to it where every group is one record and
+        ``reg_covar`` is 0.
+    converged_ : bool
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from sfumato.core.groups import summarize
+    >>> X = np.array([[0.0], [2.0], [10.0], [14.0]])
+    >>> groups = summarize(X, np.array([0, 0, 1, 1]), np.full(4, 2))
+    >>> mixture = GroupMixture(n_components=2).fit(groups)
+    >>> sorted(mixture.means_.ravel().round(3).tolist()), sorted(mixture.covariances_.ravel().round(3).tolist())
+    ([1.0, 12.0], [1.0, 4.0])
+    """
+
+    n_components: int = 1
+    reg_covar: float = 1e-6
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_init: int = 1
+    random_state: int = 0
+    weights_: NDArray[np.float64] = field(init=False, repr=False)
+    means_: NDArray[np.float64] = field(init=False, repr=False)
+    covariances_: NDArray[np.float64] = field(init=False, repr=False)
+    responsibilities_: NDArray[np.float64] = field(init=False, repr=False)
+    lower_bound_: float = field(init=False, repr=False)
+    converged_: bool = field(init=False, repr=False)
+    n_iter_: int = field(init=False, repr=False)
+
+    def fit(self, groups: Groups, responsibilities: Any = None) -> GroupMixture:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        groups : Groups
+        responsibilities : array of shape (g, n_components), optional
+            Where to start; by default the clusters of `GroupKMeans`.
+        """
+        self._check(groups)
+        best = -np.inf
+        for start in self._starts(groups, responsibilities):
+            components, shares, bound, steps, converged = self._climb(groups, start)
+            if bound > best:
+                best, self.lower_bound_, self.n_iter_, self.converged_ = bound, bound, steps, converged
+                self.responsibilities_ = shares
+                self.weights_, self.means_ = components.weights, components.means
+                self.covariances_ = components.covariances
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Log-density of each row."""
+        return np.asarray(np.logaddexp.reduce(self._joint(X), axis=1))
+
+    def score(self, X: Any) -> float:  # noqa: N803
+        """Mean log-density of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Share of each component at each row."""
+        joint = self._joint(X)
+        return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+        """Likeliest component of each row."""
+        return np.asarray(np.argmax(self._joint(X), axis=1))
+
+    def _joint(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        check_fitted(self, "means_")
+        rows = check_rows(X, self.means_.shape[1])
+        whitener, log_det = whiteners(self.covariances_)
+        joint = np.empty((len(rows), len(self.weights_)))
+        for part in blocks(len(rows), self.means_.size):
+            joint[part] = log_gaussian(rows[part], self.means_, whitener, log_det) + np.log(self.weights_)
+        return joint
+
+    def _climb(
+        self, groups: Groups, shares: NDArray[np.float64]
+    ) -> tuple[Components, NDArray[np.float64], float, int, bool]:
+        """Alternate `expect` and `maximize` from given responsibilities until the bound stands still."""
+        components = maximize(groups, shares, self.reg_covar)
+        before = -np.inf
+        for step in range(1, self.max_iter + 1):
+            shares, bound = expect(groups, components, self.reg_covar)
+            components = maximize(groups, shares, self.reg_covar)
+            if bound - before < self.tol:
+                return components, *expect(groups, components, self.reg_covar), step, True
+            before = bound
+        return components, *expect(groups, components, self.reg_covar), self.max_iter, False
+
+    def _starts(self, groups: Groups, responsibilities: Any) -> list[NDArray[np.float64]]:
+        shape = (len(groups), self.n_components)
+        if responsibilities is not None:
+            given = np.asarray(responsibilities, dtype=np.float64)
+            if given.shape != shape:
+                raise BadInput(f"responsibilities have shape {given.shape}; give {shape}, a row for each group")
+            odd = int((~(given >= 0.0).all(axis=1) | ~np.isclose(given.sum(axis=1), 1.0)).sum())
+            if odd:
+                raise BadInput(f"the responsibilities of {odd} groups are not shares; each row sums to 1")
+            return [given]
+        starts = []
+        for start in range(self.n_init):
+            seed = self.random_state + start
+            clusters = GroupKMeans(n_clusters=self.n_components, n_init=1, random_state=seed).fit(groups)
+            starts.append(np.eye(self.n_components)[clusters.labels_])
+        return starts
+
+    def _check(self, groups: Groups) -> None:
+        for name in ("n_components", "n_init", "max_iter"):
+            check_whole(name, getattr(self, name), 1)
+        check_whole("random_state", self.random_state, 0)
+        for name in ("reg_covar", "tol"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise OptionError(f"{name} is {getattr(self, name)!r}; give a number from 0")
+        check_groups(groups)
+        if len(groups) < self.n_components:
+            raise BadInput(f"there are {len(groups)} groups for {self.n_components} components; ask for fewer")
+
+
+def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[NDArray[np.float64], float]:
+    """Share each group among the components: r_gc proportional to w_c exp(mean log-density of its records under c).
+
+    The mean log-density needs the moments alone: log N(m_g; mu_c, V_c) - tr(V_c^-1 (S_g / n_g + reg_covar I)) / 2.
+
+    Returns
+    -------
+    responsibilities : ndarray of shape (g, c)
+    bound : float
+        sum_g n_g log sum_c w_c exp(...) / sum_g n_g, which the mean log-likelihood of the records is not below. With
+        reg_covar it is that of records blurred by this variance, and no step of EM lowers it.
+    """
+    try:
+        whitener, log_det = whiteners(components.covariances)
+    except np.linalg.LinAlgError:
+        raise BadInput(
+            f"a covariance of the {len(components.weights)} components is singular; raise reg_covar or ask for fewer"
+        ) from None
+    precision = whitener.transpose(0, 2, 1) @ whitener
+    constant = np.log(components.weights) - 0.5 * reg_covar * np.trace(precision, axis1=1, axis2=2)
+    joint = np.empty((len(groups), len(precision)))
+    d = groups.mean.shape[1]
+    for part in blocks(len(groups), d * max(d, len(precision))):
+        own = groups.scatter[part].reshape(-1, d * d) / groups.count[part, None]
+        spread = own @ precision.reshape(len(precision), d * d).T
+        joint[part] = log_gaussian(groups.mean[part], components.means, whitener, log_det) - 0.5 * spread + constant
+    log_sum = np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    return np.exp(joint - log_sum), float(groups.count @ log_sum[:, 0] / groups.count.sum())
+
+
+def maximize(groups: Groups, responsibilities: NDArray[np.float64], reg_covar: float) -> Components:
+    """Components that fit shared groups best, exactly, from the moments.
+
+    w_c = N_c / N, mu_c = sum_g r_gc n_g m_g / N_c, V_c = sum_g r_gc (S_g + n_g (m_g - mu_c)(m_g - mu_c)^T) / N_c
+    + reg_covar I, with N_c = sum_g r_gc n_g.
+    """
+    d = groups.mean.shape[1]
+    shares = responsibilities + 1e-100  # a component that no group wants stays a number
+    weight = shares * groups.count[:, None]
+    total = weight.sum(axis=0)
+    means = weight.T @ groups.mean / total[:, None]
+    covariances = np.empty((len(total), d, d))
+    inside = groups.scatter.reshape(len(groups), d * d)
+    for component in range(len(total)):
+        apart = groups.mean - means[component]
+        spread = (shares[:, component] @ inside).reshape(d, d) + (weight[:, component, None] * apart).T @ apart
+        covariances[component] = spread / total[component] + reg_covar * np.eye(d)
+    return Components(total / total.sum(), means, covariances)

@@ -19,8 +19,7 @@ from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct.cells import Cells, cut_outputs
-from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.cells import Cells, cut_outputs, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.iterate import STOPS, reconstruct_counts
 

@@ -365,7 +365,7 @@ def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _drawn(share: float, persons: int) -> int:
-    from sfumato.mechanisms.modify.sample import people_drawn
+    from sfumato.mechanisms.modify.swap import people_drawn
 
     return people_drawn(share, persons)
 

@@ -26,9 +26,9 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy
 from sfumato.publish.release import check_budget
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import unquote_formulas
 

@@ -16,10 +16,9 @@ from sfumato.engines.columns import RELEASED_PERSON, released_persons
 from sfumato.engines.measured import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
 from sfumato.tables.align import Aligned, align
-from sfumato.tables.coarsened import coarsen, known_columns
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.recoding import like_released, recode
+from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["measure_released"]

@@ -20,14 +20,14 @@ from sfumato.engines.chunks.source import Source
 from sfumato.engines.chunks.transform import writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, sample_on_spark
-from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
+from sfumato.mechanisms.geometry.key import check_key_path, keeping_key
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.publish.signature import Signer
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.recoding import known_columns
 
 __all__ = [
     "check_moved",

@@ -26,8 +26,8 @@ from sfumato.publish.release import Release, check_budget, publish
 from sfumato.publish.suggest import suggesting
 from sfumato.publish.told import as_told, for_few_people, method_of
 from sfumato.tables.cells import is_text
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 
 __all__ = ["sanitize"]

@@ -31,9 +31,8 @@ from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.publish.stakes import CONFIDENCE, confidence_of, stakes_of
 from sfumato.publish.told import for_few_people
 from sfumato.publish.trial import SURE, Outlook, Tried, chance_of, try_plan
-from sfumato.tables.coarsened import column_and_level, hierarchy_of
 from sfumato.tables.persons import persons_of_table, propose_person
-from sfumato.tables.recoding import Way
+from sfumato.tables.recoding import Way, column_and_level, hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = ["ColumnChange", "Suggest", "can_be_told", "change_tried", "changes_for", "suggest_another", "suggesting"]

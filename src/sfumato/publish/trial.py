@@ -29,7 +29,7 @@ from sfumato.engines.plan import Plan
 from sfumato.publish.judge import RAREST, judge
 from sfumato.publish.policy import Policy
 from sfumato.publish.stakes import FAMILIES, confidence_of, stakes_of, times_allowed
-from sfumato.tables.coarsened import known_of
+from sfumato.tables.recoding import known_of
 
 __all__ = ["SURE", "End", "Outlook", "Tried", "chance_of", "judged_measures", "outlook", "try_plan"]
 

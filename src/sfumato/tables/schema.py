@@ -363,9 +363,9 @@ class Schema:
     @classmethod
     def infer(cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
         """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision."""
-        from sfumato.tables.found_rules import find_rules
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
+        from sfumato.tables.rules import find_rules
 
         identifiers = tuple(identifiers)
         table = to_arrow(frame)[0]

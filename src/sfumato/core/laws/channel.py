@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.domains import Dates, Labels, Universe
 from sfumato.core.laws.exact import share
 from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform

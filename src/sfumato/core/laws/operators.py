@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.domains import Dates, Integers, Labels, Reals
 from sfumato.core.laws.exact import check_codes, check_outputs, exact, rational
-from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, ShiftModulo
+from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, Response, ShiftModulo
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.response import Response
 
 __all__ = [
     "Additive",

@@ -23,8 +23,13 @@ from sfumato.engines.parties.plan import JointResult
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.ring import possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.components import noise_scales, principal_axes
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
+from sfumato.mechanisms.perturb.laplace_pca import (
+    LaplacePCA,
+    levels_to_reach,
+    most_components,
+    noise_scales,
+    principal_axes,
+)
 
 __all__ = [
     "FARTHEST",

@@ -181,7 +181,7 @@ def fill_groups(
 ) -> NDArray[np.int64]:
     """Move records from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
 
-    The same order as `sfumato.core.groups.modified.fill_clusters`. Who may move is public; only of those distances are
+    The same order as `sfumato.core.groups.kmeans.fill_clusters`. Who may move is public; only of those distances are
     shared, and only who moves is opened.
     """
     session.phase("filling groups")

@@ -25,7 +25,7 @@ from sfumato.engines.parties.groupwise import (
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.ring import MOST_BITS, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.components import component_places, project
+from sfumato.mechanisms.perturb.laplace_pca import component_places, project
 
 __all__ = [
     "GroupedColumns",

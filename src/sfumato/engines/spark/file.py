@@ -13,8 +13,7 @@ from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.spark.parts import Batches, frames_from, part_number, part_of
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.header import check_names, header_of
+from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:

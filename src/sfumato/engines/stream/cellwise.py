@@ -25,7 +25,7 @@ from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.settings import StateError, StreamSettings
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, MaintainerState
-from sfumato.mechanisms.condense.tally import CategoryTally
+from sfumato.mechanisms.condense.slots import CategoryTally
 from sfumato.tables.codec import Codec
 
 __all__ = ["CENSUS", "CellChange", "StreamCells", "cells_of_groups", "in_one_order", "read_change", "take_in"]

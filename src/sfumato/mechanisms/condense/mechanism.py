@@ -100,7 +100,7 @@ class Condensation:
 
         compile_ahead()
         if self.scores == "normal":
-            from sfumato.mechanisms.condense.scores import NormalScores
+            from sfumato.mechanisms.condense.synthesize import NormalScores
 
             highest = int(effective_levels(records.levels, self.k, allow_level_1=self.allow_level_1).max())
             scored = NormalScores.of(records, max(2, highest))

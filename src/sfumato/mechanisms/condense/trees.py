@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, inner, whole
-from sfumato.mechanisms.condense.search import below, mix
 
-__all__ = ["around", "principal_tree", "random_tree", "select", "start_groups"]
+__all__ = ["around", "below", "mix", "principal_tree", "random_tree", "select", "start_groups"]
 
 _SAMPLE = 512  # records of a node that its principal axis is computed from
 _FEWEST = 4  # groups in a leaf: with fewer there is nothing to exchange
@@ -372,3 +371,19 @@ def _gather_unplaced(level: NDArray[np.int64], label: NDArray[np.int64], groups:
         if label[i] < 0:
             label[i] = groups
     return groups + 1
+
+
+@inner
+def mix(state: NDArray[np.uint64]) -> np.uint64:
+    """Advance a small generator (splitmix64): kicks need variety, not secrecy."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@inner
+def below(state: NDArray[np.uint64], n: int) -> int:
+    """Draw a number from 0 to n-1."""
+    return whole(mix(state) % np.uint64(n))

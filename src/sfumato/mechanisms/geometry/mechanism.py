@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.noise import Pairs, check_enhance, pairs_of
 from sfumato.core.records import Layout, Records
-from sfumato.mechanisms.geometry.draw import PAIRS, Ranges, check_range
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import Extra, move, number_blocks
+from sfumato.mechanisms.geometry.transformations import PAIRS, Ranges, check_range
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 __all__ = ["Hybrid", "Rotation", "Scaling", "Translation"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.mechanisms.modify.aggregate import Aggregation
-from sfumato.mechanisms.modify.block import Blocking
+from sfumato.mechanisms.modify.block import Aggregation, Blocking
 from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.sample import Sampling
-from sfumato.mechanisms.modify.swap import Swapping
+from sfumato.mechanisms.modify.swap import Sampling, Swapping
 
 __all__ = ["Aggregation", "Blocking", "Downgrading", "Sampling", "Swapping"]

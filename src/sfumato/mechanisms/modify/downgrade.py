@@ -22,7 +22,7 @@ from sfumato.mechanisms.modify.cells import (
     people_of,
     released,
 )
-from sfumato.mechanisms.modify.sample import people_drawn
+from sfumato.mechanisms.modify.swap import people_drawn
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:

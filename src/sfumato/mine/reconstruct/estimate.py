@@ -16,22 +16,20 @@ from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
-from sfumato.mine.reconstruct.admissible import Plain
-from sfumato.mine.reconstruct.answers import mean_and_quantiles, moments_of
+from sfumato.mine.reconstruct.answers import Reconstruction, mean_and_quantiles, moments_of
 from sfumato.mine.reconstruct.bands import (
     LEAST,
     Bands,
+    Plain,
     cell_bands,
     effective_records,
     refuse_too_few,
     refuse_worthless,
     resolved_directions,
 )
-from sfumato.mine.reconstruct.cells import Cells, coarsening, cut_domain, cut_outputs, refine
-from sfumato.mine.reconstruct.chances import at_midpoints, summed
+from sfumato.mine.reconstruct.cells import Cells, at_midpoints, coarsening, cut_domain, cut_outputs, refine, summed
 from sfumato.mine.reconstruct.channel import Channel, Ridge
 from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, iterate, make_stop
-from sfumato.mine.reconstruct.model import Reconstruction
 
 __all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "predicts_better", "reconstruct", "solve"]
 

@@ -22,8 +22,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
 from sfumato.mine.reconstruct.answers import Answer, moments_of
 from sfumato.mine.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine
-from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.estimate import DOUBTFUL, Counted, doubt, solve
 from sfumato.mine.reconstruct.iterate import LIMIT
