@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from sfumato.core.facts.made import Fact
 
@@ -33,7 +32,6 @@ __all__ = [
 class Stratified(Fact):
     """Groups never cross the values of this column."""
 
-    fact: ClassVar[str] = "stratified"
     column: str
     strata: int
     is_target: bool
@@ -43,7 +41,6 @@ class Stratified(Fact):
 class ClassPure(Fact):
     """No group holds records of two classes of this column, and every released row has the class of its group."""
 
-    fact: ClassVar[str] = "class-pure"
     column: str
     classes: int
 
@@ -57,7 +54,6 @@ class Grouped(Fact):
     groups that vary in no number and at most in one other column; None where nobody looked.
     """
 
-    fact: ClassVar[str] = "grouped"
     algorithm: str
     records: int
     groups: int
@@ -77,7 +73,6 @@ class Celled(Fact):
     ``smallest`` is the number of records of the smallest cell.
     """
 
-    fact: ClassVar[str] = "celled"
     cells: int
     smallest: int
 
@@ -89,7 +84,6 @@ class PersonsApart(Fact):
     ``left_out`` counts the records that no group without their person could take; they are in none.
     """
 
-    fact: ClassVar[str] = "persons-apart"
     persons: int
     left_out: int
 
@@ -101,7 +95,6 @@ class PersonsBounded(Fact):
     ``left_out`` counts the cells, over all columns, that persons had beyond that in a leaf: none was drawn.
     """
 
-    fact: ClassVar[str] = "persons-bounded"
     persons: int
     left_out: int
 
@@ -116,7 +109,6 @@ class PersonsLinked(Fact):
     are left out, as `PersonsApart` counts.
     """
 
-    fact: ClassVar[str] = "persons-linked"
     column: str
     persons: int
     most: int
@@ -127,7 +119,6 @@ class PersonsLinked(Fact):
 class Synthesized(Fact):
     """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
 
-    fact: ClassVar[str] = "synthesized"
     statistics: str
     law: str
     rows: int
@@ -141,7 +132,6 @@ class Scored(Fact):
     numbers that as many hold; people are records, or beside `PersonsApart` persons.
     """
 
-    fact: ClassVar[str] = "scored"
     columns: int
     k: int
 
@@ -154,7 +144,6 @@ class RowsDrawn(Fact):
     fulfil the rule were drawn and left out.
     """
 
-    fact: ClassVar[str] = "rows-drawn"
     records: int
     rows: int
     where: str = ""
@@ -174,7 +163,6 @@ class Chained(Fact):
     Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
     """
 
-    fact: ClassVar[str] = "chained"
     columns: tuple[str, ...]
     leaves: tuple[int, ...]
     smallest: tuple[int, ...]
@@ -196,7 +184,6 @@ class Chained(Fact):
 class CountsKept(Fact):
     """Within each group, category counts and missing cells are those of its records; of all rows that were drawn."""
 
-    fact: ClassVar[str] = "counts-kept"
     category_columns: int
     missing_columns: int
 
@@ -211,7 +198,6 @@ class Maintained(Fact):
     ``alike`` counts the rows of groups whose rows vary in no number and at most in one other column.
     """
 
-    fact: ClassVar[str] = "maintained"
     algorithm: str
     split: str
     k: int
@@ -234,7 +220,6 @@ class EpochPublished(Fact):
     family left. ``rows`` are those of all families.
     """
 
-    fact: ClassVar[str] = "epoch-published"
     epoch: int
     renewed: int
     repeated: int
@@ -250,7 +235,6 @@ class RowsKept(Fact):
     both were deleted, so that ``rows`` is 0, and those outside stay out.
     """
 
-    fact: ClassVar[str] = "rows-kept"
     rows: int
     outside: int
     forgotten: bool
@@ -263,7 +247,6 @@ class PersonRowsBounded(Fact):
     A group of n records holds those of at least n / most persons.
     """
 
-    fact: ClassVar[str] = "person-rows-bounded"
     most: int
 
 
@@ -278,7 +261,6 @@ class Joint(Fact):
     of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
     """
 
-    fact: ClassVar[str] = "joint"
     partition: str
     parties: tuple[str, ...]
     computing: tuple[str, ...]
@@ -296,7 +278,6 @@ class Opened(Fact):
     ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
     """
 
-    fact: ClassVar[str] = "opened"
     label: str
     what: str
     action: str
