@@ -19,8 +19,8 @@ from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import LAWS
 from sfumato.engines.recipe import Recipe
+from sfumato.mechanisms.condense import ALGORITHMS
 from sfumato.mechanisms.condense.compact import EFFORTS
-from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.mechanisms.geometry.key import Add, Key
 from sfumato.mechanisms.geometry.transformations import PAIRS
 from sfumato.mechanisms.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method

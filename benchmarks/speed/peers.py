@@ -124,7 +124,8 @@ def _constrained(job: Job) -> NDArray[np.int64]:
 
 def _generate(job: Job) -> None:
     """Draw as many rows again from groups that are given: what follows the grouping."""
-    from sfumato.core.groups import generate, summarize
+    from sfumato.core.groups import summarize
+    from sfumato.core.groups.generate import generate
     from sfumato.core.records import Block, BlockKind
 
     n, d = job.values.shape

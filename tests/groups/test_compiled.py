@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.cli.doctor import warm
 from sfumato.core.compiled import is_cached
-from sfumato.core.groups import generate
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
+from sfumato.core.groups.generate import generate
 from sfumato.mechanisms.condense import paper
 from sfumato.mechanisms.condense.paper import segment
 from tests.groups.drawn_groups import mixed_records

@@ -17,8 +17,8 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
-from sfumato.mechanisms.perturb import LaplacePCA
 from sfumato.mechanisms.perturb.laplace_pca import (
+    LaplacePCA,
     component_noise,
     component_places,
     component_ranges,

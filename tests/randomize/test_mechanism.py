@@ -23,7 +23,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.mechanisms.protocol import Sanitized
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from tests.examples import examples
 from tests.randomize.tables import (
     ROWS,

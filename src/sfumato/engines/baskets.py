@@ -18,7 +18,7 @@ from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import BasketComparison, Outcome
 from sfumato.engines.recipe import Recipe
-from sfumato.mechanisms.transactions.protocol import BasketMechanism, BasketRule, read_rules
+from sfumato.mechanisms.transactions import BasketMechanism, BasketRule, read_rules
 from sfumato.tables.baskets import BasketTable
 from sfumato.version import __version__
 

@@ -36,7 +36,7 @@ from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.measuring import KeptRows, Sampled
 from sfumato.engines.stream.rare import USUAL, hidden_schema
 from sfumato.engines.stream.settings import EpochLine, StreamSettings
-from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+from sfumato.mechanisms.condense import ALGORITHMS
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.recoding import like_released, recode

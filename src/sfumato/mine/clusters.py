@@ -8,16 +8,23 @@ lower bound of the log-likelihood of the records that needs no more than their m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, check_whole, log_gaussian, whiteners
-
-if TYPE_CHECKING:
-    from sfumato.core.groups import Groups
+from sfumato.core.groups import Groups, concat, split_groups
+from sfumato.mine.inputs import (
+    blocks,
+    check_fitted,
+    check_groups,
+    check_rows,
+    check_whole,
+    log_gaussian,
+    nearest_centre,
+    whiteners,
+)
 
 __all__ = [
     "Components",
@@ -74,8 +81,8 @@ class GroupKMeans:
     n_init: int = 10
     max_iter: int = 300
     random_state: int = 0
-    cluster_centers_: NDArray[np.float64] = field(init=False, repr=False)
-    labels_: NDArray[np.int64] = field(init=False, repr=False)
+    cluster_centers_: Floats = field(init=False, repr=False)
+    labels_: Ints = field(init=False, repr=False)
     inertia_: float = field(init=False, repr=False)
     n_iter_: int = field(init=False, repr=False)
 
@@ -99,10 +106,10 @@ class GroupKMeans:
                 self.labels_, self.cluster_centers_ = labels, centres
         return self
 
-    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: Any) -> Ints:  # noqa: N803
         """Cluster whose centre is nearest to each row."""
         check_fitted(self, "cluster_centers_")
-        return _nearest(check_rows(X, self.cluster_centers_.shape[1]), self.cluster_centers_)
+        return nearest_centre(check_rows(X, self.cluster_centers_.shape[1]), self.cluster_centers_)
 
     def _check(self, groups: Groups) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
@@ -119,12 +126,12 @@ class GroupKMeans:
             )
 
 
-def inertia(groups: Groups, labels: NDArray[np.int64], centres: NDArray[np.float64]) -> float:
+def inertia(groups: Groups, labels: Ints, centres: Floats) -> float:
     """Sum the squared distances of all records to their cluster's centre: sum_g n_g |m_g - c|^2 + tr(S_g)."""
     return float(groups.count @ ((groups.mean - centres[labels]) ** 2).sum(axis=1)) + groups.ssq
 
 
-def seed_centres(groups: Groups, n_clusters: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def seed_centres(groups: Groups, n_clusters: int, rng: np.random.Generator) -> Floats:
     """Choose first centres among the centroids by greedy k-means++, weighted by counts.
 
     A centroid is drawn with probability proportional to n_g D_g^2, where D_g is its distance to the nearest centre
@@ -146,9 +153,7 @@ def seed_centres(groups: Groups, n_clusters: int, rng: np.random.Generator) -> N
     return np.asarray(groups.mean[chosen])
 
 
-def lloyd(
-    groups: Groups, centres: NDArray[np.float64], max_iter: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+def lloyd(groups: Groups, centres: Floats, max_iter: int) -> tuple[Ints, Floats, int]:
     """Assign groups to the nearest centre and move the centres to the mean of their records, until nothing changes.
 
     Returns
@@ -158,23 +163,14 @@ def lloyd(
     """
     labels = np.full(len(groups), -1, dtype=np.int64)
     for step in range(1, max_iter + 1):
-        nearest = _fill_empty(groups, _nearest(groups.mean, centres), centres)
+        nearest = _fill_empty(groups, nearest_centre(groups.mean, centres), centres)
         if np.array_equal(nearest, labels):
             return labels, centres, step
         labels, centres = nearest, _means(groups, nearest, len(centres))
     return labels, centres, max_iter
 
 
-def _nearest(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
-    from scipy.spatial.distance import cdist
-
-    nearest = np.empty(len(rows), dtype=np.int64)
-    for part in blocks(len(rows), len(centres)):
-        nearest[part] = np.argmin(cdist(rows[part], centres, "sqeuclidean"), axis=1)
-    return nearest
-
-
-def _fill_empty(groups: Groups, labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
+def _fill_empty(groups: Groups, labels: Ints, centres: Floats) -> Ints:
     """Move to each empty cluster the group that costs most where it is and does not leave its own cluster empty."""
     sizes = np.bincount(labels, minlength=len(centres))
     if (sizes > 0).all():
@@ -188,7 +184,7 @@ def _fill_empty(groups: Groups, labels: NDArray[np.int64], centres: NDArray[np.f
     return labels
 
 
-def _means(groups: Groups, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
+def _means(groups: Groups, labels: Ints, n_clusters: int) -> Floats:
     member = np.equal.outer(np.arange(n_clusters), labels) * groups.count
     return np.asarray(member @ groups.mean / member.sum(axis=1, keepdims=True))
 
@@ -217,8 +213,6 @@ def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
     >>> len(cut_groups(groups, times=2)), np.sort(cut_groups(groups, times=2).mean.ravel()).round(2).tolist()
     (4, [0.52, 2.51, 4.49, 6.48])
     """
-    from sfumato.core.groups import concat, split_groups
-
     check_whole("times", times, 0)
     check_groups(groups)
     for _ in range(times):
@@ -231,9 +225,9 @@ def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
 class Components:
     """The Gaussians of a mixture: weights (c,), means (c, d), covariances (c, d, d)."""
 
-    weights: NDArray[np.float64]
-    means: NDArray[np.float64]
-    covariances: NDArray[np.float64]
+    weights: Floats
+    means: Floats
+    covariances: Floats
 
 
 @dataclass(kw_only=True, eq=False)
@@ -279,10 +273,10 @@ class GroupMixture:
     max_iter: int = 100
     n_init: int = 1
     random_state: int = 0
-    weights_: NDArray[np.float64] = field(init=False, repr=False)
-    means_: NDArray[np.float64] = field(init=False, repr=False)
-    covariances_: NDArray[np.float64] = field(init=False, repr=False)
-    responsibilities_: NDArray[np.float64] = field(init=False, repr=False)
+    weights_: Floats = field(init=False, repr=False)
+    means_: Floats = field(init=False, repr=False)
+    covariances_: Floats = field(init=False, repr=False)
+    responsibilities_: Floats = field(init=False, repr=False)
     lower_bound_: float = field(init=False, repr=False)
     converged_: bool = field(init=False, repr=False)
     n_iter_: int = field(init=False, repr=False)
@@ -307,7 +301,7 @@ class GroupMixture:
                 self.covariances_ = components.covariances
         return self
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def score_samples(self, X: Any) -> Floats:  # noqa: N803
         """Log-density of each row."""
         return np.asarray(np.logaddexp.reduce(self._joint(X), axis=1))
 
@@ -315,16 +309,16 @@ class GroupMixture:
         """Mean log-density of the rows."""
         return float(self.score_samples(X).mean())
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Share of each component at each row."""
         joint = self._joint(X)
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))
 
-    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: Any) -> Ints:  # noqa: N803
         """Likeliest component of each row."""
         return np.asarray(np.argmax(self._joint(X), axis=1))
 
-    def _joint(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def _joint(self, X: Any) -> Floats:  # noqa: N803
         check_fitted(self, "means_")
         rows = check_rows(X, self.means_.shape[1])
         whitener, log_det = whiteners(self.covariances_)
@@ -333,9 +327,7 @@ class GroupMixture:
             joint[part] = log_gaussian(rows[part], self.means_, whitener, log_det) + np.log(self.weights_)
         return joint
 
-    def _climb(
-        self, groups: Groups, shares: NDArray[np.float64]
-    ) -> tuple[Components, NDArray[np.float64], float, int, bool]:
+    def _climb(self, groups: Groups, shares: Floats) -> tuple[Components, Floats, float, int, bool]:
         """Alternate `expect` and `maximize` from given responsibilities until the bound stands still."""
         components = maximize(groups, shares, self.reg_covar)
         before = -np.inf
@@ -347,7 +339,7 @@ class GroupMixture:
             before = bound
         return components, *expect(groups, components, self.reg_covar), self.max_iter, False
 
-    def _starts(self, groups: Groups, responsibilities: Any) -> list[NDArray[np.float64]]:
+    def _starts(self, groups: Groups, responsibilities: Any) -> list[Floats]:
         shape = (len(groups), self.n_components)
         if responsibilities is not None:
             given = np.asarray(responsibilities, dtype=np.float64)
@@ -376,7 +368,7 @@ class GroupMixture:
             raise BadInput(f"there are {len(groups)} groups for {self.n_components} components; ask for fewer")
 
 
-def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[NDArray[np.float64], float]:
+def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[Floats, float]:
     """Share each group among the components: r_gc proportional to w_c exp(mean log-density of its records under c).
 
     The mean log-density needs the moments alone: log N(m_g; mu_c, V_c) - tr(V_c^-1 (S_g / n_g + reg_covar I)) / 2.
@@ -406,7 +398,7 @@ def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[ND
     return np.exp(joint - log_sum), float(groups.count @ log_sum[:, 0] / groups.count.sum())
 
 
-def maximize(groups: Groups, responsibilities: NDArray[np.float64], reg_covar: float) -> Components:
+def maximize(groups: Groups, responsibilities: Floats, reg_covar: float) -> Components:
     """Components that fit shared groups best, exactly, from the moments.
 
     w_c = N_c / N, mu_c = sum_g r_gc n_g m_g / N_c, V_c = sum_g r_gc (S_g + n_g (m_g - mu_c)(m_g - mu_c)^T) / N_c

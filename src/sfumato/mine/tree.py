@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
 from sfumato.mine.inputs import check_fitted, check_whole
 from sfumato.mine.intervals import (
@@ -148,7 +149,7 @@ class ReconstructedTree:
         self.n_features_in_ = len(released.columns)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Share of each class at the leaf that each row of true values comes to."""
         check_fitted(self, "nodes_")
         held = self.nodes_.counts[leaf_of(self.nodes_, true_intervals(self.columns_, X))]
@@ -199,7 +200,7 @@ class ReconstructedTree:
             if number is not None:
                 check_whole(name, number, low)
 
-    def _hold(self, released: Released) -> tuple[NDArray[np.int64], Refine | None]:
+    def _hold(self, released: Released) -> tuple[Ints, Refine | None]:
         """Hold the records to intervals, and say how to do it anew at a node."""
         if self.reconstruction == "none":
             sent = zip(released.columns, released.outputs.T, strict=True)
@@ -215,7 +216,7 @@ class ReconstructedTree:
         if self.reconstruction != "local":
             return codes, None
 
-        def refine(rows: NDArray[np.int64], asked: frozenset[int]) -> None:
+        def refine(rows: Ints, asked: frozenset[int]) -> None:
             if len(rows) >= self.local_records:
                 hold(released, ranks, rows, groups, codes, stop=self.stop, but=asked)
 
@@ -224,10 +225,10 @@ class ReconstructedTree:
 
 def hold(
     released: Released,
-    ranks: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    codes: NDArray[np.int64],
+    ranks: Ints,
+    rows: Ints,
+    groups: Ints,
+    codes: Ints,
     *,
     stop: str,
     but: frozenset[int] = frozenset(),
@@ -262,7 +263,7 @@ def hold(
             codes[own, at] = in_order(ranks[own, at], share)
 
 
-def in_order(ranks: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.int64]:
+def in_order(ranks: Ints, share: Floats) -> Ints:
     """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1.
 
     Counts are rounded where they are summed up, so that none is off by a record and all are given out.
@@ -283,7 +284,7 @@ LEAF = -1
 
 _GAIN = 1e-12  # part of the score by which a split must lift it: less is rounding
 
-Refine = Callable[["NDArray[np.int64]", frozenset[int]], None]
+Refine = Callable[["Ints", frozenset[int]], None]
 """Holds the records of a node to intervals anew and writes them into the codes that `grow` was given.
 
 It is told their rows and the columns that were asked about on the way to the node."""
@@ -302,11 +303,11 @@ class Nodes:
         Training records of each class.
     """
 
-    column: NDArray[np.int64]
-    boundary: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    column: Ints
+    boundary: Ints
+    left: Ints
+    right: Ints
+    counts: Ints
 
     def __len__(self) -> int:
         return len(self.column)
@@ -326,8 +327,8 @@ class Nodes:
 
 
 def grow(
-    codes: NDArray[np.int64],
-    classes: NDArray[np.int64],
+    codes: Ints,
+    classes: Ints,
     sizes: tuple[int, ...],
     *,
     n_classes: int,
@@ -350,7 +351,7 @@ def grow(
     """
     counts = [np.bincount(classes, minlength=n_classes)]
     column, boundary, left, right = [LEAF], [0], [LEAF], [LEAF]
-    waiting: list[tuple[int, NDArray[np.int64], int, frozenset[int]]]
+    waiting: list[tuple[int, Ints, int, frozenset[int]]]
     waiting = [(0, np.arange(len(classes)), 0, frozenset())]
     while waiting:
         node, rows, depth, asked = waiting.pop()
@@ -376,11 +377,7 @@ def grow(
 
 
 def best_split(
-    codes: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    sizes: tuple[int, ...],
-    total: NDArray[np.int64],
-    min_leaf: int,
+    codes: Ints, classes: Ints, sizes: tuple[int, ...], total: Ints, min_leaf: int
 ) -> tuple[int, int] | None:
     """Column and boundary whose two sides have the lowest weighted gini index; None where none is lower.
 
@@ -408,7 +405,7 @@ def best_split(
     return int(of_column[best]), int(best - start[of_column[best]] + 1)
 
 
-def _before(ahead: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _before(ahead: Ints, start: Ints) -> Ints:
     """What columns before each one have added to a running count over all columns."""
     return np.concatenate([np.zeros((1, ahead.shape[1]), dtype=np.int64), ahead[start[1:-1] - 1]])
 
@@ -431,7 +428,7 @@ def prune(nodes: Nodes, sizes: tuple[int, ...]) -> Nodes:
     return _keep_reached(nodes, column)
 
 
-def _leaf_bits(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _leaf_bits(counts: Ints) -> Floats:
     k, n = counts.shape[1], counts.sum(axis=1)
     held = np.sort(counts, axis=1).astype(np.float64)  # sorted: the order of the classes changes no bit
     data = (held * np.log2(n[:, None] / np.maximum(held, 1.0))).sum(axis=1)
@@ -439,7 +436,7 @@ def _leaf_bits(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(data + (k - 1) / 2.0 * np.log2(np.maximum(n, 2) / 2.0) + shape)
 
 
-def _keep_reached(nodes: Nodes, column: NDArray[np.int64]) -> Nodes:
+def _keep_reached(nodes: Nodes, column: Ints) -> Nodes:
     """Drop the nodes that no path leads to any more; the order of the others stays."""
     reached = np.zeros(len(nodes), dtype=np.bool_)
     reached[0] = True
@@ -453,7 +450,7 @@ def _keep_reached(nodes: Nodes, column: NDArray[np.int64]) -> Nodes:
     return Nodes(column[reached], boundary, children[0], children[1], nodes.counts[reached])
 
 
-def leaf_of(nodes: Nodes, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def leaf_of(nodes: Nodes, codes: Ints) -> Ints:
     """Leaf that each record comes to."""
     at = np.zeros(len(codes), dtype=np.int64)
     inside = np.flatnonzero(nodes.column[at] != LEAF)

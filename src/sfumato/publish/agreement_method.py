@@ -180,7 +180,7 @@ def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
 
 
 def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense import ALGORITHMS
 
     grouped = _the(Grouped, facts)
     if _all(Scored, facts) and mechanism.scores != "normal":
@@ -300,7 +300,7 @@ def _fits_operator(fact: BasketsRandomized, parameters: dict[str, Any]) -> bool:
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense import ALGORITHMS
 
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")

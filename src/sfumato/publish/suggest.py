@@ -25,7 +25,7 @@ from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.publish.stakes import CONFIDENCE, confidence_of, stakes_of

@@ -45,7 +45,6 @@ __all__ = [
     "check_names",
     "ending_of",
     "header_of",
-    "name_columns",
     "read_file",
     "read_numerals",
     "read_sql",
@@ -151,7 +150,7 @@ def read_file(
                 names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes)
             else:
                 names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
-            table, notes = name_columns(pa.table(columns, names=names))
+            table, notes = _name_columns(pa.table(columns, names=names))
             return _checked(table, shown(path)), FileForm(FileFormat.CSV, sheet=found, notes=notes)
         assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
@@ -227,7 +226,7 @@ def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[
         raise TableError(f"{name} is empty; bring a header and rows")
     delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
     check_names([column for column in header if column.strip()], name)
-    table, notes = name_columns(_parse(data, delimiter, header, name))
+    table, notes = _name_columns(_parse(data, delimiter, header, name))
     return _checked(table, name), FileForm(FileFormat.CSV, delimiter, notes=notes)
 
 
@@ -405,7 +404,7 @@ def header_of(text: str, name: str, delimiter: str | None = None) -> tuple[str, 
         raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
 
 
-def name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+def _name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     """The table without empty columns that have no name, its first column called ``row``, and what was done, in words.
 
     Spreadsheets leave empty columns behind; R and pandas write the names of rows as a first column without one. Any
@@ -413,7 +412,7 @@ def name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
 
     Examples
     --------
-    >>> table, said = name_columns(pa.Table.from_arrays([["1", "2"], ["a", "b"], [" ", ""]], names=["", "town", ""]))
+    >>> table, said = _name_columns(pa.Table.from_arrays([["1", "2"], ["a", "b"], [" ", ""]], names=["", "town", ""]))
     >>> table.to_pydict()
     {'row': ['1', '2'], 'town': ['a', 'b']}
     >>> said

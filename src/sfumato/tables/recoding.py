@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError, closest_name, shown
 from sfumato.core.facts import Aggregated
 from sfumato.tables.cells import (
@@ -76,7 +76,7 @@ def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
     return name, int(level)
 
 
-def label_values(field: Field, level: int, values: NDArray[np.float64]) -> list[str]:
+def label_values(field: Field, level: int, values: Floats) -> list[str]:
     """Labels of values of a column at a level of its hierarchy: of numbers, dates as counted, or places of categories.
 
     Dates without a hierarchy take the calendar. A category that is a label already, or a wider one, stays.
@@ -258,8 +258,8 @@ def known_of(known: Iterable[str], schema: Schema) -> list[str]:
 Way = Literal["pool", "lift", "keep"]
 _OTHER, _REST = "other", "*"
 
-Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Codes = Ints
+Mask = Bools
 
 
 def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError, shown
 from sfumato.tables.cells import absent_cells, decimals_of_step, numbers_of_cells, plain
 from sfumato.tables.dates import unit_of
@@ -34,7 +34,6 @@ __all__ = [
     "period_of",
     "read_rules",
     "rules_within",
-    "scale_of",
     "sum_of",
 ]
 
@@ -43,9 +42,6 @@ _LONGEST = 1_000  # characters of a rule
 CLOSE = 1e-9  # of the largest number of a sum: what rounding leaves
 _PERIODS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)  # days, hours, minutes, seconds
 _LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-
-Mask = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
 
 
 Form = Literal["<=", "+", "-", "=", "->"]
@@ -139,11 +135,11 @@ def _cuts(text: str, sign: str) -> Iterator[tuple[str, str]]:
 class Cells:
     """The cells of a column as numbers, or as a number for each label; ``unit`` is a date's step in microseconds."""
 
-    values: Numbers
-    absent: Mask
+    values: Floats
+    absent: Bools
     unit: int | None = None
 
-    def take(self, rows: NDArray[np.int64] | slice) -> Cells:
+    def take(self, rows: Ints | slice) -> Cells:
         """Some of its cells."""
         return Cells(self.values[rows], self.absent[rows], self.unit)
 
@@ -173,7 +169,7 @@ def is_kept_by_months(rule: Rule, schema: Schema) -> bool:
     return monthly != [False, True] if rule.form == "<=" else not any(monthly)
 
 
-def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = None) -> Mask:
+def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = None) -> Bools:
     """Rows that do not obey a rule; an order says nothing of missing cells, and what is made lacks where a part lacks.
 
     Where a label decides another column, rows broken are those that differ from most with their label. ``period`` is
@@ -181,7 +177,7 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
     """
     if rule.form == "<=":
         first, second = (cells[name] for name in rule.columns)
-        scale = scale_of(first, second)
+        scale = _scale_of(first, second)
         return np.asarray(
             (first.values * scale[0] > second.values * scale[1]) & ~first.absent & ~second.absent, dtype=np.bool_
         )
@@ -189,7 +185,7 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
         return _undecided(cells[rule.columns[0]], cells[rule.columns[1]])
     if rule.form == "=":
         first, second = (cells[name] for name in rule.columns)
-        scale = scale_of(first, second)
+        scale = _scale_of(first, second)
         apart = first.values * scale[0] != second.values * scale[1]
         return np.asarray((first.absent != second.absent) | (apart & ~first.absent), dtype=np.bool_)
     total = cells[rule.columns[0]]
@@ -204,11 +200,11 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
     return min(tried, key=lambda broken: int(broken.sum()))
 
 
-def sum_of(rule: Rule, first: Cells, second: Cells, period: int | None) -> Numbers:
+def sum_of(rule: Rule, first: Cells, second: Cells, period: int | None) -> Floats:
     """Sum or difference of two columns; of dates counted in a period."""
     if first.unit is None or second.unit is None or period is None:
         return first.values + second.values if rule.form == "+" else first.values - second.values
-    scale = scale_of(first, second)
+    scale = _scale_of(first, second)
     return np.asarray((first.values * scale[0] - second.values * scale[1]) * (min(first.unit, second.unit) / period))
 
 
@@ -219,13 +215,13 @@ def period_of(rule: Rule, cells: Mapping[str, Cells]) -> int | None:
     return min(_PERIODS, key=lambda period: int(broken_rows(rule, cells, period).sum()))
 
 
-def scale_of(first: Cells, second: Cells) -> tuple[int, int]:
+def _scale_of(first: Cells, second: Cells) -> tuple[int, int]:
     """How often the finer of two steps goes into each."""
     one, two = first.unit or 1, second.unit or 1
     return one // min(one, two), two // min(one, two)
 
 
-def pairs_of(first: Cells, second: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def pairs_of(first: Cells, second: Cells) -> tuple[Ints, Ints, Ints]:
     """Different pairs of cells as label and rows, and the pair of each row; a missing cell is a label too."""
     labels, others = (
         np.unique(np.where(cells.absent, np.inf, cells.values), return_inverse=True)[1].astype(np.int64)
@@ -236,7 +232,7 @@ def pairs_of(first: Cells, second: Cells) -> tuple[NDArray[np.int64], NDArray[np
     return keys // width, rows.astype(np.int64), pair.astype(np.int64)
 
 
-def _undecided(first: Cells, second: Cells) -> Mask:
+def _undecided(first: Cells, second: Cells) -> Bools:
     labels, rows, pair = pairs_of(first, second)
     order = np.lexsort((rows, labels))
     last = np.append(labels[order][1:] != labels[order][:-1], True) if len(order) else np.empty(0, dtype=np.bool_)
@@ -245,7 +241,7 @@ def _undecided(first: Cells, second: Cells) -> Mask:
     return np.asarray(~most[pair], dtype=np.bool_)
 
 
-def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: NDArray[np.int64] | None = None) -> int:
+def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Ints | None = None) -> int:
     """Pairs of a label and what it decides that fewer than ``least`` persons hold; 0 for other rules.
 
     A row is a person unless ``persons`` tells whom each is about.
@@ -359,7 +355,7 @@ def _not_broken_at_first(columns: Sequence[Cells]) -> Iterator[tuple[int, int]]:
 def _chance_of_order(first: Cells, second: Cells, kinds: tuple[Kind, ...]) -> float:
     """Logarithm of the chance that all rows obey an order if cells were dealt out anew; 0 where it says nothing."""
     both = ~first.absent & ~second.absent
-    scale = scale_of(first, second)
+    scale = _scale_of(first, second)
     low, high = np.sort(first.values[both]) * scale[0], second.values[both] * scale[1]
     rows = len(low)
     if rows < _FEWEST or (low == np.sort(high)).all():

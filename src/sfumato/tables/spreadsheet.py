@@ -37,7 +37,6 @@ __all__ = [
     "column_of_cells",
     "quote_formulas",
     "read_workbook",
-    "refuse_unfit",
     "unquote_formulas",
     "unquoted_names",
     "write_opendocument",
@@ -282,7 +281,7 @@ def write_workbook(table: pa.Table, path: Path) -> None:
         import xlsxwriter
     except ImportError:
         raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
-    refuse_unfit(table)
+    _refuse_unfit(table)
     plainly = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     with xlsxwriter.Workbook(path, {**plainly, "constant_memory": True, "in_memory": False}) as book:
         book.set_properties({"created": _WRITTEN})
@@ -326,7 +325,7 @@ def _is_day_of_sheets(cell: Any) -> bool:
     return not finer and getattr(cell, "tzinfo", None) is None and getattr(cell, "year", _FIRST_YEAR) >= _FIRST_YEAR
 
 
-def refuse_unfit(table: pa.Table) -> None:
+def _refuse_unfit(table: pa.Table) -> None:
     """Refuse a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value."""
     if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
         raise OptionError(
@@ -453,7 +452,7 @@ def write_opendocument(table: pa.Table, path: Path) -> None:
     OptionError
         For a table that no sheet can hold, or texts with characters that the format has no way to write.
     """
-    refuse_unfit(table)
+    _refuse_unfit(table)
     _refuse_marks(table)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr(zipfile.ZipInfo("mimetype"), _KIND)  # first and not packed, by which the kind is known

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.progress import tell
 
@@ -26,20 +26,20 @@ __all__ = [
 _BLOCK = 4_000_000  # distances held at once
 
 
-def centroids(values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+def centroids(values: Floats, groups: Sequence[Ints]) -> Floats:
     """Centroid of each group."""
     sizes = np.array([len(group) for group in groups])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return np.asarray(np.add.reduceat(values[np.concatenate(groups)], starts, axis=0) / sizes[:, None])
 
 
-def squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def squared_distances(points: Floats, centres: Floats) -> Floats:
     """Squared distance of every point to every centre, by differences (no cancellation)."""
     gaps = points[:, None, :] - centres[None, :, :]
     return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
 
 
-def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
+def closest(points: Floats, centres: Floats) -> Ints:
     """Nearest centre of each point; the first of equals. Works in blocks of bounded size."""
     block = max(1, _BLOCK // max(1, centres.size))
     return np.concatenate(
@@ -50,7 +50,7 @@ def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArra
     )
 
 
-def ssq(points: NDArray[np.float64]) -> float:
+def ssq(points: Floats) -> float:
     """Sum of squared distances of points to their centroid."""
     return float(((points - points.mean(axis=0)) ** 2).sum())
 
@@ -60,9 +60,7 @@ _FEWEST, _MOST = 4, 100  # rounds, whatever that costs
 _STEPS_A_CALL = 100_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
 
 
-def k_means(
-    values: NDArray[np.float64], count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def k_means(values: Floats, count: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
     """Cluster records by Lloyd's K-means, from records drawn at random as first centres.
 
     Parameters
@@ -111,7 +109,7 @@ def k_means(
     return labels, centres[:, np.argsort(order)]
 
 
-def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(values: Floats, labels: Ints, centres: Floats) -> Floats:
     """Mean of each cluster, and of an empty one the centre that it had."""
     sizes = np.bincount(labels, minlength=len(centres))
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in values.T])
@@ -120,13 +118,7 @@ def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDAr
 
 @compiled
 def _assign(
-    values: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    moved: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    near: NDArray[np.float64],
-    first: int,
-    last: int,
+    values: Floats, centres: Floats, moved: Ints, labels: Ints, near: Floats, first: int, last: int
 ) -> tuple[int, int]:
     """Label records first to last with their nearest centre; give how many change, and how many centres were looked at.
 
@@ -162,9 +154,7 @@ def _assign(
     return changed, looked
 
 
-def holistic_groups(
-    values: NDArray[np.float64], k: int, rng: np.random.Generator, clusters: int | None = None
-) -> list[NDArray[np.int64]]:
+def holistic_groups(values: Floats, k: int, rng: np.random.Generator, clusters: int | None = None) -> list[Ints]:
     """Group records by K-means into floor(n/k) clusters, and dissolve those that are too small.
 
     Implements the improved condensation of [BCG10, sec. 3.1].
@@ -192,9 +182,7 @@ def holistic_groups(
     return np.split(order, np.cumsum(sizes[sizes > 0])[:-1])
 
 
-def dissolve_clusters(
-    values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64], k: int
-) -> NDArray[np.int64]:
+def dissolve_clusters(values: Floats, labels: Ints, centres: Floats, k: int) -> Ints:
     """Move the records of clusters smaller than k to the nearest clusters that are left, the smallest cluster first.
 
     Parameters
@@ -237,7 +225,7 @@ def dissolve_clusters(
 _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
 
 
-def modified_groups(values: NDArray[np.float64], k: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+def modified_groups(values: Floats, k: int, rng: np.random.Generator) -> list[Ints]:
     """Group records by K-means into floor(n/k) clusters, and fill those that are too small; see `filled_groups`.
 
     Implements step 1 of modified condensation [KCG12, fig. 3], lines 4 to 11 of [BCG10, alg. 2]. Step 2, synthetic
@@ -247,7 +235,7 @@ def modified_groups(values: NDArray[np.float64], k: int, rng: np.random.Generato
     return filled_groups(values, max(1, len(values) // k), rng)
 
 
-def filled_groups(values: NDArray[np.float64], g: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+def filled_groups(values: Floats, g: int, rng: np.random.Generator) -> list[Ints]:
     """Group records by K-means into g clusters, and fill those that are too small.
 
     Implements lines 4 to 11 of [BCG10, alg. 2] for one owner.
@@ -277,9 +265,7 @@ def filled_groups(values: NDArray[np.float64], g: int, rng: np.random.Generator)
     return np.split(order, np.cumsum(np.bincount(labels, minlength=g))[:-1])
 
 
-def fill_clusters(
-    values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64], size: int
-) -> NDArray[np.int64]:
+def fill_clusters(values: Floats, labels: Ints, centres: Floats, size: int) -> Ints:
     """Move records from larger clusters to smaller ones until each has at least so many.
 
     Implements steps 1-2 to 1-5 of [KCG12, fig. 3], lines 5 to 11 of [BCG10, alg. 2]. The smallest cluster takes the
@@ -325,13 +311,13 @@ def fill_clusters(
 
 @compiled
 def _fill(
-    values: NDArray[np.float64],
-    centres: NDArray[np.float64],
+    values: Floats,
+    centres: Floats,
     size: int,
-    labels: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    final: NDArray[np.bool_],
-    left: NDArray[np.int64],
+    labels: Ints,
+    counts: Ints,
+    final: Bools,
+    left: Ints,
     remaining: int,
     batch: int,
 ) -> tuple[int, bool]:
@@ -361,15 +347,15 @@ def _fill(
 
 @inner
 def _closest_others(
-    values: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    left: NDArray[np.int64],
+    values: Floats,
+    centre: Floats,
+    labels: Ints,
+    left: Ints,
     remaining: int,
     own: int,
     need: int,
-    distance: NDArray[np.float64],
-    row: NDArray[np.int64],
+    distance: Floats,
+    row: Ints,
 ) -> None:
     """Find the records of other clusters that are closest to a centre; they make a heap with the farthest on top.
 
@@ -397,7 +383,7 @@ def _closest_others(
 
 
 @inner
-def _rise(distance: NDArray[np.float64], row: NDArray[np.int64], spot: int, apart: float, record: int) -> None:
+def _rise(distance: Floats, row: Ints, spot: int, apart: float, record: int) -> None:
     """Put a record at the end of the heap and let it rise."""
     while spot > 0:
         above = (spot - 1) // 2
@@ -409,7 +395,7 @@ def _rise(distance: NDArray[np.float64], row: NDArray[np.int64], spot: int, apar
 
 
 @inner
-def _sink(distance: NDArray[np.float64], row: NDArray[np.int64], held: int, apart: float, record: int) -> None:
+def _sink(distance: Floats, row: Ints, held: int, apart: float, record: int) -> None:
     """Put a record in place of the top of the heap and let it sink."""
     spot = 0
     while 2 * spot + 1 < held:

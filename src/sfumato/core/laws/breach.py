@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
 from sfumato.core.laws.channel import blocks, has_form, is_large, spread, telling_outputs
@@ -41,7 +41,7 @@ __all__ = [
 _TIE = 1e-12  # probabilities this near to each other differ by rounding alone
 
 
-def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> NDArray[np.float64]:
+def posterior(operator: Operator, prior: Floats, output: int) -> Floats:
     """Probability of each value once an output is known, by Bayes' rule.
 
     Raises
@@ -63,7 +63,7 @@ def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> ND
     return np.asarray(joint / total)
 
 
-def posterior_of(operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_], output: int) -> float:
+def posterior_of(operator: Operator, prior: Floats, mask: Bools, output: int) -> float:
     """Probability of a property once an output is known; certainty is exactly 0 or 1."""
     after = posterior(operator, prior, output)
     yes, no = float(after[mask].sum()), float(after[~mask].sum())
@@ -80,7 +80,7 @@ class Worst:
     lowest: float
 
 
-def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]) -> Worst:
+def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> Worst:
     """Find the outputs that tell most about a property, among all that can occur.
 
     Notes
@@ -104,9 +104,7 @@ def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[
     return found
 
 
-def _parts(
-    operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+def _parts(operator: Operator, prior: Floats, mask: Bools) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Outputs with their joint chances with the property and with its opposite, in proportion for each output."""
     if is_large(operator) and has_form(operator):
         with_it, without = (spread(operator, np.where(which, prior, 0.0)) for which in (mask, ~mask))
@@ -165,7 +163,7 @@ class Breach:
         return downward_bound(self.gamma, self.prior)
 
 
-def answer_breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, output: Any = None) -> Breach:
+def answer_breach(spec: NoiseSpec, prior: Floats, about: str, output: Any = None) -> Breach:
     """Compute what an answer tells about a property; without an answer, what the worst one tells.
 
     Examples
@@ -231,7 +229,7 @@ def percent(probability: float) -> str:
     return f"{100.0 * probability:.3g} %"
 
 
-def _check(prior: NDArray[np.float64], size: int) -> None:
+def _check(prior: Floats, size: int) -> None:
     if prior.shape != (size,) or not (prior >= 0).all() or abs(math.fsum(prior) - 1.0) > 1e-9:
         raise OptionError(f"a prior must have {size} probabilities, one for each value, that add up to 1")
 
@@ -322,7 +320,7 @@ class _Token:
     text: str
 
 
-def holds(text: str, domain: Universe) -> NDArray[np.bool_]:
+def holds(text: str, domain: Universe) -> Bools:
     """Tell for each place of a domain whether a property holds there.
 
     Comparisons of ``x`` are ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in low..high`` (ends included),
@@ -370,25 +368,25 @@ class _Parser:
         self.at = 0
         self.places = np.arange(domain.size)
 
-    def whole(self) -> NDArray[np.bool_]:
+    def whole(self) -> Bools:
         found = self.any_of(0)
         if self.at < len(self.tokens):
             raise OptionError(f"the property goes on where it should end; {_HELP}")
         return found
 
-    def any_of(self, depth: int) -> NDArray[np.bool_]:
+    def any_of(self, depth: int) -> Bools:
         found = self.all_of(depth)
         while self.takes("or"):
             found = found | self.all_of(depth)
         return found
 
-    def all_of(self, depth: int) -> NDArray[np.bool_]:
+    def all_of(self, depth: int) -> Bools:
         found = self.one(depth)
         while self.takes("and"):
             found = found & self.one(depth)
         return found
 
-    def one(self, depth: int) -> NDArray[np.bool_]:
+    def one(self, depth: int) -> Bools:
         if depth > _DEEPEST:
             raise OptionError("the property is nested too deeply; write it plainer")
         if self.takes("not"):
@@ -400,7 +398,7 @@ class _Parser:
         self.needs("x")
         return self.comparison()
 
-    def comparison(self) -> NDArray[np.bool_]:
+    def comparison(self) -> Bools:
         if self.takes("not"):
             self.needs("in")
             return ~self.inside()
@@ -411,7 +409,7 @@ class _Parser:
                 return compare(self, self.value())
         raise OptionError(f"x is compared with nothing in the property; {_HELP}")
 
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Bools:
         if self.takes("{"):
             found = self.equal(self.value())
             while self.takes(","):
@@ -422,7 +420,7 @@ class _Parser:
         self.needs("..")
         return self.at_least(low) & self.at_most(self.value())
 
-    def equal(self, value: _Token) -> NDArray[np.bool_]:
+    def equal(self, value: _Token) -> Bools:
         if isinstance(self.domain, Labels):
             if value.text not in self.domain.values:
                 raise OptionError("a label of the property is not in the domain; name one that is, in quotes")
@@ -430,10 +428,10 @@ class _Parser:
         place = self.place(value)
         return np.asarray((self.places == int(place)) & (place.denominator == 1))
 
-    def at_least(self, value: _Token) -> NDArray[np.bool_]:
+    def at_least(self, value: _Token) -> Bools:
         return np.asarray(self.places >= -((-self.place(value)) // 1))
 
-    def at_most(self, value: _Token) -> NDArray[np.bool_]:
+    def at_most(self, value: _Token) -> Bools:
         return np.asarray(self.places <= self.place(value) // 1)
 
     def place(self, value: _Token) -> Fraction:
@@ -467,7 +465,7 @@ class _Parser:
             raise OptionError(f"{text!r} is missing in the property; {_HELP}")
 
 
-_COMPARE: dict[str, Callable[[_Parser, _Token], NDArray[np.bool_]]] = {
+_COMPARE: dict[str, Callable[[_Parser, _Token], Bools]] = {
     "==": _Parser.equal,
     "=": _Parser.equal,
     "!=": lambda parser, value: ~parser.equal(value),

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import downward_bound, gamma_for, gamma_for_downward, upward_bound
 from sfumato.core.laws.breach import Breach, answer_breach, percent, verdict
@@ -104,7 +104,7 @@ class Calculation:
 def breach(
     spec: NoiseSpec | str | Path,
     *,
-    prior: NDArray[np.float64] | str | Path = "uniform",
+    prior: Floats | str | Path = "uniform",
     property: str | None = None,  # noqa: A002 (as the command line and the document have it)
     output: Any = None,
     rho1: float | None = None,
@@ -148,7 +148,7 @@ def breach(
     return Calculation(spec, found, asked, solution, None if believed is None else _entropy(spec, believed))
 
 
-def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> NDArray[np.float64] | None:
+def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> Floats | None:
     """Prior that was given; none where nobody asks for it and the domain is too large to write it out."""
     if isinstance(given, np.ndarray):
         return given
@@ -168,7 +168,7 @@ def _answer(given: Any, spec: NoiseSpec) -> Any:
         raise OptionError("--output must be a number under this specification") from None
 
 
-def _entropy(spec: NoiseSpec, prior: NDArray[np.float64]) -> dict[str, float]:
+def _entropy(spec: NoiseSpec, prior: Floats) -> dict[str, float]:
     """Uncertainty that is left, and what it would be for one who does not know the distribution."""
     left = uncertainty(spec.operator, prior)
     return {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.exact import check_codes, decimals, exact, short
@@ -63,7 +64,7 @@ class Integers:
         """Distance between two places."""
         return 1
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Place of each value.
 
         Raises
@@ -77,11 +78,11 @@ class Integers:
         _refuse(int(bad.sum()), f"are not whole numbers from {self.low} to {self.high}")
         return np.asarray(numbers.astype(np.int64) - self.low)
 
-    def decode(self, codes: ArrayLike) -> NDArray[np.int64]:
+    def decode(self, codes: ArrayLike) -> Ints:
         """Value at each place, also at places that noise has moved beyond the ends."""
         return np.asarray(np.asarray(codes, dtype=np.int64) + self.low)
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released number, also beyond the ends."""
         numbers = _numbers(values)
         bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
@@ -134,7 +135,7 @@ class Reals:
         """Distance between two places."""
         return self.grid
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Nearest place to each value.
 
         Raises
@@ -148,7 +149,7 @@ class Reals:
         _refuse(int(bad.sum()), f"are not numbers from {self.low:g} to {self.high:g}")
         return np.minimum(np.rint((numbers - self.low) / self.grid).astype(np.int64), self.size - 1)
 
-    def decode(self, codes: ArrayLike) -> NDArray[np.float64]:
+    def decode(self, codes: ArrayLike) -> Floats:
         """Number at each place, also at places that noise has moved beyond the ends.
 
         A number depends on its place alone, and is the double nearest to its decimals where those are few.
@@ -157,7 +158,7 @@ class Reals:
         digits = decimals(self.low, self.grid)
         return np.asarray(np.round(numbers, digits) if digits is not None else numbers, dtype=np.float64)
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released number, also beyond the ends."""
         numbers = _numbers(values)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -204,7 +205,7 @@ class Labels:
         """Distance between two places."""
         return 1
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Place of each label.
 
         Raises
@@ -223,7 +224,7 @@ class Labels:
         """Label at each place."""
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released label."""
         return self.encode(values)
 
@@ -298,17 +299,17 @@ class Dates(Integers):
             raise OptionError(f"a date lies between two steps of a {self.unit}; choose a finer unit, or another date")
         return int(counted.astype(np.int64))
 
-    def counts(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    def counts(self, moments: Ints) -> Ints:
         """Units from 1970 to moments that are given in microseconds; what is below the unit is cut off."""
         units = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype(np.int64))
 
-    def moments(self, counts: ArrayLike) -> NDArray[np.int64]:
+    def moments(self, counts: ArrayLike) -> Ints:
         """Microseconds from 1970 to dates that are counted in the unit."""
         units = np.asarray(counts, dtype=np.int64).view(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype("datetime64[us]").view(np.int64))
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Place of each date, given as text or count.
 
         Raises
@@ -318,7 +319,7 @@ class Dates(Integers):
         """
         return super().encode(self._counted(values))
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released date, also beyond the ends."""
         return super().places(self._counted(values))
 
@@ -397,7 +398,7 @@ def _check_size(size: int) -> None:
         raise OptionError("the domain has too many values; choose a coarser grid or narrower bounds")
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

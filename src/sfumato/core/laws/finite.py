@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.exact import FINEST, check_codes, check_outputs, share, toss
 
@@ -59,11 +59,11 @@ class Operator(Protocol):
         """Whether the domain is closed to a ring."""
         ...
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input, exactly: whole numbers of the generator are compared with whole numbers."""
         ...
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output and a column for each input."""
         ...
 
@@ -147,14 +147,14 @@ class KeepOrReplace(Amplified):
         """Highest and lowest chance, the same for all outputs."""
         return ((max(self.chances), min(self.chances)),)
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input."""
         x = check_codes(codes, self.size)
         kept = toss(self.chances[0], x.size, rng).reshape(x.shape)
         other = rng.integers(0, self.size - 1, size=x.shape)
         return np.asarray(np.where(kept, x, other + (other >= x)), dtype=np.int64)
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output."""
         y = check_outputs(outputs, self.outputs)
         keep, other = map(float, self.chances)
@@ -191,13 +191,13 @@ class ShiftModulo(Amplified):
         shifts = 2 * self.reach + 1
         return ((Fraction(-(-shifts // self.size), shifts), Fraction(shifts // self.size, shifts)),)
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input."""
         x = check_codes(codes, self.size)
         shift = rng.integers(-self.reach, self.reach, size=x.shape, endpoint=True)
         return np.asarray((x + shift) % self.size, dtype=np.int64)
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output."""
         y = check_outputs(outputs, self.outputs)
         d = (y[:, None] - np.arange(self.size)) % self.size  # shifts d, d - size, d + size, ... lead from x to y
@@ -248,14 +248,14 @@ class Mixture(Amplified):
         rest = (1 - weight) / self.size
         return tuple((weight * high + rest, weight * low + rest) for high, low in self.of.extremes)
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input."""
         x = check_codes(codes, self.size)
         taken = toss(share("weight", self.weight), x.size, rng).reshape(x.shape)
         anything = rng.integers(0, self.size, size=x.shape)
         return np.asarray(np.where(taken, self.of.randomize(x, rng), anything), dtype=np.int64)
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output."""
         weight = share("weight", self.weight)
         return float(weight) * self.of.probabilities(outputs) + float((1 - weight) / self.size)
@@ -340,7 +340,7 @@ class Response(Amplified):
         return range(len(self.matrix[0]))
 
     @cached_property
-    def weights(self) -> NDArray[np.int64]:
+    def weights(self) -> Ints:
         """The chances as whole numbers of 2^-53, rows are inputs."""
         chances = np.array(self.matrix, dtype=np.float64)
         whole = np.floor(chances * FINEST).astype(np.int64)
@@ -356,7 +356,7 @@ class Response(Amplified):
         pairs = zip(self.weights.max(axis=0).tolist(), self.weights.min(axis=0).tolist(), strict=True)
         return tuple((Fraction(high, FINEST), Fraction(low, FINEST)) for high, low in pairs)
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input."""
         x = check_codes(codes, self.size)
         drawn = rng.integers(0, FINEST, size=x.size)
@@ -368,7 +368,7 @@ class Response(Amplified):
             answers[rows] = np.searchsorted(np.cumsum(self.weights[row]), drawn[rows], side="right")
         return answers.reshape(x.shape)
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output: the matrix transposed."""
         return np.asarray(self.weights.T[check_outputs(outputs, self.outputs)] / FINEST, dtype=np.float64)
 
@@ -440,7 +440,7 @@ def _variance(answers: int, own: int, shared: int, epsilon: float) -> float:
     return b * (1.0 - b) / (a - b) ** 2
 
 
-def _space(q: int, dimension: int) -> NDArray[np.int64]:
+def _space(q: int, dimension: int) -> Ints:
     """Points by coordinates, the first that is not 0 being 1, in the order of their digits."""
     rows = []
     for zeros in range(dimension, -1, -1):

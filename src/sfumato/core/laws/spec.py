@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.arrays import Ints
 from sfumato.core.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import upward_bound
@@ -23,7 +24,7 @@ from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, Response, S
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.laws.operators import Additive, Membership, Operator, interval_cells, parent_cells, rounding_cells
 
-__all__ = ["Form", "NoiseSpec", "canonical_law", "form_of"]
+__all__ = ["Form", "NoiseSpec", "form_of"]
 
 _FORMAT = 1
 _CLAIM = 1e-9  # how far a written gamma or epsilon may be from what follows from the law
@@ -57,7 +58,7 @@ class NoiseSpec:
 
     def __post_init__(self) -> None:
         law = self.law if isinstance(self.law, Mapping) else _thaw(self.law)
-        object.__setattr__(self, "law", _freeze(canonical_law(law)))
+        object.__setattr__(self, "law", _freeze(_canonical_law(law)))
         _ = self._form  # a law that does not fit the domain is refused now
 
     @cached_property
@@ -126,7 +127,7 @@ class NoiseSpec:
         found: list[Any] = self.decode_output(codes).tolist()
         return found
 
-    def encode_output(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode_output(self, values: ArrayLike) -> Ints:
         """Output code of each released value.
 
         Raises
@@ -273,7 +274,7 @@ class Form:
     words: str
 
 
-def canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
     """A law's written form with known keys alone and whole numbers without a fraction; anything else is refused."""
     if not isinstance(law, Mapping) or str(law.get("name")) not in _FORMS:
         raise OptionError(f"the law needs a name, one of {', '.join(_FORMS)}")
@@ -305,7 +306,7 @@ def form_of(domain: Universe, law: Mapping[str, Any]) -> Form:
 
 def _canonical(key: str, value: Any) -> Any:
     if key == "of":
-        return canonical_law(value)
+        return _canonical_law(value)
     if key == "parents":
         if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
             raise OptionError("the parents of a taxonomy are a table from label to parent, both texts")

@@ -24,7 +24,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.reading import Chance, Run
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise, check_records
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers
 from sfumato.tables.field import DateStep, Field, Kind

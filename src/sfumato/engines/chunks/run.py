@@ -17,8 +17,8 @@ from sfumato.engines.chunks.source import Source
 from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, prepare
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.field import Kind
 from sfumato.tables.moved_columns import free_fields

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.groups import check_feasible
 from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, settle_codes
-from sfumato.core.groups.model import check_feasible
 from sfumato.core.laws.exact import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width

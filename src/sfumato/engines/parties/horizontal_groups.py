@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
-from sfumato.core.groups.model import eigen
+from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.engines.parties.plan import JointPlan

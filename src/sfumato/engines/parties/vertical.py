@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.core.groups.model import check_partition, check_values, response_weights
+from sfumato.core.groups import check_partition, check_values, response_weights
 from sfumato.core.records import Block, BlockKind, Layout, width
 from sfumato.engines.parties import align
 from sfumato.engines.parties.groupwise import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.groups import generate
+from sfumato.core.groups.generate import generate
 from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.mechanisms.condense.synthesize import generate_coded

@@ -35,8 +35,8 @@ from sfumato.engines.stream.settings import (
     entry_of,
 )
 from sfumato.engines.stream.view import CLUSTER, DELIVERED, EPOCH, QUARANTINE, StreamView
+from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.maintainer import Absorbed, refusal_of
-from sfumato.mechanisms.condense.mechanism import effective_levels
 
 __all__ = ["StreamSession"]
 

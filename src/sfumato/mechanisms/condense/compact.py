@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed
 from sfumato.core.progress import tell
 from sfumato.mechanisms.condense.leaves import improve_leaves, start_leaves, width_leaves
@@ -75,15 +76,15 @@ EFFORTS = {
 
 
 def compact_groups(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
     rng: np.random.Generator,
     *,
     effort: str = "default",
     threads: int | None = None,
     widths: bool = False,
     among: int = 0,
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Group records compactly, each group at least as large as the highest level inside it.
 
     Parameters
@@ -135,13 +136,7 @@ def compact_groups(
 
 
 def _kicked(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    grouping: Grouping,
-    plan: Effort,
-    kicks: int,
-    seeds: NDArray[np.uint64],
-    team: Team,
+    values: Floats, levels: Ints, grouping: Grouping, plan: Effort, kicks: int, seeds: NDArray[np.uint64], team: Team
 ) -> Grouping:
     """Search by rounds of kicks for the best grouping, which is never worse than the given one.
 
@@ -166,7 +161,7 @@ def _kicked(
     return best
 
 
-def _shaken(values: NDArray[np.float64], levels: NDArray[np.int64], grouping: Grouping, seed: np.uint64) -> Grouping:
+def _shaken(values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64) -> Grouping:
     """Dissolve some groups at random: each record goes to the nearest group that stays and meets its level."""
     sizes = np.diff(grouping.starts)
     labels = np.empty(len(values), dtype=np.int64)
@@ -191,7 +186,7 @@ def _lent() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def first_grouping(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
+def first_grouping(values: Floats, levels: Ints, team: Team) -> Grouping:
     """Make the first groups: all records together or, where few levels are much higher, those apart, as is better.
 
     A record of a very high level makes its whole neighbourhood one group. Where such records are scattered it may cost
@@ -214,9 +209,7 @@ def first_grouping(values: NDArray[np.float64], levels: NDArray[np.int64], team:
     return min(together, separate, key=lambda grouping: _ssq(values, grouping))
 
 
-def _filled(
-    values: NDArray[np.float64], levels: NDArray[np.int64], high: NDArray[np.int64], low: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _filled(values: Floats, levels: Ints, high: Ints, low: Ints) -> tuple[Ints, Ints]:
     """Bring records of high levels up to the highest of them, with those nearest to what they then make together."""
     lacking = int(levels[high].max()) - len(high)
     if lacking <= 0:
@@ -229,19 +222,19 @@ def _filled(
     return np.append(high, low[nearest]), np.delete(low, nearest)
 
 
-def _ssq(values: NDArray[np.float64], grouping: Grouping) -> float:
+def _ssq(values: Floats, grouping: Grouping) -> float:
     """Sum the squared distances of all records to the centres of their groups."""
     own = np.repeat(grouping.centres, np.diff(grouping.starts), axis=0)
     return float(((values[grouping.order] - own) ** 2).sum())
 
 
-def _centres(values: NDArray[np.float64], grouping: Grouping) -> NDArray[np.float64]:
+def _centres(values: Floats, grouping: Grouping) -> Floats:
     """Means of the groups."""
     sizes = np.diff(grouping.starts)
     return np.asarray(np.add.reduceat(values[grouping.order], grouping.starts[:-1], axis=0) / sizes[:, None])
 
 
-def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
+def _start(values: Floats, levels: Ints, team: Team) -> Grouping:
     """Cut records into leaves along principal axes and group each leaf from its extremes inwards."""
     n, d = values.shape
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
@@ -249,7 +242,7 @@ def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -
     unit = typical if (levels == typical).all() else 1
     order, key = np.arange(n), np.empty(n)
 
-    def cut(low: int, high: int, depth: int, bounds: NDArray[np.int64]) -> int:
+    def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
         most = max(_START_RECORDS, 24 * typical)
         return principal_tree(values, levels, most, unit, order, key, low, high, depth, bounds)
 
@@ -267,7 +260,7 @@ def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -
 _BLOCK = 512  # columns whose inner products are summed at a time
 
 
-def in_fewer_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_fewer_columns(values: Floats) -> Floats:
     """Find coordinates of records with the distances they had, at most as many columns as there are records.
 
     Sums are taken in one order whatever the machine, so that the same table gives the same coordinates everywhere.
@@ -288,7 +281,7 @@ def in_fewer_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @compiled
-def _add_products(across: NDArray[np.float64], gram: NDArray[np.float64]) -> None:
+def _add_products(across: Floats, gram: Floats) -> None:
     """Add the inner products of the columns of ``across`` to the lower half of a matrix, four rows at a time."""
     d, n = across.shape
     for first in range(0, n, 4):
@@ -310,7 +303,7 @@ def _add_products(across: NDArray[np.float64], gram: NDArray[np.float64]) -> Non
 
 
 @compiled
-def _root(gram: NDArray[np.float64], root: NDArray[np.float64]) -> int:
+def _root(gram: Floats, root: Floats) -> int:
     """Fill the rows of ``root`` so that root.T @ root is the matrix whose lower half is given (pivoted Cholesky).
 
     Returns how many rows there are: the rank, as far as rounding shows it.
@@ -354,9 +347,9 @@ _WIDTH_FLOOR = 1e-3  # of the records' own variance: narrower than that no group
 class Grouping(NamedTuple):
     """Records in group order: group g holds ``order[starts[g]:starts[g + 1]]``."""
 
-    order: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    centres: NDArray[np.float64]
+    order: Ints
+    starts: Ints
+    centres: Floats
 
 
 class Team:
@@ -372,7 +365,7 @@ class Team:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def each(self, work: Callable[[int, int], object], cuts: NDArray[np.int64]) -> list[object]:
+    def each(self, work: Callable[[int, int], object], cuts: Ints) -> list[object]:
         """Do the work between each two cuts and give the results in order."""
         parts = [(low, high) for low, high in pairwise(cuts.tolist()) if low < high]
         if self._pool is None:
@@ -380,13 +373,13 @@ class Team:
         return list(self._pool.map(lambda part: work(*part), parts))
 
 
-def grow_tree(n: int, cut: Callable[[int, int, int, NDArray[np.int64]], int], team: Team) -> NDArray[np.int64]:
+def grow_tree(n: int, cut: Callable[[int, int, int, Ints], int], team: Team) -> Ints:
     """Build the top of a tree alone and its parts by threads; give where leaves begin, and the end."""
     bounds = np.empty(n + 1, dtype=np.int64)
     tops = cut(0, n, _TOP, bounds)
     top = np.append(bounds[:tops], n)
 
-    def part(low: int, high: int) -> NDArray[np.int64]:
+    def part(low: int, high: int) -> Ints:
         own = np.empty(high - low + 1, dtype=np.int64)
         return own[: cut(low, high, -1, own)]
 
@@ -395,14 +388,7 @@ def grow_tree(n: int, cut: Callable[[int, int, int, NDArray[np.int64]], int], te
 
 
 def improved_grouping(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    grouping: Grouping,
-    passes: int,
-    kicks: int,
-    tries: int,
-    seed: np.uint64,
-    team: Team,
+    values: Floats, levels: Ints, grouping: Grouping, passes: int, kicks: int, tries: int, seed: np.uint64, team: Team
 ) -> Grouping:
     """Search neighbouring groups once, over a fresh random tree of their centres; never raises the sum of squares.
 
@@ -420,9 +406,7 @@ def improved_grouping(
     return _over_leaves(values, grouping, seed, team, search)
 
 
-def widened_grouping(
-    values: NDArray[np.float64], levels: NDArray[np.int64], grouping: Grouping, seed: np.uint64, team: Team
-) -> Grouping:
+def widened_grouping(values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64, team: Team) -> Grouping:
     """Search neighbouring groups once for groups of different width, over a fresh random tree of their centres.
 
     Records are searched as seen from the first of them. Equal records then lie at exactly 0, so do their means, and no
@@ -447,27 +431,23 @@ def widened_grouping(
 class _Tree(NamedTuple):
     """Leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]`` and writes its records from ``places[l]`` on."""
 
-    group_order: NDArray[np.int64]
-    bounds: NDArray[np.int64]
-    places: NDArray[np.int64]
+    group_order: Ints
+    bounds: Ints
+    places: Ints
 
 
 class _Made(NamedTuple):
     """What a round over leaves fills in."""
 
-    order: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    centres: NDArray[np.float64]
-    gains: NDArray[np.float64]
+    order: Ints
+    sizes: Ints
+    counts: Ints
+    centres: Floats
+    gains: Floats
 
 
 def _over_leaves(
-    values: NDArray[np.float64],
-    grouping: Grouping,
-    seed: np.uint64,
-    team: Team,
-    search: Callable[[int, int, _Tree, _Made], None],
+    values: Floats, grouping: Grouping, seed: np.uint64, team: Team, search: Callable[[int, int, _Tree, _Made], None]
 ) -> Grouping:
     """Cut the centres of groups into leaves by a random tree and search each leaf."""
     n, d = values.shape
@@ -477,7 +457,7 @@ def _over_leaves(
     frozen = np.flatnonzero(weight > _FROZEN)
     group_order, key = small.copy(), np.empty(len(weight))
 
-    def cut(low: int, high: int, depth: int, bounds: NDArray[np.int64]) -> int:
+    def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
         return random_tree(
             grouping.centres, weight, most_groups, _LEAF_RECORDS, seed, group_order, key, low, high, depth, bounds
         )
@@ -501,18 +481,12 @@ def _over_leaves(
     return collect(made.order, places, made.sizes, counts, made.centres)
 
 
-def even(parts: int) -> NDArray[np.int64]:
+def even(parts: int) -> Ints:
     """Cut so many parts into the portions that threads take."""
     return np.unique(np.linspace(0, parts, min(parts, _CHUNKS) + 1).astype(np.int64))
 
 
-def collect(
-    order: NDArray[np.int64],
-    places: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    centres: NDArray[np.float64],
-) -> Grouping:
+def collect(order: Ints, places: Ints, sizes: Ints, counts: Ints, centres: Floats) -> Grouping:
     """Gather the groups that leaves left behind at their places."""
     skipped = np.cumsum(counts) - counts
     held = np.repeat(places[:-1] - skipped, counts) + np.arange(counts.sum())

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
 from sfumato.mechanisms.condense.centroid_index import (
     SINCE,
@@ -56,14 +56,14 @@ _ROUNDING = 1.0 + 1e-12  # parts of Ps after odd splits are rounded; equality st
 class Work(NamedTuple):
     """Memory for the steps: a record's gap to a centroid, an axis, and what finding the axis takes."""
 
-    gap: NDArray[np.float64]
-    e1: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    lines: NDArray[np.float64]
+    gap: Floats
+    e1: Floats
+    matrix: Floats
+    lines: Floats
 
 
 @inner
-def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: int) -> int:
+def closest_eligible(store: Slots, groups: int, x: Floats, level: int) -> int:
     """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
 
     Of equally close ones the lowest id. This is the brute force that the index must agree with.
@@ -82,7 +82,7 @@ def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: i
 
 
 @inner
-def absorb_record(store: Slots, slot: int, x: NDArray[np.float64], level: int, gap: NDArray[np.float64]) -> None:
+def absorb_record(store: Slots, slot: int, x: Floats, level: int, gap: Floats) -> None:
     """Add a record to the statistics of a group: n, Fs, Sc and Ps, of which mean and scatter are kept (errata AY05.9).
 
     The mean moves by (x - mean) / (n + 1) and the scatter gains n / (n + 1) (x - mean)(x - mean)^T. Cost O(d^2).
@@ -143,9 +143,7 @@ def split_group(store: Slots, slot: int, other: int, first_id: int, work: Work) 
 
 
 @inner
-def _write_piece(
-    store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: NDArray[np.float64]
-) -> None:
+def _write_piece(store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: Floats) -> None:
     """Write scatter and levels of the piece of a group that is ``share`` of its range along e1."""
     d, n, place = e1.shape[0], store.count[slot], 0
     lost = lambda1 * (share * share - 1.0)  # lambda1 -> share^2 lambda1
@@ -167,14 +165,14 @@ def maintain(
     store: Slots,
     index: Index,
     cache: DistanceCache,
-    numbers: NDArray[np.int64],
+    numbers: Ints,
     pool: Pool,
     strict: bool,
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
     first: int,
     last: int,
-    where: NDArray[np.int64],
+    where: Ints,
     journal: Journal,
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
@@ -222,7 +220,7 @@ def maintain(
 
 
 @inner
-def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDArray[np.float64]) -> int:
+def _copy(values: Floats, levels: Ints, i: int, x: Floats) -> int:
     """Copy a record into ``x`` and give its level."""
     for t in range(x.shape[0]):
         x[t] = values[i, t]
@@ -230,7 +228,7 @@ def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDA
 
 
 @inner
-def _largest(count: NDArray[np.int64], groups: int) -> int:
+def _largest(count: Ints, groups: int) -> int:
     """Size of the largest group."""
     largest = whole(0)
     for slot in range(groups):
@@ -243,12 +241,12 @@ def _join(
     store: Slots,
     index: Index,
     cache: DistanceCache,
-    numbers: NDArray[np.int64],
+    numbers: Ints,
     slot: int,
-    x: NDArray[np.float64],
+    x: Floats,
     level: int,
     strict: bool,
-    values: NDArray[np.float64],
+    values: Floats,
     following: int,
     work: Work,
     journal: Journal,
@@ -281,7 +279,7 @@ def _join(
 
 
 @inner
-def _note_join(journal: Journal, numbers: NDArray[np.int64], group: int, x: NDArray[np.float64]) -> None:
+def _note_join(journal: Journal, numbers: Ints, group: int, x: Floats) -> None:
     """Write down which group a record joined, with its coordinates that are followed."""
     line = numbers[NOTED]
     journal.ids[line], journal.into[line] = group, -1
@@ -291,7 +289,7 @@ def _note_join(journal: Journal, numbers: NDArray[np.int64], group: int, x: NDAr
 
 
 @inner
-def _note_split(journal: Journal, numbers: NDArray[np.int64], before: int, store: Slots, slot: int, other: int) -> None:
+def _note_split(journal: Journal, numbers: Ints, before: int, store: Slots, slot: int, other: int) -> None:
     """Write down which group became which two, and how far apart they lie in the coordinates that are followed."""
     line = numbers[NOTED]
     journal.ids[line], journal.into[line] = before, store.ids[slot]
@@ -302,7 +300,7 @@ def _note_split(journal: Journal, numbers: NDArray[np.int64], before: int, store
 
 
 @inner
-def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level: int) -> None:
+def _wait(pool: Pool, numbers: Ints, x: Floats, level: int) -> None:
     """Put a record at the end of the pool."""
     place = numbers[PENDING]
     for t in range(x.shape[0]):
@@ -313,7 +311,7 @@ def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level:
 
 
 @inner
-def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
+def _first_ripe(pool: Pool, numbers: Ints) -> int:
     """First record in the pool that some group is now large enough for, or -1."""
     if numbers[PENDING] and numbers[LEAST] <= numbers[RIPE] + 1:
         for place in range(numbers[PENDING]):
@@ -323,7 +321,7 @@ def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
 
 
 @inner
-def _leave(pool: Pool, numbers: NDArray[np.int64], place: int) -> None:
+def _leave(pool: Pool, numbers: Ints, place: int) -> None:
     """Take a record out of the pool; its place stays empty until the ranks are closed."""
     pool.levels[place] = 0
     numbers[GAPS] += 1
@@ -331,7 +329,7 @@ def _leave(pool: Pool, numbers: NDArray[np.int64], place: int) -> None:
 
 
 @inner
-def _close_ranks(pool: Pool, numbers: NDArray[np.int64]) -> None:
+def _close_ranks(pool: Pool, numbers: Ints) -> None:
     """Close the gaps that admitted records have left in the pool, keeping the order."""
     left, least = 0, 0
     for place in range(numbers[PENDING]):
@@ -357,14 +355,12 @@ def padded(d: int) -> int:
 
 
 @inner
-def leading_axis(
-    triangle: NDArray[np.float64], matrix: NDArray[np.float64], lines: NDArray[np.float64], e1: NDArray[np.float64]
-) -> float:
+def leading_axis(triangle: Floats, matrix: Floats, lines: Floats, e1: Floats) -> float:
     """Write the leading eigenvector of a symmetric matrix into ``e1`` and give its eigenvalue, which is never negative.
 
     The upper triangle of d rows is given, one row after the other; ``matrix`` (d, w) and ``lines`` (6, w)
     are for work, with w from `padded`.
-    The sign of e1 is that of `sfumato.core.groups.model.eigen`, so that each piece of a split has its side.
+    The sign of e1 is that of `sfumato.core.groups.eigen`, so that each piece of a split has its side.
     """
     d = e1.shape[0]
     scale = 0.0
@@ -398,12 +394,7 @@ def leading_axis(
 
 @inner
 def _tridiagonal(
-    matrix: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    off: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    product: NDArray[np.float64],
-    vector: NDArray[np.float64],
+    matrix: Floats, diagonal: Floats, off: Floats, weight: Floats, product: Floats, vector: Floats
 ) -> None:
     """Reduce the matrix by reflections I - weight v v^T, whose v are left in its columns below the diagonal.
 
@@ -444,7 +435,7 @@ def _tridiagonal(
 
 
 @inner
-def _times(matrix: NDArray[np.float64], vector: NDArray[np.float64], first: int, product: NDArray[np.float64]) -> None:
+def _times(matrix: Floats, vector: Floats, first: int, product: Floats) -> None:
     """Multiply the rows of a symmetric matrix from ``first`` on with a vector."""
     d, width, s = matrix.shape[0], product.shape[0], first
     for t in range(width):
@@ -463,7 +454,7 @@ def _times(matrix: NDArray[np.float64], vector: NDArray[np.float64], first: int,
 
 
 @inner
-def _above_largest(diagonal: NDArray[np.float64], off: NDArray[np.float64], d: int) -> float:
+def _above_largest(diagonal: Floats, off: Floats, d: int) -> float:
     """A number just above all eigenvalues of the tridiagonal matrix."""
     low, high = diagonal[0], diagonal[0]
     for t in range(d):
@@ -486,13 +477,7 @@ def _above_largest(diagonal: NDArray[np.float64], off: NDArray[np.float64], d: i
 
 
 @inner
-def _inverse_iteration(
-    diagonal: NDArray[np.float64],
-    off: NDArray[np.float64],
-    pivot: NDArray[np.float64],
-    above: float,
-    e1: NDArray[np.float64],
-) -> None:
+def _inverse_iteration(diagonal: Floats, off: Floats, pivot: Floats, above: float, e1: Floats) -> None:
     """Solve (above I - T) z = e1 a few times; the matrix is positive definite, so nothing need be pivoted."""
     d = e1.shape[0]
     for t in range(d):
@@ -509,8 +494,8 @@ def _inverse_iteration(
 
 
 @inner
-def _normalize(vector: NDArray[np.float64]) -> None:
-    """Scale to length 1, on the side that `sfumato.core.groups.model.eigen` takes."""
+def _normalize(vector: Floats) -> None:
+    """Scale to length 1, on the side that `sfumato.core.groups.eigen` takes."""
     largest = 0.0
     for t in range(vector.shape[0]):
         largest = max(largest, abs(vector[t]))
@@ -525,7 +510,7 @@ def _normalize(vector: NDArray[np.float64]) -> None:
 
 
 @inner
-def _variance_along(triangle: NDArray[np.float64], e1: NDArray[np.float64]) -> float:
+def _variance_along(triangle: Floats, e1: Floats) -> float:
     d, place, total = e1.shape[0], 0, 0.0
     for i in range(d):
         total += triangle[place] * e1[i] * e1[i]
@@ -535,7 +520,7 @@ def _variance_along(triangle: NDArray[np.float64], e1: NDArray[np.float64]) -> f
     return total
 
 
-def rows_of(triangle: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+def rows_of(triangle: Floats, d: int) -> Floats:
     """Full symmetric matrices (g, d, d) of upper triangles (g, d (d + 1) / 2)."""
     i, j = np.triu_indices(d)
     full = np.empty((len(triangle), d, d))

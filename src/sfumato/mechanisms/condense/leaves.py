@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
 from sfumato.mechanisms.condense.moves import (
     NONE,
@@ -29,9 +30,9 @@ from sfumato.mechanisms.condense.moves import (
 )
 from sfumato.mechanisms.condense.trees import below, start_groups
 
-__all__ = ["SPARE", "descend", "fit_widths", "improve_leaves", "kick", "start_leaves", "width_leaves"]
+__all__ = ["descend", "improve_leaves", "kick", "start_leaves", "width_leaves"]
 
-SPARE = 8
+_SPARE = 8
 """Free slots of a leaf, for groups that are split."""
 
 _KICKED = 2048  # records of a leaf, above which the distances of all pairs would take more than 32 MB
@@ -39,15 +40,15 @@ _KICKED = 2048  # records of a leaf, above which the distances of all pairs woul
 
 @compiled
 def start_leaves(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    order: NDArray[np.int64],
-    bounds: NDArray[np.int64],
+    values: Floats,
+    level: Ints,
+    order: Ints,
+    bounds: Ints,
     first: int,
     last: int,
-    sizes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    centres: NDArray[np.float64],
+    sizes: Ints,
+    counts: Ints,
+    centres: Floats,
 ) -> None:
     """Group the records of leaves ``first`` to ``last``: leaf l holds ``order[bounds[l]:bounds[l + 1]]``.
 
@@ -70,13 +71,13 @@ def start_leaves(
 
 @compiled
 def improve_leaves(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    group_order: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-    places: NDArray[np.int64],
+    values: Floats,
+    level: Ints,
+    order: Ints,
+    starts: Ints,
+    group_order: Ints,
+    bounds: Ints,
+    places: Ints,
     first: int,
     last: int,
     passes: int,
@@ -84,11 +85,11 @@ def improve_leaves(
     tries: int,
     lowest: int,
     seed: np.uint64,
-    out_order: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    centres: NDArray[np.float64],
-    gains: NDArray[np.float64],
+    out_order: Ints,
+    sizes: Ints,
+    counts: Ints,
+    centres: Floats,
+    gains: Floats,
 ) -> None:
     """Search leaves ``first`` to ``last``: leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]``.
 
@@ -101,7 +102,7 @@ def improve_leaves(
     for leaf in range(first, last):
         low, n = places[leaf], places[leaf + 1] - places[leaf]
         groups = bounds[leaf + 1] - bounds[leaf]
-        slots = groups + SPARE
+        slots = groups + _SPARE
         rows = np.empty(n, dtype=np.int64)
         members, target = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         key, row = np.empty(n), np.empty(slots)
@@ -118,22 +119,22 @@ def improve_leaves(
 
 @compiled
 def width_leaves(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    group_order: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-    places: NDArray[np.int64],
+    values: Floats,
+    level: Ints,
+    order: Ints,
+    starts: Ints,
+    group_order: Ints,
+    bounds: Ints,
+    places: Ints,
     first: int,
     last: int,
     passes: int,
     lowest: int,
     floor: float,
-    out_order: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    centres: NDArray[np.float64],
+    out_order: Ints,
+    sizes: Ints,
+    counts: Ints,
+    centres: Floats,
 ) -> None:
     """Search leaves ``first`` to ``last`` for groups of different width; arguments as of `improve_leaves`."""
     for leaf in range(first, last):
@@ -142,7 +143,7 @@ def width_leaves(
         rows = np.empty(n, dtype=np.int64)
         work = _empty_leaf(n, values.shape[1], groups, 0)
         _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
-        fit_widths(work, passes, lowest, floor)
+        _fit_widths(work, passes, lowest, floor)
         counts[leaf] = _write_back(work.values, work.label, rows, groups, low, out_order, sizes, centres)
 
 
@@ -168,14 +169,14 @@ def _empty_leaf(n: int, d: int, slots: int, paired: int) -> Leaf:
 
 @inner
 def _fill(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    group_order: NDArray[np.int64],
+    values: Floats,
+    level: Ints,
+    order: Ints,
+    starts: Ints,
+    group_order: Ints,
     first_group: int,
     groups: int,
-    rows: NDArray[np.int64],
+    rows: Ints,
     work: Leaf,
 ) -> None:
     """Copy the records of some groups into a leaf and measure their distances."""
@@ -212,14 +213,7 @@ def _fill(
 
 @inner
 def _write_back(
-    local: NDArray[np.float64],
-    label: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    slots: int,
-    low: int,
-    order: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    centres: NDArray[np.float64],
+    local: Floats, label: Ints, rows: Ints, slots: int, low: int, order: Ints, sizes: Ints, centres: Floats
 ) -> int:
     """Write a leaf's records in group order, and sizes and centres of the groups that hold any."""
     n, d = local.shape
@@ -255,22 +249,14 @@ _WORTH = 1e-10  # a kick must lower the sum of squares by this share, or it may 
 class _Kept(NamedTuple):
     """The groups to go back to: labels, and when what was changed and looked at, as in `Leaf`."""
 
-    label: NDArray[np.int64]
-    changed: NDArray[np.int64]
-    looked: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    label: Ints
+    changed: Ints
+    looked: Ints
+    tried: Ints
 
 
 @inner
-def descend(
-    leaf: Leaf,
-    passes: int,
-    lowest: int,
-    members: NDArray[np.int64],
-    target: NDArray[np.int64],
-    key: NDArray[np.float64],
-    row: NDArray[np.float64],
-) -> float:
+def descend(leaf: Leaf, passes: int, lowest: int, members: Ints, target: Ints, key: Floats, row: Floats) -> float:
     """Take the best move of each record, then dissolve and split groups, until nothing helps or passes are spent.
 
     Returns by how much the sum of squares fell.
@@ -304,10 +290,10 @@ def kick(
     tries: int,
     lowest: int,
     state: NDArray[np.uint64],
-    members: NDArray[np.int64],
-    target: NDArray[np.int64],
-    key: NDArray[np.float64],
-    row: NDArray[np.float64],
+    members: Ints,
+    target: Ints,
+    key: Floats,
+    row: Floats,
 ) -> float:
     """Settle, then dissolve one group after the other and settle again, keeping what is better.
 
@@ -349,7 +335,7 @@ def _sum_of_squares(leaf: Leaf) -> float:
 
 
 @inner
-def _next_kicked(leaf: Leaf, in_vain: NDArray[np.int64], tries: int, start: int) -> int:
+def _next_kicked(leaf: Leaf, in_vain: Ints, tries: int, start: int) -> int:
     """Find the first group from a place on that has tries left; -1 where there is none."""
     slots = leaf.size.shape[0]
     for step in range(slots):
@@ -360,7 +346,7 @@ def _next_kicked(leaf: Leaf, in_vain: NDArray[np.int64], tries: int, start: int)
 
 
 @inner
-def _keep(leaf: Leaf, kept: _Kept, in_vain: NDArray[np.int64]) -> None:
+def _keep(leaf: Leaf, kept: _Kept, in_vain: Ints) -> None:
     """Make the present groups the kept ones; those that differ may be kicked again."""
     for i in range(kept.label.shape[0]):
         if kept.label[i] != leaf.label[i]:
@@ -400,7 +386,7 @@ def _cost(inside: float, size: float, floor: float) -> float:
 
 
 @inner
-def fit_widths(leaf: Leaf, passes: int, lowest: int, floor: float) -> float:
+def _fit_widths(leaf: Leaf, passes: int, lowest: int, floor: float) -> float:
     """Take the best move of each record until none helps or passes are spent; give by how much the cost fell."""
     slots = leaf.size.shape[0]
     inside, cost = np.empty(slots), np.empty(slots)
@@ -424,7 +410,7 @@ def fit_widths(leaf: Leaf, passes: int, lowest: int, floor: float) -> float:
 
 
 @inner
-def _sum_up(leaf: Leaf, inside: NDArray[np.float64], cost: NDArray[np.float64], floor: float) -> None:
+def _sum_up(leaf: Leaf, inside: Floats, cost: Floats, floor: float) -> None:
     """Sum the squares inside each group, and give the cost of each."""
     for group in range(inside.shape[0]):
         inside[group] = 0.0
@@ -435,9 +421,7 @@ def _sum_up(leaf: Leaf, inside: NDArray[np.float64], cost: NDArray[np.float64], 
 
 
 @inner
-def _best_move(
-    leaf: Leaf, inside: NDArray[np.float64], cost: NDArray[np.float64], i: int, lowest: int, floor: float
-) -> tuple[float, int, int]:
+def _best_move(leaf: Leaf, inside: Floats, cost: Floats, i: int, lowest: int, floor: float) -> tuple[float, int, int]:
     """Find what lowers the cost most: nothing, another group for record i, or the place of a later record.
 
     A record that takes the place of another in a group of size n changes its sum of squares by the difference of their

@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError
-from sfumato.core.groups import Groups, summarize
-from sfumato.core.groups.model import check_partition
+from sfumato.core.groups import Groups, check_partition, summarize
 from sfumato.mechanisms.condense.closest import CentroidSearch
 from sfumato.mechanisms.condense.dynamic import maintain, rows_of
 from sfumato.mechanisms.condense.slots import (
@@ -39,9 +38,7 @@ __all__ = [
     "Maintainer",
     "MaintainerState",
     "PublishMarks",
-    "check_due",
     "first_rows",
-    "marks_of",
     "refusal_of",
 ]
 
@@ -65,7 +62,7 @@ class Absorbed:
     pending: int
     admitted: int
     splits: int
-    where: NDArray[np.int64]
+    where: Ints
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("absorbed", "pending", "admitted", "splits"))
@@ -76,16 +73,16 @@ class Absorbed:
 class GroupRows:
     """All that is kept of some groups, in order of id; ``triangle`` is the upper triangle of the scatter."""
 
-    ids: NDArray[np.int64]
-    count: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    triangle: NDArray[np.float64]
-    level_sum: NDArray[np.float64]
-    level_max: NDArray[np.int64]
-    family: NDArray[np.int64]
-    fresh: NDArray[np.int64]
-    fresh_level_max: NDArray[np.int64]
-    pseudo: NDArray[np.bool_]
+    ids: Ints
+    count: Ints
+    mean: Floats
+    triangle: Floats
+    level_sum: Floats
+    level_max: Ints
+    family: Ints
+    fresh: Ints
+    fresh_level_max: Ints
+    pseudo: Bools
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(g={len(self.ids)}, d={self.mean.shape[1]})"
@@ -125,8 +122,8 @@ class MaintainerState(GroupRows):
     track: bool
     next_id: int
     splits: int
-    pending_values: NDArray[np.float64]
-    pending_levels: NDArray[np.int64]
+    pending_values: Floats
+    pending_levels: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,37 +134,17 @@ class PublishMarks:
     fresh records are at least the highest level inside it, and k (errata AY05.10).
     """
 
-    family: NDArray[np.int64]
-    fresh: NDArray[np.int64]
-    needed: NDArray[np.int64]
+    family: Ints
+    fresh: Ints
+    needed: Ints
 
     @property
-    def due(self) -> NDArray[np.bool_]:
+    def due(self) -> Bools:
         """Whether the present state of each family may leave."""
         return np.asarray(self.fresh >= self.needed)
 
     def __repr__(self) -> str:
         return f"PublishMarks(families={len(self.family)}, due={int(self.due.sum())})"
-
-
-def marks_of(rows: GroupRows, k: int) -> PublishMarks:
-    """Add up the fresh records of each family and find the highest level in it."""
-    family, where = np.unique(rows.family, return_inverse=True)
-    fresh, needed = np.zeros(len(family), dtype=np.int64), np.full(len(family), k, dtype=np.int64)
-    np.add.at(fresh, where, rows.fresh)
-    np.maximum.at(needed, where, np.maximum(rows.level_max, rows.fresh_level_max))
-    return PublishMarks(family, fresh, needed)
-
-
-def check_due(marks: PublishMarks, families: NDArray[np.int64]) -> None:
-    """Refuse families that are not due."""
-    asked = np.unique(families)
-    early = int((~np.isin(asked, marks.family[marks.due])).sum())
-    if early:
-        raise PrivacyRefusal(
-            f"{early} of {len(asked)} families have too few fresh records for their new state to leave; publish those "
-            "that are due and repeat the earlier rows of the others"
-        )
 
 
 def refusal_of(limit: int, records: int) -> PrivacyRefusal:
@@ -240,11 +217,11 @@ class Maintainer:
         return int(self._numbers[GROUPS])
 
     @property
-    def _order(self) -> NDArray[np.int64]:
+    def _order(self) -> Ints:
         return np.argsort(self._store.ids[: self._g], kind="stable")
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ints:
         """Ids of the groups, ascending; a split gives both pieces new ones, and none is used again."""
         return np.sort(self._store.ids[: self._g])
 
@@ -274,26 +251,26 @@ class Maintainer:
         return int((self._store.count[: self._g] < self._store.level_max[: self._g]).sum())
 
     @property
-    def family(self) -> NDArray[np.int64]:
+    def family(self) -> Ints:
         """The published unit that each group descends from, in order of id."""
         return np.asarray(self._store.family[self._order])
 
     @property
-    def fresh(self) -> NDArray[np.int64]:
+    def fresh(self) -> Ints:
         """Each group's part of the records that came since its family last left; they add up over a family."""
         return np.asarray(self._store.fresh[self._order])
 
     @property
-    def fresh_level_max(self) -> NDArray[np.int64]:
+    def fresh_level_max(self) -> Ints:
         """Highest level, or an upper bound, among each group's fresh records."""
         return np.asarray(self._store.fresh_level_max[self._order])
 
     @property
-    def pseudo(self) -> NDArray[np.bool_]:
+    def pseudo(self) -> Bools:
         """Whether each group came from a split, so that its count is the model's and not of people (errata AY05.11)."""
         return np.asarray(self._store.pseudo[self._order])
 
-    def start(self, values: NDArray[np.float64], levels: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+    def start(self, values: Floats, levels: Ints, labels: Ints) -> None:
         """Begin with the groups of a static condensation of the first records; each is a family of its own.
 
         Parameters
@@ -320,7 +297,7 @@ class Maintainer:
             self.tally.start(values, labels)
         self._run(values[:0], levels[:0])  # records that came before may wait
 
-    def absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
+    def absorb(self, values: Floats, levels: Ints) -> Absorbed:
         """Let records join the closest group that is large enough for them, one after the other; split what has grown.
 
         Parameters
@@ -348,7 +325,7 @@ class Maintainer:
         waited = int((where < 0).sum())
         return Absorbed(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
 
-    def changed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def changed(self) -> tuple[Ints, Ints]:
         """Ids written and ids retired since the last call, ascending; the count of both begins anew.
 
         A group that came and went in between is in neither.
@@ -364,14 +341,25 @@ class Maintainer:
 
     def publish_marks(self) -> PublishMarks:
         """Tell of each family how many fresh records it has and how many it needs before its state may leave."""
-        return marks_of(self.rows(), self.k)
+        rows = self.rows()
+        family, where = np.unique(rows.family, return_inverse=True)
+        fresh, needed = np.zeros(len(family), dtype=np.int64), np.full(len(family), self.k, dtype=np.int64)
+        np.add.at(fresh, where, rows.fresh)
+        np.maximum.at(needed, where, np.maximum(rows.level_max, rows.fresh_level_max))
+        return PublishMarks(family, fresh, needed)
 
-    def mark_published(self, families: NDArray[np.int64]) -> None:
+    def mark_published(self, families: Ints) -> None:
         """Note that the present state of these families leaves: each of their groups becomes a family of its own.
 
         Families that are not due are refused, and nothing is marked then.
         """
-        check_due(self.publish_marks(), families)
+        marks, asked = self.publish_marks(), np.unique(families)
+        early = int((~np.isin(asked, marks.family[marks.due])).sum())
+        if early:
+            raise PrivacyRefusal(
+                f"{early} of {len(asked)} families have too few fresh records for their new state to leave; publish "
+                "those that are due and repeat the earlier rows of the others"
+            )
         g, store = self._g, self._store
         leaving = np.flatnonzero(np.isin(store.family[:g], families))
         store.family[leaving] = store.ids[leaving]
@@ -379,7 +367,7 @@ class Maintainer:
         store.fresh_level_max[leaving] = 0
         store.written[leaving] = True
 
-    def rows(self, ids: NDArray[np.int64] | None = None) -> GroupRows:
+    def rows(self, ids: Ints | None = None) -> GroupRows:
         """Copy all that is kept of some groups, by default of all; for writing them down one by one."""
         slots = self._order
         if ids is not None:
@@ -407,7 +395,7 @@ class Maintainer:
         made._known = made.ids
         return made
 
-    def _run(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def _run(self, values: Floats, levels: Ints) -> Ints | None:
         """Absorb records and give the group of each; None where the pool is full."""
         where = np.full(len(values), -1, dtype=np.int64)
         following, done = 0, False

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import inner, whole
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "refresh",
     "relocate",
     "split",
-    "squared_gap",
     "swap",
     "write_gaps",
 ]
@@ -45,19 +44,19 @@ class Leaf(NamedTuple):
     changed since need not be looked at again.
     """
 
-    values: NDArray[np.float64]
-    level: NDArray[np.int64]
-    label: NDArray[np.int64]
-    own: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    distance: NDArray[np.float64]
-    size: NDArray[np.int64]
-    bar: NDArray[np.int64]
-    gaps: NDArray[np.float64]
-    clock: NDArray[np.int64]
-    changed: NDArray[np.int64]
-    looked: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    values: Floats
+    level: Ints
+    label: Ints
+    own: Floats
+    centre: Floats
+    distance: Floats
+    size: Ints
+    bar: Ints
+    gaps: Floats
+    clock: Ints
+    changed: Ints
+    looked: Ints
+    tried: Ints
 
 
 @inner
@@ -68,7 +67,7 @@ def mark(leaf: Leaf, group: int) -> None:
 
 
 @inner
-def squared_gap(leaf: Leaf, i: int, j: int) -> float:
+def _squared_gap(leaf: Leaf, i: int, j: int) -> float:
     """Squared distance of two records."""
     if leaf.gaps.shape[0] > 0:
         return float(leaf.gaps[i, j])
@@ -178,7 +177,7 @@ _ROUNDING = 1e-10  # a gain below this share of what it is computed from may be 
 
 
 @inner
-def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tuple[float, int, int]:
+def best_move(leaf: Leaf, i: int, lowest: int, row: Floats) -> tuple[float, int, int]:
     """Find what is best for record i: nothing, another group, or the place of a later record.
 
     Joining a group of size n at squared distance q adds q*n/(n+1), leaving one of size n gives q*n/(n-1). Exchanging i
@@ -217,7 +216,7 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
         weight = inverse + 1.0 / leaf.size[b]
         if 2.0 * (here + there) * weight - change <= best or leaf.size[b] < level or size < leaf.level[j]:
             continue
-        gain = squared_gap(leaf, i, j) * weight - change
+        gain = _squared_gap(leaf, i, j) * weight - change
         if gain > best and gain > _ROUNDING * (there + row[b]):
             best, kind, target = gain, SWAP, j
     return (best if kind != NONE else 0.0), kind, target
@@ -278,7 +277,7 @@ def swap(leaf: Leaf, i: int, j: int) -> None:
 
 
 @inner
-def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], target: NDArray[np.int64]) -> float:
+def dissolve(leaf: Leaf, a: int, least: float, members: Ints, target: Ints) -> float:
     """Hand the records of a group to their nearest groups, if the sum of squares then falls by more than ``least``.
 
     Returns by how much it did. A quick sum tells most groups that cannot gain; the others are dissolved, measured
@@ -322,7 +321,7 @@ def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], targe
 
 
 @inner
-def _is_first(target: NDArray[np.int64], place: int) -> bool:
+def _is_first(target: Ints, place: int) -> bool:
     first = True
     for earlier in range(place):
         if target[earlier] == target[place]:
@@ -331,7 +330,7 @@ def _is_first(target: NDArray[np.int64], place: int) -> bool:
 
 
 @inner
-def _inside_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> float:
+def _inside_targets(leaf: Leaf, target: Ints, held: int) -> float:
     """Sum the squares inside the groups that targets name, each once."""
     total = 0.0
     for place in range(held):
@@ -343,14 +342,14 @@ def _inside_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> float:
 
 
 @inner
-def _refresh_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> None:
+def _refresh_targets(leaf: Leaf, target: Ints, held: int) -> None:
     for place in range(held):
         if _is_first(target, place):
             refresh(leaf, target[place])
 
 
 @inner
-def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDArray[np.float64]) -> float:
+def split(leaf: Leaf, a: int, lowest: int, members: Ints, key: Floats) -> float:
     """Cut a group in two along the line between its farthest records, where both parts are large enough.
 
     Returns by how much the sum of squares fell: splitting never raises it. Takes the first free slot.
@@ -385,12 +384,12 @@ def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDAr
 
 
 @inner
-def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, key: NDArray[np.float64]) -> None:
+def _order_along(leaf: Leaf, far: int, members: Ints, held: int, key: Floats) -> None:
     """Sort members along the line from a far record to the one farthest from it."""
     d = leaf.values.shape[1]
     opposite, widest = far, -1.0
     for place in range(held):
-        apart = squared_gap(leaf, members[place], far)
+        apart = _squared_gap(leaf, members[place], far)
         if apart > widest:
             opposite, widest = members[place], apart
     for place in range(held):
@@ -410,7 +409,7 @@ def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, ke
 
 
 @inner
-def _best_cut(leaf: Leaf, a: int, members: NDArray[np.int64], held: int) -> tuple[int, float]:
+def _best_cut(leaf: Leaf, a: int, members: Ints, held: int) -> tuple[int, float]:
     """Find the cut of ordered members that lowers the sum of squares most with both parts large enough."""
     after = np.empty(held + 1, dtype=np.int64)
     after[held] = 0
@@ -439,7 +438,7 @@ def _best_cut(leaf: Leaf, a: int, members: NDArray[np.int64], held: int) -> tupl
 
 
 @inner
-def _lengthened(leaf: Leaf, members: NDArray[np.int64], place: int) -> float:
+def _lengthened(leaf: Leaf, members: Ints, place: int) -> float:
     """By how much |sum of (x - centre)|^2 over the first members grows with the next one."""
     i = members[place]
     more = leaf.own[i]

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import fixed
 from sfumato.core.errors import LevelError, OptionError, TableError
-from sfumato.core.groups.model import check_values
+from sfumato.core.groups import check_values
 from sfumato.core.records import Block, BlockKind, Layout
 
 __all__ = [
@@ -56,24 +57,24 @@ class Slots(NamedTuple):
     is nearly all the memory that a stream takes.
     """
 
-    ids: NDArray[np.int64]
-    count: NDArray[np.int64]  # type: ignore[assignment]  # hides the method of tuples
-    mean: NDArray[np.float64]
-    triangle: NDArray[np.float64]
-    level_sum: NDArray[np.float64]
-    level_max: NDArray[np.int64]
-    family: NDArray[np.int64]
-    fresh: NDArray[np.int64]
-    fresh_level_max: NDArray[np.int64]
-    pseudo: NDArray[np.bool_]
-    written: NDArray[np.bool_]
+    ids: Ints
+    count: Ints  # type: ignore[assignment]  # hides the method of tuples
+    mean: Floats
+    triangle: Floats
+    level_sum: Floats
+    level_max: Ints
+    family: Ints
+    fresh: Ints
+    fresh_level_max: Ints
+    pseudo: Bools
+    written: Bools
 
 
 class Pool(NamedTuple):
     """Records that wait for a group large enough, in order of arrival; level 0 marks one that was just taken in."""
 
-    values: NDArray[np.float64]
-    levels: NDArray[np.int64]
+    values: Floats
+    levels: Ints
 
 
 class Journal(NamedTuple):
@@ -83,10 +84,10 @@ class Journal(NamedTuple):
     first piece, the second has the next, and ``values`` are how far the second lies above the first.
     """
 
-    followed: NDArray[np.int64]
-    ids: NDArray[np.int64]
-    into: NDArray[np.int64]
-    values: NDArray[np.float64]
+    followed: Ints
+    ids: Ints
+    into: Ints
+    values: Floats
 
 
 T = TypeVar("T", Slots, Pool)
@@ -121,9 +122,7 @@ def grown(arrays: T, size: int) -> T:
     return type(arrays)(*map(lengthened, arrays))
 
 
-def as_batch(
-    values: NDArray[np.float64], levels: NDArray[np.int64], d: int, k: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def as_batch(values: Floats, levels: Ints, d: int, k: int) -> tuple[Floats, Ints]:
     """Records in the form that the steps take, or an error that says what is wrong with them."""
     values, levels = np.asarray(values, dtype=np.float64), np.asarray(levels)
     if values.ndim != 2 or values.shape[1] != d:
@@ -148,7 +147,7 @@ def check_options(d: int, k: int, split: str, pending_limit: int) -> None:
         raise OptionError("coordinates and k must be at least 1 and the limit of the pool at least 0; raise them")
 
 
-def places_of(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.int64]:
+def places_of(wanted: Ints, present: Ints) -> Ints:
     """Where ids stand among the present ones; both ascend."""
     if not np.isin(wanted, present).all():
         raise OptionError("some of these ids are of no present group; ask for those of `ids`")
@@ -186,11 +185,11 @@ class CategoryTally:
     def __repr__(self) -> str:
         return f"CategoryTally(groups={len(self._held)}, columns={len(self.blocks)})"
 
-    def of(self, group: int) -> list[NDArray[np.int64]]:
+    def of(self, group: int) -> list[Ints]:
         """Places of the categories of a group in each column, ascending, the missing first."""
         return [np.sort(np.array(places, dtype=np.int64)) for places in self._held[group]]
 
-    def start(self, values: NDArray[np.float64], labels: NDArray[np.int64]) -> None:
+    def start(self, values: Floats, labels: Ints) -> None:
         """Begin with records and the group of each."""
         places = self._places(values[:, self.followed])
         self._held = {group: [[] for _ in self.blocks] for group in np.unique(labels).tolist()}
@@ -213,7 +212,7 @@ class CategoryTally:
             ]
             self._held[into], self._held[into + 1] = [part[0] for part in parts], [part[1] for part in parts]
 
-    def _places(self, followed: NDArray[np.float64]) -> list[Places]:
+    def _places(self, followed: Floats) -> list[Places]:
         """Places that each record holds in each column, from the coordinates that are followed."""
         found, mark = [], len(self.blocks)
         for place, (block, indicated) in enumerate(zip(self.blocks, self._indicators, strict=True)):
@@ -225,18 +224,16 @@ class CategoryTally:
         return found
 
     @staticmethod
-    def _coordinates(block: Block) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+    def _coordinates(block: Block) -> Callable[[Ints], Floats]:
         return lambda places: np.where(places == MISSING, block.fill[0], block.coordinates(places))
 
     @classmethod
-    def of_groups(cls, layout: Layout, groups: Iterable[tuple[int, Sequence[NDArray[np.int64]]]]) -> CategoryTally:
+    def of_groups(cls, layout: Layout, groups: Iterable[tuple[int, Sequence[Ints]]]) -> CategoryTally:
         """A tally of groups whose places are known, by id."""
         return cls(layout, {group: [places.tolist() for places in held] for group, held in groups})
 
 
-def divide(
-    held: Sequence[int], coordinates: Callable[[NDArray[np.int64]], NDArray[np.float64]], gap: float
-) -> tuple[Places, Places]:
+def divide(held: Sequence[int], coordinates: Callable[[Ints], Floats], gap: float) -> tuple[Places, Places]:
     """Share out the categories of a group that splits, n // 2 of them to the first piece.
 
     The second piece's mean lies ``gap`` above the first's by the statistics of the split. So many of the lowest go to
@@ -258,7 +255,7 @@ def divide(
     if half == 0:
         return [], places.tolist()
 
-    def first(ends: int) -> NDArray[np.bool_]:
+    def first(ends: int) -> Bools:
         mask = np.zeros(size, dtype=np.bool_)
         mask[:ends] = True
         between, lacking = size - 2 * ends, half - ends

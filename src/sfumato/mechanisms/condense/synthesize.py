@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import PrivacyLeakWarning
-from sfumato.core.facts import CountsKept, Fact, Grouped, PersonsApart, Scored, Shuffled, Synthesized
-from sfumato.core.groups import Groups, columns_of_blocks, count_alike, generate, redraw
+from sfumato.core.facts import Fact, PersonsApart, Scored, Shuffled, Synthesized
+from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, coded_blocks, ranked_rows, settle_codes
+from sfumato.core.groups.generate import generate, redraw
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.condense.slots import MISSING
 from sfumato.mechanisms.protocol import Sanitized, Workings, rows_drawn
@@ -29,13 +29,13 @@ _TINY = 3  # mean and covariance of two records give both away, and three are no
 
 def synthesize(
     records: Records,
-    labels: NDArray[np.int64],
-    levels: NDArray[np.int64],
+    labels: Ints,
+    levels: Ints,
     algorithm: str,
     rng: np.random.Generator,
     *,
     shared: slice | None = None,
-    kept: NDArray[np.int64] | None = None,
+    kept: Ints | None = None,
 ) -> Sanitized:
     """Draw as many rows as each group has records, or as are wanted, in random order, and state what was done.
 
@@ -82,7 +82,7 @@ def synthesize(
     return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
 
 
-def _in_order(values: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+def _in_order(values: Floats, order: Ints) -> Floats:
     """Rows in an order, column by column, so that a large table is not held twice; takes the rows that it is given."""
     if len(order) < len(values):
         return values[order]
@@ -92,12 +92,7 @@ def _in_order(values: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[
 
 
 def group_facts(
-    algorithm: str,
-    records: Records,
-    sizes: NDArray[np.int64],
-    levels: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    rows: int,
+    algorithm: str, records: Records, sizes: Ints, levels: Ints, labels: Ints, rows: int
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their statistics are their members."""
     tiny = int((sizes <= _TINY).sum())
@@ -108,28 +103,12 @@ def group_facts(
             PrivacyLeakWarning,
             stacklevel=4,  # whoever called the mechanism
         )
-    categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
-    missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
-    grouped = Grouped(
-        algorithm=algorithm,
-        records=len(labels),
-        groups=len(sizes),
-        smallest=int(sizes.min()),
-        asked_min=int(levels.min()),
-        asked_max=int(levels.max()),
-        violations=int((sizes[labels] < levels).sum()),
-        tiny=tiny,
-        alone=int((sizes == 1).sum()),
-        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
-    )
+    grouped, *kept = facts_of_groups(algorithm, records, sizes, levels, labels, tiny)
     drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=rows)
-    kept = (CountsKept(categories, missing),) if categories or missing else ()
     return (grouped, drawn, *kept, Shuffled(rows=rows))
 
 
-def redraw_coded(
-    values: NDArray[np.float64], labels: NDArray[np.int64], layout: Layout, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def redraw_coded(values: Floats, labels: Ints, layout: Layout, rng: np.random.Generator) -> Floats:
     """Rows drawn as `redraw` does; a category among very many is settled by rank from those that the group has.
 
     Its coordinate is drawn like a number, so that it goes with the other columns. Then the drawn rows of a group take
@@ -143,9 +122,7 @@ def redraw_coded(
     return drawn
 
 
-def generate_coded(
-    groups: Groups, held: Sequence[Sequence[NDArray[np.int64]]], layout: Layout, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def generate_coded(groups: Groups, held: Sequence[Sequence[Ints]], layout: Layout, rng: np.random.Generator) -> Floats:
     """Rows drawn as `generate` does, where each group holds these places of categories in columns of very many.
 
     Parameters
@@ -175,11 +152,11 @@ class _Curve:
     largest score of the table; none beyond it is turned back.
     """
 
-    scores: NDArray[np.float64]
-    numbers: NDArray[np.float64]
+    scores: Floats
+    numbers: Floats
     most: float
 
-    def back(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    def back(self, drawn: Floats) -> Floats:
         """Numbers of drawn scores; beyond the outermost means the line goes on."""
         z = np.clip(drawn, -self.most, self.most)
         found = np.interp(z, self.scores, self.numbers)
@@ -234,14 +211,14 @@ class NormalScores:
         return replace(made, records=replace(made.records, coordinates=values), facts=facts)
 
 
-def _score(
-    numbers: NDArray[np.float64], persons: NDArray[np.int64] | None, k: int
-) -> tuple[NDArray[np.float64], _Curve]:
+def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curve]:
     """Scores of the numbers of a column, and the curve back.
 
     The numbers in their order are cut into heaps, which at least k people hold, and what is between them, and that into
     parts of k or a little more; of a part of fewer people nothing is known.
     """
+    from scipy.special import ndtri
+
     n = len(numbers)
     values, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     scores = ndtri((np.cumsum(counts) - counts / 2) / n)[places]
@@ -268,7 +245,7 @@ def _score(
     return scores, _Curve(points[once], np.repeat(at, 2).reshape(-1, 2)[once], most)
 
 
-def _people(parts: NDArray[np.int64], persons: NDArray[np.int64] | None, count: int = 0) -> NDArray[np.int64]:
+def _people(parts: Ints, persons: Ints | None, count: int = 0) -> Ints:
     """People of each part: its records, or the different persons among them."""
     if persons is None:
         return np.bincount(parts, minlength=count)

@@ -30,9 +30,6 @@ __all__ = [
     "Step",
     "check_key_path",
     "keeping_key",
-    "key_from_toml",
-    "key_to_toml",
-    "save_key",
 ]
 
 _FEW = 3  # known rows that tell turns of pairs, two for each angle and its pair and one for doubt
@@ -274,12 +271,23 @@ class Key:
 
     def to_toml(self) -> str:
         """Write the key as TOML, terms included."""
-        return key_to_toml(self)
+        steps = Lines(Inline(_to_document(step)) for step in self.steps)
+        return write_toml({"format": _FORMAT, "step": steps}, _NOTE)
 
     @classmethod
     def from_toml(cls, text: str) -> Key:
-        """Read a key from TOML."""
-        return key_from_toml(text)
+        r"""Read a key from TOML.
+
+        Examples
+        --------
+        >>> Key.from_toml('format = 1\nstep = [{ op = "add", column = "age", term = -3 }]')
+        Key(add; 1 columns)
+        """
+        document = toml_entries(text, "key", "write it as the documentation shows", ("step",))
+        steps = document.get("step")
+        if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+            raise OptionError("the key has no list 'step'; write one with a table for each operation")
+        return cls(tuple(_step(step, place) for place, step in enumerate(steps, start=1)))
 
     @classmethod
     def load(cls, path: str | Path) -> Key:
@@ -296,7 +304,14 @@ class Key:
         apart_from : path, optional
             The folder of the release, in which a key is never written.
         """
-        return save_key(self, path, apart_from=apart_from)
+        place = check_key_path(path, apart_from=apart_from)
+        try:
+            with replacing_file(place, private=True) as work:
+                work.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+                check_key_path(place)
+        except OSError as error:
+            raise SfumatoError(f"the key could not be written ({reason(error)}); name another file") from None
+        return place
 
 
 def _next_round(step: float) -> float:
@@ -331,33 +346,12 @@ _ENTRIES = {
 }
 
 
-def key_to_toml(key: Key) -> str:
-    """Write a key as TOML, terms included."""
-    steps = Lines(Inline(_to_document(step)) for step in key.steps)
-    return write_toml({"format": _FORMAT, "step": steps}, _NOTE)
-
-
 def _to_document(step: Step) -> dict[str, Any]:
     if not isinstance(step, Rotate):
         return {"op": step.op, "column": step.column, "term": step.term}
     units = {column: unit for column, unit in zip(step.pair, step.units, strict=True) if unit != 1}
     turn = {"op": step.op, "columns": list(step.pair), "degrees": step.degrees}
     return turn | {"units": units} if units else turn
-
-
-def key_from_toml(text: str) -> Key:
-    r"""Read a key from TOML.
-
-    Examples
-    --------
-    >>> key_from_toml('format = 1\nstep = [{ op = "add", column = "age", term = -3 }]')
-    Key(add; 1 columns)
-    """
-    document = toml_entries(text, "key", "write it as the documentation shows", ("step",))
-    steps = document.get("step")
-    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise OptionError("the key has no list 'step'; write one with a table for each operation")
-    return Key(tuple(_step(step, place) for place, step in enumerate(steps, start=1)))
 
 
 def _step(document: dict[str, Any], place: int) -> Step:
@@ -391,18 +385,6 @@ def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) ->
     return place
 
 
-def save_key(key: Key, path: str | Path, *, apart_from: str | Path | None = None) -> Path:
-    """Write a key to a new file of mode 600, and never into the folder of a release."""
-    place = check_key_path(path, apart_from=apart_from)
-    try:
-        with replacing_file(place, private=True) as work:
-            work.write_text(key.to_toml(), encoding="utf-8", newline="\n")
-            check_key_path(place)
-    except OSError as error:
-        raise SfumatoError(f"the key could not be written ({reason(error)}); name another file") from None
-    return place
-
-
 @contextmanager
 def keeping_key(key: Key | None, place: str | Path | None, folder: str | Path) -> Iterator[None]:
     """Write a new key first, for a release without its key is lost; take it back where no release comes of it.
@@ -419,7 +401,7 @@ def keeping_key(key: Key | None, place: str | Path | None, folder: str | Path) -
         yield
         return
     before = _standing(folder)
-    saved = save_key(key, place, apart_from=folder)
+    saved = key.save(place, apart_from=folder)
     try:
         yield
     except BaseException:

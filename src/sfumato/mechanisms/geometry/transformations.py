@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate, Step
 
@@ -140,7 +140,7 @@ def _draw(
             return term
 
 
-def translate(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
+def translate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
     """Shift the columns of V by the terms of N: the TDP algorithm [OZ03, sec. 4.2].
 
     Parameters
@@ -161,17 +161,15 @@ def translate(values: NDArray[np.float64], key: Key, columns: Sequence[str] | No
     return moved
 
 
-def scale(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
+def scale(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
     """Multiply the columns of V by the terms of N: the SDP algorithm [OZ03, sec. 4.3].
 
     Parameters
     ----------
-    values : ndarray of shape (n, d)
-        V, in own units; a missing number is NaN and stays so.
+    values, columns
+        As in `translate`.
     key : Key
         N, with multiplications only.
-    columns : sequence of str, optional
-        The names of the columns of V; by default those of the key, in its order.
     """
     key.check_operations((Mult.op,), "scale")
     place = key.places(values, columns)
@@ -182,7 +180,7 @@ def scale(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None =
     return moved
 
 
-def rotate(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
+def rotate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
     """Turn pairs of columns of V by the angles of N: the RDP algorithm [OZ03, sec. 4.4].
 
     Parameters
@@ -192,8 +190,8 @@ def rotate(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None 
         (NaN) both become so.
     key : Key
         N, with rotations only. Pairs may overlap: they are turned one after the other.
-    columns : sequence of str, optional
-        The names of the columns of V; by default those of the key, in its order.
+    columns
+        As in `translate`.
 
     Notes
     -----
@@ -208,7 +206,7 @@ def rotate(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None 
     return moved
 
 
-def turn_pair(values: NDArray[np.float64], first: int, second: int, degrees: float, units: tuple[float, float]) -> None:
+def turn_pair(values: Floats, first: int, second: int, degrees: float, units: tuple[float, float]) -> None:
     """Turn two columns of a matrix in place, clockwise, by the matrix of figure 1 C [OZ03, sec. 3.2]."""
     angle = math.radians(math.remainder(degrees, 360.0))
     cos, sin = math.cos(angle), math.sin(angle)
@@ -217,19 +215,11 @@ def turn_pair(values: NDArray[np.float64], first: int, second: int, degrees: flo
     values[:, second] = (cos * y - sin * x) * units[1]
 
 
-def hybrid(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
+def hybrid(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
     """Apply every operation of N to V in order: the HDP algorithm [OZ03, sec. 4.5].
 
-    Row-wise and in one pass: the rows of a chunk come out as they do with all others.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-        V, in own units; a missing number is NaN.
-    key : Key
-        N.
-    columns : sequence of str, optional
-        The names of the columns of V; by default those of the key, in its order.
+    Row-wise and in one pass: the rows of a chunk come out as they do with all others. Arguments as of `translate` and
+    `rotate`, with any operations.
     """
     place = key.places(values, columns)
     moved = np.array(values, order="F")  # columns are worked on one by one
@@ -243,7 +233,7 @@ def hybrid(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None 
     return moved
 
 
-def invert(values: NDArray[np.float64], key: Key, columns: Sequence[str] | None = None) -> NDArray[np.float64]:
+def invert(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
     """The original numbers, for the owner of the key; undoes all four methods.
 
     Examples

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
 from sfumato.core.records import Records
-from sfumato.mechanisms.modify.cells import (
+from sfumato.mechanisms.condense import effective_levels
+from sfumato.mechanisms.modify import (
     alike_rows,
     columns_of_layout,
     columns_told,
+    modifiable,
     names_of,
     people_of,
-    refuse_levels,
-    refuse_strata,
     rows_alike,
     shuffled,
     unchanged,
 )
-from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings, refuse_strata
 
 __all__ = ["Aggregation", "Blocking", "block_rare"]
 
@@ -81,15 +81,9 @@ class Aggregation:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Shuffle the rows, whose columns stand at their levels already."""
-        refuse_levels(records, "aggregation")
-        refuse_strata(records, "aggregation")
+        columns = modifiable(records, "aggregation").values()
         released, order = shuffled(records, records.values, rng)
-        columns = columns_of_layout(records.layout).values()
-        facts = (
-            *unchanged(columns, released.values),
-            alike_rows(columns, released.values),
-            Shuffled(len(records)),
-        )
+        facts = (*unchanged(columns, released.values), alike_rows(columns, released.values), Shuffled(len(records)))
         return Sanitized(released, facts, Workings(origin=order))
 
 
@@ -142,7 +136,6 @@ class Blocking:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Turn cells to missing and shuffle the rows."""
         from sfumato.mechanisms.chain.columns import count_persons
-        from sfumato.mechanisms.condense.mechanism import effective_levels
 
         refuse_strata(records, "blocking")
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
@@ -181,9 +174,7 @@ class Blocking:
         return Sanitized(released, facts, Workings(origin=order))
 
 
-def block_rare(
-    codes: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> Bools:
     """Cells to turn to missing, so that equal rows of the rest are of as many persons as the highest level among them.
 
     Parameters
@@ -230,7 +221,7 @@ def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int,
     yield from (tuple(sorted((*best, other))) for other in range(columns) if other not in best)
 
 
-def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
     """Whether each row is equal to rows of as many persons as any of these asks for."""
     from sfumato.mechanisms.chain.columns import count_persons
 
@@ -240,14 +231,7 @@ def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArra
     return np.asarray((count_persons(classes, persons) >= need)[classes])
 
 
-def _settled(
-    shown: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    rare: NDArray[np.int64],
-    lost: Sequence[int],
-    levels: NDArray[np.int64],
-    persons: NDArray[np.int64],
-) -> NDArray[np.bool_]:
+def _settled(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
     """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
     tried = codes[rare]
     tried[:, list(lost)] = 0
@@ -258,12 +242,7 @@ def _settled(
     return _enough(np.concatenate([tried, shown[beside]]), levels[both], persons[both])[: len(rare)]
 
 
-def _fill_rest(
-    shown: NDArray[np.int64],
-    levels: NDArray[np.int64],
-    persons: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> None:
+def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> None:
     """Let rows join those that show nothing, until these are of enough persons."""
     from sfumato.mechanisms.chain.columns import count_persons
 

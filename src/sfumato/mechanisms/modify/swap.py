@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Sampled, Shuffled, Swapped
 from sfumato.core.records import Records
-from sfumato.mechanisms.modify.cells import (
+from sfumato.mechanisms.modify import (
     ColumnCells,
     columns_of_layout,
     columns_told,
     modifiable,
     names_of,
     people_of,
-    refuse_levels,
-    refuse_strata,
     released,
     shuffled,
     unchanged,
@@ -137,7 +135,7 @@ class Swapping:
             )
         return chosen
 
-    def _leaves(self, records: Records) -> tuple[NDArray[np.int64], int, int]:
+    def _leaves(self, records: Records) -> tuple[Ints, int, int]:
         """Leaf of each record, how many there are, and the persons of the smallest."""
         from sfumato.mechanisms.modify.rules import grow_on
 
@@ -158,20 +156,14 @@ def _target(records: Records) -> tuple[str]:
     return (records.target,)
 
 
-def _exchange(column: ColumnCells, values: NDArray[np.float64], source: NDArray[np.int64]) -> None:
+def _exchange(column: ColumnCells, values: Floats, source: Ints) -> None:
     """Every row gets the cell of another."""
     values[:, column.block.where] = values[source, column.block.where]
     if column.missing is not None:
         values[:, column.missing.where] = values[source, column.missing.where]
 
 
-def swap_ranks(
-    column: ColumnCells,
-    values: NDArray[np.float64],
-    persons: NDArray[np.int64],
-    window: float,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def swap_ranks(column: ColumnCells, values: Floats, persons: Ints, window: float, rng: np.random.Generator) -> Ints:
     """Row that each row takes its cell from: its partner, at most ``window`` percent of the cells away in rank.
 
     Cells are taken in the order of their ranks, equal ones in random order; each that has no partner yet gets one drawn
@@ -223,9 +215,7 @@ def _uniform(rng: np.random.Generator) -> Iterator[float]:
         yield from rng.random(_DRAWS).tolist()
 
 
-def swap_in_leaves(
-    column: ColumnCells, values: NDArray[np.float64], labels: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def swap_in_leaves(column: ColumnCells, values: Floats, labels: Ints, rng: np.random.Generator) -> Ints:
     """Row that each row takes its cell from: the rows of a leaf in an order drawn uniformly. Missing cells stay."""
     rows = np.flatnonzero(~column.absent(values))
     by_leaf = rows[np.argsort(labels[rows], kind="stable")]
@@ -277,8 +267,7 @@ class Sampling:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Draw people and shuffle their rows."""
-        refuse_levels(records, "sampling")
-        refuse_strata(records, "sampling")
+        columns = modifiable(records, "sampling")
         told = records.persons is not None
         who = people_of(records)
         people = int(who.max()) + 1
@@ -291,7 +280,7 @@ class Sampling:
         released, order = shuffled(records, records.values[kept], rng)
         facts = (
             Sampled(len(records), len(kept), people, count, told),
-            *unchanged(columns_of_layout(records.layout).values(), released.values),
+            *unchanged(columns.values(), released.values),
             Shuffled(len(kept)),
         )
         return Sanitized(released, facts, Workings(origin=order, sample=kept))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import UNITS, Dates, Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
@@ -21,8 +21,6 @@ __all__ = [
     "MISSING",
     "Column",
     "Places",
-    "check_dates",
-    "dates_between",
     "fit_column",
     "places_of_layout",
     "read_numbers",
@@ -94,7 +92,7 @@ class Column:
             return None
         return self.name, float(released.low), float(released.step)
 
-    def randomize(self, values: NDArray[np.float64], rng: np.random.Generator) -> Answers | None:
+    def randomize(self, values: Floats, rng: np.random.Generator) -> Answers | None:
         """Put answers in the place of the column's cells; a missing cell that is no label stays missing.
 
         Where answers are of another kind than the cells they come back, and in the place of each cell stands a value
@@ -105,9 +103,7 @@ class Column:
             return self._randomize_numbers(values, ~absent, rng)
         return self._randomize_labels(values, absent, rng)
 
-    def _randomize_numbers(
-        self, values: NDArray[np.float64], present: NDArray[np.bool_], rng: np.random.Generator
-    ) -> Answers | None:
+    def _randomize_numbers(self, values: Floats, present: Bools, rng: np.random.Generator) -> Answers | None:
         block, domain = self.places.block, _numeric_domain(self)
         numbers = read_numbers(values[present, block.start], block, domain)
         try:
@@ -120,7 +116,7 @@ class Column:
         values[present, block.start] = write_numbers(answers, block, domain)
         return None if places is None else self._answers(sent, present)
 
-    def _answers(self, sent: NDArray[np.int64], asked: NDArray[np.bool_]) -> Answers:
+    def _answers(self, sent: Ints, asked: Bools) -> Answers:
         codes = np.full(len(asked), -1, dtype=np.int64)
         codes[asked] = sent
         released = self.spec.released
@@ -130,9 +126,7 @@ class Column:
             codes[codes == released.values.index(MISSING)] = -1
         return Answers(self.name, codes, released.values, ordered=self.places.is_number)
 
-    def _randomize_labels(
-        self, values: NDArray[np.float64], absent: NDArray[np.bool_], rng: np.random.Generator
-    ) -> Answers | None:
+    def _randomize_labels(self, values: Floats, absent: Bools, rng: np.random.Generator) -> Answers | None:
         assert isinstance(self.spec.domain, Labels)
         place = {label: index for index, label in enumerate(self.spec.domain.values)}
         known = _array([place.get(label, -1) for label in (*self.places.extent.labels, MISSING)])
@@ -172,7 +166,7 @@ def fit_column(places: Places, spec: NoiseSpec) -> Column:
                 f"column {name!r} holds numbers and its specification labels; declare the column nominal, or specify "
                 "numbers"
             )
-        check_dates(places.block, spec)
+        _check_dates(places.block, spec)
         return Column(places, spec)
     return _fit_labels(places, spec)
 
@@ -215,7 +209,7 @@ def _labels_of(spec: NoiseSpec) -> tuple[str, ...]:
     return spec.released.values
 
 
-def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _fitting(operator: Operator, sent: Ints, rng: np.random.Generator) -> Ints:
     """A place for each answer, of those that send it most likely: the middle one of a class, else any of them."""
     if isinstance(operator, Membership):
         classes = np.array(operator.cells)
@@ -230,13 +224,13 @@ def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generat
     return found
 
 
-def _absent(values: NDArray[np.float64], places: Places) -> NDArray[np.bool_]:
+def _absent(values: Floats, places: Places) -> Bools:
     if places.gap is None:
         return np.zeros(len(values), dtype=np.bool_)
     return np.asarray(values[:, places.gap.start] > 0.5)
 
 
-def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int64]:
+def _label_codes(values: Floats, places: Places) -> Ints:
     block, extent = places.block, places.extent
     if block.kind is BlockKind.CATEGORY:
         return np.asarray(np.argmax(values[:, block.where], axis=1), dtype=np.int64)
@@ -244,9 +238,7 @@ def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int6
     return np.clip(drawn, 0, len(extent.labels) - 1).astype(np.int64)
 
 
-def _write_labels(
-    values: NDArray[np.float64], places: Places, rows: NDArray[np.int64], answers: NDArray[np.int64]
-) -> None:
+def _write_labels(values: Floats, places: Places, rows: Ints, answers: Ints) -> None:
     block, extent = places.block, places.extent
     values[np.ix_(rows, np.arange(block.start, block.stop))] = block.fill  # what a missing cell has
     told = answers >= 0
@@ -260,7 +252,7 @@ def _write_labels(
         values[rows, places.gap.start] = np.where(told, 0.0, 1.0)
 
 
-def _array(numbers: Any) -> NDArray[np.int64]:
+def _array(numbers: Any) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
@@ -298,7 +290,7 @@ def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pa
         )
     if not extent.low < extent.high:
         raise OptionError(f"column {name!r} has a single value, so there is nothing to hide; drop the column")
-    domain = dates_between(extent) if extent.dates else _numbers(extent.low, extent.high, extent.step)
+    domain = _dates_between(extent) if extent.dates else _numbers(extent.low, extent.high, extent.step)
     scale = float((exact(domain.high) - exact(domain.low)) / exact(epsilon))
     return NoiseSpec(domain, {"name": "laplace", "scale": scale})
 
@@ -332,9 +324,7 @@ _WHOLE = 1e-6  # how far from a whole number arithmetic may carry one
 _SCALES, _DEVIATIONS = 8.0, 5.0  # of noise that dates have room for beyond their bounds: all but 2 in 10,000 answers
 
 
-def read_numbers(
-    coordinates: NDArray[np.float64], block: Block, domain: Integers | Reals
-) -> NDArray[np.float64] | NDArray[np.int64]:
+def read_numbers(coordinates: Floats, block: Block, domain: Integers | Reals) -> Floats | Ints:
     """Numbers behind coordinates; dates are counted in the unit of the domain, and what is below it is cut off."""
     if not isinstance(domain, Dates):
         numbers = coordinates * float(block.scale or 1.0) + float(block.centre or 0.0)
@@ -344,9 +334,7 @@ def read_numbers(
     return domain.counts(_as_moments(counts, extent))
 
 
-def write_numbers(
-    numbers: NDArray[np.float64] | NDArray[np.int64], block: Block, domain: Integers | Reals
-) -> NDArray[np.float64]:
+def write_numbers(numbers: Floats | Ints, block: Block, domain: Integers | Reals) -> Floats:
     """Coordinates of numbers; of dates that a column cannot hold, those of the first or the last that it can."""
     if not isinstance(domain, Dates):
         return np.asarray((numbers - float(block.centre or 0.0)) / float(block.scale or 1.0))
@@ -357,7 +345,7 @@ def write_numbers(
     return np.asarray((counts - extent.origin) / extent.unit)
 
 
-def dates_between(extent: Extent) -> Dates:
+def _dates_between(extent: Extent) -> Dates:
     """Domain of the dates of a column between its bounds, by its step."""
     assert extent.low is not None
     assert extent.high is not None
@@ -366,7 +354,7 @@ def dates_between(extent: Extent) -> Dates:
     return Dates(low, high, extent.dates)
 
 
-def check_dates(block: Block, spec: NoiseSpec) -> None:
+def _check_dates(block: Block, spec: NoiseSpec) -> None:
     """Refuse a specification that does not fit a column of dates, or one of dates for another column.
 
     Raises
@@ -420,7 +408,7 @@ def _room(domain: Dates, extent: Extent) -> tuple[int, int]:
     return int(first) + 1 if domain.unit == "month" else int(first), int(last)
 
 
-def _as_moments(counts: NDArray[np.int64], extent: Extent) -> NDArray[np.int64]:
+def _as_moments(counts: Ints, extent: Extent) -> Ints:
     return np.asarray(counts.view(f"datetime64[{_unit(extent)}]").astype("datetime64[us]").view(np.int64))
 
 
@@ -434,7 +422,7 @@ def _extent(block: Block) -> Extent:
     return block.extent
 
 
-def _settle(numbers: NDArray[np.float64], domain: Integers | Reals) -> NDArray[np.float64]:
+def _settle(numbers: Floats, domain: Integers | Reals) -> Floats:
     """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
     if isinstance(domain, Integers):
         whole = np.rint(numbers)

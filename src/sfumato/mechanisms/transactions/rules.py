@@ -18,21 +18,20 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked, RulesHidden
 from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
 from sfumato.core.itemsets.estimate import merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.mechanisms.transactions.protocol import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
+from sfumato.mechanisms.transactions import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
 
 __all__ = ["STRATEGIES", "Interval", "RuleBlocking", "RuleHiding", "changes_needed", "is_hidden", "rule_intervals"]
 
 Strategy = Literal["consequent", "antecedent", "itemsets"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-Places = NDArray[np.int64]
 _ROUNDS = 8  # in which the entries of a rule are chosen; after each it is counted anew what is about to be lost
 _CANDIDATES = 20_000  # baskets that are looked at closely
 _LONGEST = 4  # items of the sets that are watched
@@ -158,7 +157,7 @@ class _Work:
             chosen, items = holders[first], np.array(victims)[best[first]]
         self.baskets = self.baskets.without(chosen * np.int64(self.baskets.width) + items)
 
-    def _cost(self, holders: Places, item: int, needed: int) -> NDArray[np.float64]:
+    def _cost(self, holders: Ints, item: int, needed: int) -> Floats:
         """What taking an item out of each basket would cost, in sets near the threshold, less what it hides besides."""
         cost = np.zeros(len(holders))
         sets, counts = self._near(item, needed)
@@ -216,7 +215,7 @@ class _Work:
         items = np.concatenate([self.baskets.items.astype(np.int64), np.tile(np.array(rule.left), len(chosen))])
         self.baskets = Baskets.from_pairs(rows, items, len(self.baskets), self.baskets.width)
 
-    def _cost_of_left(self, rule: BasketRule, how: RuleHiding, free: Places, needed: int) -> NDArray[np.float64]:
+    def _cost_of_left(self, rule: BasketRule, how: RuleHiding, free: Ints, needed: int) -> Floats:
         """What putting the left side into each basket would cost, by its other items.
 
         An item that few more baskets with the left side would make tell it costs the more the fewer; one that the left
@@ -235,7 +234,7 @@ class _Work:
         return np.asarray(np.bincount(baskets.rows, cost[baskets.items], len(baskets))[free], dtype=np.float64)
 
 
-def _columns(baskets: Baskets, items: Sequence[int]) -> NDArray[np.bool_]:
+def _columns(baskets: Baskets, items: Sequence[int]) -> Bools:
     """Which basket holds which of some items."""
     places = np.full(baskets.width, -1, dtype=np.int64)
     places[list(items)] = np.arange(len(items))
@@ -246,7 +245,6 @@ def _columns(baskets: Baskets, items: Sequence[int]) -> NDArray[np.bool_]:
 
 
 Interval = tuple[float, float]
-Keys = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -311,7 +309,7 @@ class RuleBlocking(OfNamedRules):
 
     def _block(
         self, held: Baskets, original: Baskets, rule: BasketRule, rng: np.random.Generator
-    ) -> tuple[Baskets, Keys]:
+    ) -> tuple[Baskets, Ints]:
         """Baskets without what becomes unknown for a rule, and these entries."""
         whole, left = count_sets(held, [rule.items, rule.left])
         most_left = count_sets(original, [rule.left])[0]
@@ -324,8 +322,8 @@ class RuleBlocking(OfNamedRules):
             return held, np.empty(0, dtype=np.int64)
         free = rng.permutation(holding(held, rule.items))
         parts = np.array_split(np.arange(needed), len(rule.right))
-        ones: list[Keys] = []
-        zeros: list[Keys] = []
+        ones: list[Ints] = []
+        zeros: list[Ints] = []
         for item, part in zip(rule.right, parts, strict=True):
             likeness = _likeness(original, item)
             chosen, free = free[: len(part)], free[len(part) :]
@@ -334,9 +332,7 @@ class RuleBlocking(OfNamedRules):
         gone = np.concatenate(ones)
         return held.without(gone), np.concatenate([gone, *zeros])
 
-    def _zeros(
-        self, original: Baskets, item: int, likeness: NDArray[np.float64], ones: Keys, rng: np.random.Generator
-    ) -> Keys:
+    def _zeros(self, original: Baskets, item: int, likeness: Floats, ones: Ints, rng: np.random.Generator) -> Ints:
         """Entries of baskets that lack an item and look as much like holders of it as those that lost it do."""
         has = np.bincount(original.rows[original.items == item], minlength=len(original)) > 0
         free = rng.permutation(np.flatnonzero(~has))
@@ -351,7 +347,7 @@ class RuleBlocking(OfNamedRules):
         return np.asarray(free[np.unique(places)] * np.int64(original.width) + item)
 
 
-def _likeness(baskets: Baskets, item: int) -> NDArray[np.float64]:
+def _likeness(baskets: Baskets, item: int) -> Floats:
     """How much each basket looks as if it held an item, by its other items: naive Bayes on all other baskets."""
     rows, items = baskets.rows, baskets.items
     has = np.bincount(rows[items == item], minlength=len(baskets)) > 0

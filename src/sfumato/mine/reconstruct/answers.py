@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Dates, Labels
@@ -66,9 +67,9 @@ class Reconstruction:
         Mean and quartiles with standard errors; none for labels.
     """
 
-    probability: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    probability: Floats
+    lower: Floats
+    upper: Floats
     level: float
     fit: float
     iterations: int
@@ -88,7 +89,7 @@ class Reconstruction:
         return self.cells.values
 
     @property
-    def edges(self) -> NDArray[np.float64] | None:
+    def edges(self) -> Floats | None:
         """The m + 1 edges of intervals, where values are not told one by one; between integers they end in .5."""
         return self.cells.edges
 
@@ -277,12 +278,7 @@ class Answer:
 
 
 def mean_and_quantiles(
-    bands: Bands,
-    parts: Cells,
-    quantile: Callable[[float], float],
-    numbers: NDArray[np.float64] | None,
-    *,
-    classes: bool = False,
+    bands: Bands, parts: Cells, quantile: Callable[[float], float], numbers: Floats | None, *, classes: bool = False
 ) -> tuple[Answer, ...]:
     """Mean and quartiles of the true values.
 
@@ -333,7 +329,7 @@ def _answer(name: str, value: float, low: float, high: float, normal: float) -> 
     return Answer(name, value, (high - low) / (2.0 * normal), low, high)
 
 
-def _quantile_band(bands: Bands, edges: NDArray[np.float64], share: float) -> tuple[float, float]:
+def _quantile_band(bands: Bands, edges: Floats, share: float) -> tuple[float, float]:
     """Edges between which the quantile lies under every distribution that fits."""
     blocks = len(edges) - 1
 
@@ -364,18 +360,16 @@ def _bisect(holds: Callable[[int], bool], most: int) -> int:
 _CELLS = 400  # that a domain is cut into
 _EXACT = 1e-4  # of the range: how far the mean of g may be from f
 
-_Vector = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
     """For each record a number whose mean given the truth is the true value, and one for its square."""
 
-    first: _Vector
-    second: _Vector
+    first: Floats
+    second: Floats
 
 
-def moments_of(codes: NDArray[np.int64], spec: NoiseSpec) -> Moments | None:
+def moments_of(codes: Ints, spec: NoiseSpec) -> Moments | None:
     """Unbiased numbers for the value and its square; None where the law does not tell them.
 
     Labels count as 0 and 1, where there are two. Additive noise has mean 0 and a known variance. For other laws g has
@@ -407,7 +401,7 @@ def moments_of(codes: NDArray[np.int64], spec: NoiseSpec) -> Moments | None:
     return Moments(*(np.asarray(each[places]) for each in (found[0], found[1])))
 
 
-def _unbiased(chances: NDArray[np.float64], places: NDArray[np.int64], wanted: _Vector) -> _Vector | None:
+def _unbiased(chances: Floats, places: Ints, wanted: Floats) -> Floats | None:
     outputs = chances.shape[1]
     weight = len(places) / (np.bincount(places, minlength=outputs) + 1.0)
     solution = np.linalg.lstsq((chances * weight) @ chances.T, wanted, rcond=1e-12)[0]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import TooFew
 from sfumato.core.progress import tell
 from sfumato.mine.reconstruct.channel import Channel, shares_let_through
@@ -26,7 +26,6 @@ __all__ = [
     "Plain",
     "cell_bands",
     "effective_records",
-    "records_needed",
     "refuse_too_few",
     "refuse_worthless",
     "resolved_directions",
@@ -37,9 +36,6 @@ _MANY_ALIKE = 100  # inputs of a law that tells all of them alike, from which th
 _ALIKE = 0.02  # least share of information over the largest, for a law to tell all alike
 _OUTPUTS = 256
 _FINEST = 400  # inputs that a fit is judged with
-
-_Vector = NDArray[np.float64]
-_Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +53,14 @@ class Bands:
         First input of each block.
     """
 
-    lower: _Vector
-    upper: _Vector
+    lower: Floats
+    upper: Floats
     fit: float
     known: Admissible | Plain
-    blocks: _Places
+    blocks: Ints
 
 
-def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float, *, most: int = _MOST) -> Bands:
+def cell_bands(counts: Floats, channel: Channel, begins: Ints, level: float, *, most: int = _MOST) -> Bands:
     """Band of each cell, which holds its true probability at the level whatever the distribution is.
 
     Parameters
@@ -100,12 +96,12 @@ def cell_bands(counts: _Vector, channel: Channel, begins: _Places, level: float,
     return _bands(found, fit, admissible, blocks)
 
 
-def _bands(found: tuple[_Vector, _Vector], fit: float, known: Admissible | Plain, blocks: _Places) -> Bands:
+def _bands(found: tuple[Floats, Floats], fit: float, known: Admissible | Plain, blocks: Ints) -> Bands:
     lower, upper = (np.clip(each, 0.0, 1.0) for each in found)
     return Bands(lower, upper, fit, known, blocks)
 
 
-def _blocks(begins: _Places, inputs: int, most: int) -> _Places:
+def _blocks(begins: Ints, inputs: int, most: int) -> Ints:
     """First input of each block: single inputs, or as many neighbours together as are needed for so many blocks."""
     if inputs <= most:
         return np.arange(inputs)
@@ -121,7 +117,7 @@ def _blocks(begins: _Places, inputs: int, most: int) -> _Places:
     return np.arange(0, inputs, -(-inputs // most))
 
 
-def _merge(chances: NDArray[np.float64], counts: _Vector, blocks: _Places) -> tuple[NDArray[np.float64], _Vector]:
+def _merge(chances: Floats, counts: Floats, blocks: Ints) -> tuple[Floats, Floats]:
     """Chances and counts with inputs joined to blocks and neighbouring outputs joined where they are many."""
     inputs, outputs = chances.shape
     if len(blocks) < inputs:
@@ -133,7 +129,7 @@ def _merge(chances: NDArray[np.float64], counts: _Vector, blocks: _Places) -> tu
     return chances, counts
 
 
-def _ranges(admissible: Admissible, begins: _Places, blocks: _Places, inputs: int) -> tuple[_Vector, _Vector]:
+def _ranges(admissible: Admissible, begins: Ints, blocks: Ints, inputs: int) -> tuple[Floats, Floats]:
     """Range of each cell; of a cell that shares its block with others, from nothing to the block's largest."""
     cells = len(begins)
     ends = np.r_[begins[1:], inputs]
@@ -160,7 +156,7 @@ LEAST = 30.0
 """Plain records that the coarsest feature must be known as well as from."""
 
 
-def effective_records(channel: Channel, probability: NDArray[np.float64], records: int) -> float:
+def effective_records(channel: Channel, probability: Floats, records: int) -> float:
     """Number of plain records that would tell the distribution as precisely.
 
     In direction j the n released records tell what n l_j plain ones would (`shares_let_through`); the number is the
@@ -183,7 +179,7 @@ def resolved_directions(channel: Channel, records: int) -> int:
     return int((channel.shares * records >= 1.0).sum())
 
 
-def records_needed(channel: Channel, least: float = LEAST) -> float:
+def _records_needed(channel: Channel, least: float = LEAST) -> float:
     """How many records must be released for the coarsest feature to be known as from ``least`` plain ones.
 
     Infinite where the noise lets nothing through.
@@ -206,7 +202,7 @@ def refuse_too_few(channel: Channel, records: int, least: float) -> None:
     """
     if not records:
         raise TooFew("0 records are too few: there is nothing to reconstruct from; collect some")
-    needed = records_needed(channel, least)
+    needed = _records_needed(channel, least)
     if records >= needed:
         return
     if math.isinf(needed):
@@ -241,8 +237,6 @@ _TURNS = 12  # for each input: pivots after which a range is given up
 _NEAR = 1e-10
 _EXPECTED = 5.0  # records that a cell of a chi-square test should have
 
-_Matrix = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Admissible:
@@ -261,14 +255,14 @@ class Admissible:
         P-value of the counts under the best one.
     """
 
-    gram: _Matrix
-    slope: _Vector
-    best: _Vector
+    gram: Floats
+    slope: Floats
+    best: Floats
     radius: float
     fit: float
 
     @classmethod
-    def of(cls, counts: _Vector, chances: _Matrix, level: float) -> Self:
+    def of(cls, counts: Floats, chances: Floats, level: float) -> Self:
         """Distributions that fit one count vector, at a level for one quantity at a time.
 
         A count has the variance of its expected value under the best fit and the radius more: a cell that nobody was
@@ -292,12 +286,12 @@ class Admissible:
         gram.flat[:: inputs + 1] += _RIDGE * np.trace(gram) / inputs
         return cls(gram, form.T @ target, best, radius, _fit(counts, chances, best))
 
-    def range(self, weights: _Vector) -> tuple[float, float] | None:
+    def range(self, weights: Floats) -> tuple[float, float] | None:
         """Least and largest weighted sum of the probabilities; None where it could not be found."""
         low, high = self._least(weights), self._least(-weights)
         return None if low is None or high is None else (low, -high)
 
-    def _least(self, weights: _Vector) -> float | None:
+    def _least(self, weights: Floats) -> float | None:
         """Follow the minimum of chi-square + 2 t weights' p from t = 0 until chi-square has risen by the radius.
 
         Between two turns, where an input comes in or goes out, the minimum moves along a straight line in t.
@@ -350,13 +344,13 @@ class Plain:
         P-value of the counts: of what the solution leaves over, and of probabilities below 0.
     """
 
-    middle: _Vector
-    covariance: _Matrix
+    middle: Floats
+    covariance: Floats
     radius: float
     fit: float
 
     @classmethod
-    def of(cls, counts: _Vector, chances: _Matrix, level: float) -> Self:
+    def of(cls, counts: Floats, chances: Floats, level: float) -> Self:
         """Solution of one count vector; cost O(m^3)."""
         from scipy.special import chdtrc, gammaincc, ndtri
 
@@ -374,13 +368,13 @@ class Plain:
             fit = min(1.0, 2.0 * min(fit, float(chdtrc(outputs - inputs, float((left**2 / (counts + radius)).sum())))))
         return cls(middle, covariance, radius, fit)
 
-    def range(self, weights: _Vector) -> tuple[float, float]:
+    def range(self, weights: Floats) -> tuple[float, float]:
         """Where a weighted sum of the probabilities may lie."""
         middle = float(weights @ self.middle)
         reach = math.sqrt(self.radius * float(weights @ self.covariance @ weights))
         return middle - reach, middle + reach
 
-    def ranges(self, begins: NDArray[np.int64]) -> tuple[_Vector, _Vector]:
+    def ranges(self, begins: Ints) -> tuple[Floats, Floats]:
         """Where the sums over cells of neighbouring inputs may lie."""
         middle = np.add.reduceat(self.middle, begins)
         summed = np.add.reduceat(np.add.reduceat(self.covariance, begins, axis=0), begins, axis=1)
@@ -388,7 +382,7 @@ class Plain:
         return middle - reach, middle + reach
 
 
-def _line(columns: _Matrix, support: list[int], slope: _Vector, weights: _Vector) -> tuple[_Vector, ...]:
+def _line(columns: Floats, support: list[int], slope: Floats, weights: Floats) -> tuple[Floats, ...]:
     """Probabilities of a support that make chi-square + 2 t weights' p least, adding up to 1, and prices.
 
     Both are straight lines in t: the first less t times the second, the third less t times the fourth.
@@ -398,13 +392,13 @@ def _line(columns: _Matrix, support: list[int], slope: _Vector, weights: _Vector
     system[:many, :many], system[many, many] = columns[support], 0.0
     right = np.zeros((many + 1, 2))
     right[:many, 0], right[:many, 1], right[many, 0] = slope[support], weights[support], 1.0
-    solution: _Matrix = np.asarray(np.linalg.solve(system, right).T, dtype=np.float64)
+    solution: Floats = np.asarray(np.linalg.solve(system, right).T, dtype=np.float64)
     at, along = solution[0, :many], solution[1, :many]
     level, fall = columns @ at - slope + solution[0, many], columns @ along - weights + solution[1, many]
     return at, along, level, fall
 
 
-def _first(level: _Vector, fall: _Vector, now: float) -> tuple[float, int]:
+def _first(level: Floats, fall: Floats, now: float) -> tuple[float, int]:
     """When and where level - t fall first reaches 0 after now."""
     when = np.full(len(level), np.inf)
     np.divide(level, fall, out=when, where=fall > _NEAR * max(1.0, np.abs(fall).max()))
@@ -412,7 +406,7 @@ def _first(level: _Vector, fall: _Vector, now: float) -> tuple[float, int]:
     return max(float(when[where]), now), where
 
 
-def _fit(counts: _Vector, chances: _Matrix, best: _Vector) -> float:
+def _fit(counts: Floats, chances: Floats, best: Floats) -> float:
     """P-value of the counts under the best fit: Pearson's chi-square, less a degree of freedom for each that it used.
 
     Outputs that should have few records are taken together with their neighbours.

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, printable
 from sfumato.core.laws.domains import Dates, Integers, Labels, Reals, Universe
 from sfumato.core.laws.exact import share
-from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteUniform, Law
 from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Mixture, Operator, Response, ShiftModulo
 
 __all__ = [
-    "INTERVALS",
     "MOST_VALUES",
     "Cells",
     "NoiseSums",
@@ -29,7 +28,7 @@ __all__ = [
     "summed",
 ]
 
-INTERVALS = 50
+_INTERVALS = 50
 """Intervals of a domain that has too many values to tell one by one, where none were asked for."""
 
 MOST_VALUES = 1024
@@ -38,8 +37,6 @@ MOST_VALUES = 1024
 _MOST_CELLS = 4096
 _FINE = 240  # parts that intervals are cut into together while they are estimated
 _AROUND = 2  # times as many output cells beyond each end of the domain as inside it, at most
-
-_Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +53,7 @@ class Cells:
     """
 
     universe: Universe
-    cuts: _Places
+    cuts: Ints
     single: bool
 
     def __len__(self) -> int:
@@ -70,7 +67,7 @@ class Cells:
         return tuple(self.universe.decode(self.cuts[:-1]).tolist()) if self.single else None
 
     @property
-    def edges(self) -> NDArray[np.float64] | None:
+    def edges(self) -> Floats | None:
         """The bounds between intervals: half-way between two places, and the ends of a domain of reals."""
         if self.single or isinstance(self.universe, Labels):
             return None
@@ -87,7 +84,7 @@ class Cells:
         edges = self.edges
         return None if edges is None else edges.tolist()
 
-    def names(self, first: _Places | None = None) -> list[str]:
+    def names(self, first: Ints | None = None) -> list[str]:
         """What each cell, or each of some runs of neighbouring cells, is called in a table or a chart.
 
         Parameters
@@ -108,7 +105,7 @@ class Cells:
         return [a if a == b else f"{a} to {b}" for a, b in zip(low, high, strict=True)]
 
     @property
-    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self) -> tuple[Floats, Floats]:
         """The least and the largest value of each cell."""
         assert not isinstance(self.universe, Labels)
         low, step = self.universe.low, self.universe.step
@@ -116,7 +113,7 @@ class Cells:
         return np.asarray(first, dtype=np.float64), np.asarray(last, dtype=np.float64)
 
     @property
-    def centres(self) -> NDArray[np.float64]:
+    def centres(self) -> Floats:
         """The mean value of the places of each cell."""
         if isinstance(self.universe, Labels):
             raise OptionError("labels have no mean and no order; read their probabilities")
@@ -163,15 +160,15 @@ def _natural(universe: Universe, operator: Operator) -> Cells:
             return Cells(universe, np.r_[0, starts, universe.size].astype(np.int64), False)
     if isinstance(universe, Labels) or (isinstance(universe, Integers) and universe.size <= MOST_VALUES):
         return Cells(universe, np.arange(universe.size + 1, dtype=np.int64), True)
-    return Cells(universe, _equal(universe.size, min(INTERVALS, universe.size)), False)
+    return Cells(universe, _equal(universe.size, min(_INTERVALS, universe.size)), False)
 
 
-def _equal(size: int, intervals: int) -> _Places:
+def _equal(size: int, intervals: int) -> Ints:
     """Cuts at equal distances, as far as whole places allow."""
     return np.array([size * each // intervals for each in range(intervals + 1)], dtype=np.int64)
 
 
-def _between(universe: Integers | Reals, edges: Sequence[float]) -> _Places:
+def _between(universe: Integers | Reals, edges: Sequence[float]) -> Ints:
     try:
         given = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError):
@@ -185,7 +182,7 @@ def _between(universe: Integers | Reals, edges: Sequence[float]) -> _Places:
     return cuts
 
 
-def refine(cells: Cells, operator: Operator, most: int = _FINE) -> tuple[Cells, _Places]:
+def refine(cells: Cells, operator: Operator, most: int = _FINE) -> tuple[Cells, Ints]:
     """Cut intervals into parts to estimate with, and give which part each interval begins with.
 
     Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
@@ -216,7 +213,7 @@ def coarsening(parts: Cells, operator: Operator) -> float:
     return min(1.0, (widest - 1) / 2.0 * float(operator.law.pmf(0)))
 
 
-def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | None:
+def cut_outputs(cells: Cells, operator: Operator, codes: Ints) -> Ints | None:
     """Cuts between cells of what was released; None where each output is a cell of its own.
 
     Inside the domain they are those of the truth. Additive noise goes beyond its ends: as far as records lie, in cells
@@ -232,7 +229,7 @@ def cut_outputs(cells: Cells, operator: Operator, codes: _Places) -> _Places | N
     return np.concatenate([-below[::-1], cells.cuts, operator.size + above])
 
 
-def _outside(reach: int, width: int, inside: int) -> _Places:
+def _outside(reach: int, width: int, inside: int) -> Ints:
     """Cuts beyond an end of the domain until a number of places is covered."""
     if reach <= 0:
         return np.zeros(0, dtype=np.int64)
@@ -242,8 +239,6 @@ def _outside(reach: int, width: int, inside: int) -> _Places:
 
 _LONGEST = 2**20  # entries of the table; a longer noise is taken on a coarser grid, less than a millionth of its span
 _TAIL = 40.0  # e^-40 of the mass beyond the table
-
-_Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,14 +250,14 @@ class NoiseSums:
     numbers.
     """
 
-    table: NDArray[np.float64]
+    table: Floats
     first: int
     """Place of the first entry, counted in steps of the table."""
     step: int
     """Places of the domain between two entries."""
 
     @classmethod
-    def over(cls, law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform, span: int, width: int) -> Self:
+    def over(cls, law: Law, span: int, width: int) -> Self:
         """Sum a law over as many places as two cells lie apart, and as many above 0 as a cell is wide.
 
         Parameters
@@ -279,7 +274,7 @@ class NoiseSums:
         places = np.arange(first, up // step + 4)
         return cls(np.cumsum(np.cumsum(coarse.pmf(places))), first, step)
 
-    def between(self, inputs: _Places, outputs: _Places) -> _Matrix:
+    def between(self, inputs: Ints, outputs: Ints) -> Floats:
         """Sum of P[y | x] over the places x of each input cell and y of each output cell."""
         a, b = inputs[:-1, None], inputs[1:, None]
         c, d = outputs[None, :-1], outputs[None, 1:]
@@ -287,15 +282,15 @@ class NoiseSums:
         a, b, c, d = (np.where(mirrored, *pair) for pair in ((c, a), (d, b), (a, c), (b, d)))
         return np.maximum(self._at(d - 1 - a) - self._at(d - 1 - b) - self._at(c - 1 - a) + self._at(c - 1 - b), 0.0)
 
-    def below(self, inputs: _Places, place: int) -> NDArray[np.float64]:
+    def below(self, inputs: Ints, place: int) -> Floats:
         """Sum of P[y < place | x] over the places x of each input cell, all at or above the place."""
         return self._at(place - 1 - inputs[:-1]) - self._at(place - 1 - inputs[1:])
 
-    def above(self, inputs: _Places, place: int) -> NDArray[np.float64]:
+    def above(self, inputs: Ints, place: int) -> Floats:
         """Sum of P[y >= place | x] over the places x of each input cell, all below the place."""
         return self._at(inputs[1:] - 1 - place) - self._at(inputs[:-1] - 1 - place)
 
-    def _at(self, places: _Places) -> _Matrix:
+    def _at(self, places: Ints) -> Floats:
         """Look H up, in places of the domain; in a coarse table by the cubic through the four nearest entries."""
         if self.step == 1:
             return np.asarray(self.table[places - self.first])
@@ -311,7 +306,7 @@ class NoiseSums:
         )
 
 
-def _reach(law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform) -> float:
+def _reach(law: Law) -> float:
     """How far the table must go on below what is asked, for the mass beyond to be nothing."""
     if isinstance(law, DiscreteUniform):
         return float(law.steps)
@@ -320,7 +315,7 @@ def _reach(law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform) -> float:
     return law.scale * _TAIL
 
 
-def summed(operator: Operator, inputs: _Places, outputs: _Places | None) -> _Matrix:
+def summed(operator: Operator, inputs: Ints, outputs: Ints | None) -> Floats:
     """P[output in cell s | input uniform on the places of cell p], a row for each p.
 
     Parameters
@@ -354,7 +349,7 @@ def summed(operator: Operator, inputs: _Places, outputs: _Places | None) -> _Mat
     raise OptionError(f"there is no reconstruction for the law {type(operator).__name__}; give its matrix instead")
 
 
-def at_midpoints(operator: Additive, inputs: _Places, outputs: _Places, exact: _Matrix) -> _Matrix:
+def at_midpoints(operator: Additive, inputs: Ints, outputs: Ints, exact: Floats) -> Floats:
     """f_Y(m(I_s) - m(I_p)) L_s, the noise at the distance of two midpoints [JS07, ch. 4].
 
     Cells without an outer bound have no midpoint, and bounded noise reaches some cells but not their midpoint: these
@@ -369,13 +364,13 @@ def at_midpoints(operator: Additive, inputs: _Places, outputs: _Places, exact: _
     return matrix
 
 
-def _response(operator: Response, inputs: _Places, outputs: _Places | None) -> _Matrix:
+def _response(operator: Response, inputs: Ints, outputs: Ints | None) -> Floats:
     single = operator.probabilities(np.arange(len(operator.outputs))).T
     rows = np.add.reduceat(single, inputs[:-1], axis=0) / np.diff(inputs)[:, None]
     return np.asarray(rows if outputs is None else np.add.reduceat(rows, outputs[:-1], axis=1))
 
 
-def _additive(operator: Additive, inputs: _Places, outputs: _Places) -> _Matrix:
+def _additive(operator: Additive, inputs: Ints, outputs: Ints) -> Floats:
     width = int(max(np.diff(inputs).max(), np.diff(outputs).max()))
     sums = NoiseSums.over(operator.law, int(np.ptp(outputs)), width)
     inner = sums.between(inputs, outputs)
@@ -384,7 +379,7 @@ def _additive(operator: Additive, inputs: _Places, outputs: _Places) -> _Matrix:
     return np.asarray(total / total.sum(axis=1, keepdims=True))
 
 
-def _shift_modulo(operator: ShiftModulo, inputs: _Places, outputs: _Places) -> _Matrix:
+def _shift_modulo(operator: ShiftModulo, inputs: Ints, outputs: Ints) -> Floats:
     """Add up all the ways round the ring: whole turns lead everywhere alike, what is left is a shift within one."""
     turns, reach = divmod(operator.reach, operator.size)
     within = _kept(inputs, outputs)
@@ -396,20 +391,20 @@ def _shift_modulo(operator: ShiftModulo, inputs: _Places, outputs: _Places) -> _
     return np.asarray((2 * turns * np.diff(outputs) + (2 * reach + 1) * within) / (2 * operator.reach + 1))
 
 
-def _keep_or_replace(operator: KeepOrReplace, inputs: _Places, outputs: _Places) -> _Matrix:
+def _keep_or_replace(operator: KeepOrReplace, inputs: Ints, outputs: Ints) -> Floats:
     keep, same = float(share("keep", operator.keep)), _kept(inputs, outputs)
     other = (np.diff(outputs) - same) / (operator.size - 1)
     return np.asarray(keep * same + (1.0 - keep) * other)
 
 
-def _kept(inputs: _Places, outputs: _Places) -> _Matrix:
+def _kept(inputs: Ints, outputs: Ints) -> Floats:
     """Share of the places of each input cell that lie in each output cell."""
     first = np.maximum(inputs[:-1, None], outputs[None, :-1])
     last = np.minimum(inputs[1:, None], outputs[None, 1:])
     return np.asarray(np.maximum(last - first, 0) / np.diff(inputs)[:, None])
 
 
-def _membership(operator: Membership, inputs: _Places) -> _Matrix:
+def _membership(operator: Membership, inputs: Ints) -> Floats:
     matrix = np.zeros((len(inputs) - 1, len(operator.outputs)))
     rows = np.repeat(np.arange(len(inputs) - 1), np.diff(inputs))
     np.add.at(matrix, (rows, np.array(operator.cells)), 1.0)
