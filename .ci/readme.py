@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.csv
 
 import sfumato
-from sfumato.cli.verbs import population
+from sfumato.cli.population import population
 
 PEOPLE = 40_000
 

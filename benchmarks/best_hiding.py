@@ -13,8 +13,8 @@ import numpy as np
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.mechanisms.transactions.hide import RuleHiding, changes_needed
-from sfumato.mechanisms.transactions.protocol import BasketRule, count_sets
+from sfumato.mechanisms.transactions import BasketRule, count_sets
+from sfumato.mechanisms.transactions.rules import RuleHiding, changes_needed
 
 __all__ = ["BestHiding", "best_hiding", "sets_lost"]
 

@@ -19,10 +19,10 @@ from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import LAWS
 from sfumato.engines.outcome import Recipe
+from sfumato.mechanisms.condense import ALGORITHMS
 from sfumato.mechanisms.condense.compact import EFFORTS
-from sfumato.mechanisms.condense.mechanism import ALGORITHMS
-from sfumato.mechanisms.geometry.draw import PAIRS
 from sfumato.mechanisms.geometry.key import Add, Key
+from sfumato.mechanisms.geometry.transformations import PAIRS
 from sfumato.mechanisms.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
 from sfumato.mechanisms.modify.swap import WITHIN
 from sfumato.mechanisms.protocol import parameters_of

@@ -27,9 +27,8 @@ from benchmarks.papers.as00_data import FUNCTIONS, TABLES, Columns, Problem, gen
 from benchmarks.papers.as00_report import SETTINGS, Curves, print_curves, write_report
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
-from sfumato.mine.growth import grow, leaf_of, prune
 from sfumato.mine.intervals import read_released, true_intervals
-from sfumato.mine.tree import hold, in_order
+from sfumato.mine.tree import grow, hold, in_order, leaf_of, prune
 
 FIRST_SEED = 100
 

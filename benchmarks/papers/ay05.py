@@ -32,7 +32,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from sfumato.core.groups import Groups, concat, generate, summarize
+from sfumato.core.groups import Groups, concat, summarize
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.partition import partition

@@ -33,10 +33,10 @@ from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.kcg12_report import write  # noqa: E402
 from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa: E402
-from sfumato.core.groups import redraw  # noqa: E402
+from sfumato.core.groups.generate import redraw  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
+from sfumato.mechanisms.condense import Condensation  # noqa: E402
 from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402
-from sfumato.mechanisms.condense.mechanism import Condensation  # noqa: E402
 from sfumato.mechanisms.condense.partition import better_grouping, partition  # noqa: E402
 from sfumato.tuning.candidates import brute_force, equal_steps, rule_based_search  # noqa: E402
 

@@ -40,7 +40,7 @@ from sfumato.assess.utility.distortion import security  # noqa: E402
 from sfumato.core.laws.noise import choose_step, enhance_rows, law_of_size  # noqa: E402
 from sfumato.mechanisms.geometry import Add, Key, Mult, Rotate  # noqa: E402
 from sfumato.mechanisms.geometry.transformations import hybrid  # noqa: E402
-from sfumato.mechanisms.perturb.noise import perturb_additively  # noqa: E402
+from sfumato.mechanisms.perturb import perturb_additively  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]

@@ -14,7 +14,7 @@ from benchmarks.parties import rounds as trajectory
 from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
 from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
-from sfumato.core.groups.model import response_weights
+from sfumato.core.groups import response_weights
 from sfumato.engines.parties.groupwise import group_sizes
 from sfumato.engines.parties.horizontal import group_statistics, leaks
 from sfumato.engines.parties.horizontal_groups import (

@@ -26,9 +26,8 @@ from sfumato.core.itemsets.baskets import Baskets, Bitmaps  # noqa: E402
 from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of  # noqa: E402
 from sfumato.core.laws.basket_operators import BasketOperator  # noqa: E402
-from sfumato.mechanisms.transactions.block import RuleBlocking, rule_intervals  # noqa: E402
-from sfumato.mechanisms.transactions.hide import STRATEGIES, RuleHiding, is_hidden  # noqa: E402
-from sfumato.mechanisms.transactions.protocol import BasketRule  # noqa: E402
+from sfumato.mechanisms.transactions import BasketRule  # noqa: E402
+from sfumato.mechanisms.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals  # noqa: E402
 from sfumato.tables.baskets import BasketTable, read_baskets  # noqa: E402
 
 RESULT = ROOT / "benchmarks" / "results" / "baskets.md"

@@ -35,7 +35,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
-from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.mine import CentroidNeighbours, GroupKMeans, GroupMixture, GroupNeighbours, cut_groups

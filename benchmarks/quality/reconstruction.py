@@ -29,8 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 from sfumato.core.laws.domains import Integers  # noqa: E402
 from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
 from sfumato.mine.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs  # noqa: E402
-from sfumato.mine.reconstruct.chances import summed  # noqa: E402
+from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
 from sfumato.mine.reconstruct.iterate import bayes_step  # noqa: E402
 
 Floats = NDArray[np.float64]

@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct import Channel, reconstruct
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs
-from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed
 from sfumato.mine.reconstruct.iterate import bayes_step
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -27,9 +27,8 @@ from benchmarks.quality.reconstruction_bands import VALUES, Floats, laws, shapes
 from sfumato.core.laws.domains import Integers  # noqa: E402
 from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
 from sfumato.mine.reconstruct import reconstruct  # noqa: E402
-from sfumato.mine.reconstruct.admissible import Admissible  # noqa: E402
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs  # noqa: E402
-from sfumato.mine.reconstruct.chances import summed  # noqa: E402
+from sfumato.mine.reconstruct.bands import Admissible  # noqa: E402
+from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
 
 RECORDS = 5_000
 NODES = 9  # of the mean over Z

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.mechanisms.condense.paper import construct_groups, segment
 

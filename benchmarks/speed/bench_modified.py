@@ -7,9 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.core.groups import k_means
-from sfumato.core.groups.kmeans import holistic_groups
-from sfumato.core.groups.modified import fill_clusters, modified_groups
+from sfumato.core.groups.kmeans import fill_clusters, holistic_groups, k_means, modified_groups
 
 ROWS, DIM, K = 5_000, 10, 10
 

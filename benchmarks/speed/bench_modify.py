@@ -7,7 +7,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.modify import records_with_gaps
-from sfumato.mechanisms.modify import Blocking, Downgrading, Sampling, Swapping
+from sfumato.mechanisms.modify.block import Blocking
+from sfumato.mechanisms.modify.downgrade import Downgrading
+from sfumato.mechanisms.modify.swap import Sampling, Swapping
 from sfumato.mechanisms.protocol import Mechanism
 
 MECHANISMS: dict[str, Mechanism] = {

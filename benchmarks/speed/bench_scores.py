@@ -7,7 +7,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.bench_chain import mixed_records
 from sfumato.core.facts import Synthesized
-from sfumato.mechanisms.condense.scores import NormalScores
+from sfumato.mechanisms.condense.synthesize import NormalScores
 from sfumato.mechanisms.protocol import Sanitized
 
 

@@ -38,9 +38,9 @@ def steps() -> tuple[dict[str, Any], list[str]]:
     """Lines of a table, a step each, and what was drawn."""
     from sfumato.core.itemsets.estimate import estimate_itemsets
     from sfumato.core.itemsets.mining import frequent_itemsets
-    from sfumato.mechanisms.transactions.hide import RuleHiding
-    from sfumato.mechanisms.transactions.protocol import read_rules
+    from sfumato.mechanisms.transactions import read_rules
     from sfumato.mechanisms.transactions.randomize import BasketRandomization
+    from sfumato.mechanisms.transactions.rules import RuleHiding
     from sfumato.tables.baskets import read_baskets
 
     lines: list[str] = []

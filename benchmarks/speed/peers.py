@@ -124,7 +124,8 @@ def _constrained(job: Job) -> NDArray[np.int64]:
 
 def _generate(job: Job) -> None:
     """Draw as many rows again from groups that are given: what follows the grouping."""
-    from sfumato.core.groups import generate, summarize
+    from sfumato.core.groups import summarize
+    from sfumato.core.groups.generate import generate
     from sfumato.core.records import Block, BlockKind
 
     n, d = job.values.shape
@@ -143,7 +144,7 @@ METHODS = {
     "compact thorough": Method(
         _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.mechanisms.condense.compact"
     ),
-    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.mdav"),
+    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.partition"),
     "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.mechanisms.condense.paper"),
     "kdtree": Method(_kdtree, "yardstick: KDTree k-NN", package="scikit-learn"),
     "naive": Method(_naive, "naive condensation", quadratic=True, package="numpy"),

@@ -13,16 +13,18 @@ if TYPE_CHECKING:
     from sfumato.core.laws.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
     from sfumato.mechanisms.chain.mechanism import Chain
+    from sfumato.mechanisms.condense import Condensation
     from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-    from sfumato.mechanisms.condense.mechanism import Condensation
+    from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
     from sfumato.mechanisms.geometry.key import Key
-    from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-    from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
-    from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
-    from sfumato.mechanisms.randomize.mechanism import Randomization
-    from sfumato.mechanisms.transactions.block import RuleBlocking
-    from sfumato.mechanisms.transactions.hide import RuleHiding
+    from sfumato.mechanisms.modify.block import Aggregation, Blocking
+    from sfumato.mechanisms.modify.downgrade import Downgrading
+    from sfumato.mechanisms.modify.swap import Sampling, Swapping
+    from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
+    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+    from sfumato.mechanisms.randomize import Randomization
     from sfumato.mechanisms.transactions.randomize import BasketRandomization
+    from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
@@ -85,37 +87,37 @@ __all__ = [
 
 _HOMES = {
     "AdditiveNoise": "sfumato.mechanisms.perturb",
-    "Aggregation": "sfumato.mechanisms.modify",
+    "Aggregation": "sfumato.mechanisms.modify.block",
     "BasketRandomization": "sfumato.mechanisms.transactions.randomize",
-    "Blocking": "sfumato.mechanisms.modify",
+    "Blocking": "sfumato.mechanisms.modify.block",
     "Certificate": "sfumato.privacy.certificate",
     "Chain": "sfumato.mechanisms.chain.mechanism",
     "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
-    "Condensation": "sfumato.mechanisms.condense.mechanism",
+    "Condensation": "sfumato.mechanisms.condense",
     "Domain": "sfumato.tables.schema",
-    "Downgrading": "sfumato.mechanisms.modify",
+    "Downgrading": "sfumato.mechanisms.modify.downgrade",
     "Field": "sfumato.tables.schema",
-    "Hybrid": "sfumato.mechanisms.geometry.mechanism",
+    "Hybrid": "sfumato.mechanisms.geometry",
     "Key": "sfumato.mechanisms.geometry.key",
     "Kind": "sfumato.tables.schema",
-    "LaplacePCA": "sfumato.mechanisms.perturb",
+    "LaplacePCA": "sfumato.mechanisms.perturb.laplace_pca",
     "MultiplicativeNoise": "sfumato.mechanisms.perturb",
     "NoiseSpec": "sfumato.core.laws.spec",
     "Policy": "sfumato.publish.policy",
     "PolicyNotMet": "sfumato.publish.judge",
-    "Randomization": "sfumato.mechanisms.randomize.mechanism",
+    "Randomization": "sfumato.mechanisms.randomize",
     "Recipe": "sfumato.engines.outcome",
     "Release": "sfumato.publish.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
-    "Rotation": "sfumato.mechanisms.geometry.mechanism",
-    "RuleBlocking": "sfumato.mechanisms.transactions.block",
-    "RuleHiding": "sfumato.mechanisms.transactions.hide",
-    "Sampling": "sfumato.mechanisms.modify",
-    "Scaling": "sfumato.mechanisms.geometry.mechanism",
+    "Rotation": "sfumato.mechanisms.geometry",
+    "RuleBlocking": "sfumato.mechanisms.transactions.rules",
+    "RuleHiding": "sfumato.mechanisms.transactions.rules",
+    "Sampling": "sfumato.mechanisms.modify.swap",
+    "Scaling": "sfumato.mechanisms.geometry",
     "Schema": "sfumato.tables.schema",
-    "Swapping": "sfumato.mechanisms.modify",
-    "Translation": "sfumato.mechanisms.geometry.mechanism",
+    "Swapping": "sfumato.mechanisms.modify.swap",
+    "Translation": "sfumato.mechanisms.geometry",
     "baskets": "sfumato.publish.baskets",
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",

@@ -13,8 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TooFew
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
 from sfumato.mine.reconstruct import reconstruct as reconstruct_values

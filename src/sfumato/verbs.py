@@ -17,10 +17,10 @@ from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.publish.release import Release
 from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, stream_on_spark
-from sfumato.tables.found_rules import find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import share_values
+from sfumato.tables.rules import find_rules
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["Stream", "inspect", "stream"]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.assess.attacks.unknown_input import DIGITS, find_factor, find_spacing
+from sfumato.mechanisms.geometry import Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Add, Key, Mult
-from sfumato.mechanisms.geometry.mechanism import Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.assess.moved import claimed, draw, moved

@@ -17,10 +17,9 @@ from sfumato.assess.attacks.undo import undo, undo_lines, undo_turn
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.core.facts import Transformed
-from sfumato.mechanisms.geometry.draw import KINDS, PAIRS, Ranges
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.transformations import hybrid
+from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
 from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value

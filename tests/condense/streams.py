@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled
-from sfumato.mechanisms.condense.axis import padded
 from sfumato.mechanisms.condense.dynamic import (
     Work,
     absorb_record,
     closest_eligible,
+    padded,
     split_group,
     splits_by_paper,
     splits_strictly,

@@ -16,8 +16,13 @@ import sfumato
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ClassPure, Grouped
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense import ClasswiseCondensation
-from sfumato.mechanisms.condense.classwise import MOST_CLASSES, check_pure, choose_size, classes_of
+from sfumato.mechanisms.condense.classwise import (
+    MOST_CLASSES,
+    ClasswiseCondensation,
+    check_pure,
+    choose_size,
+    classes_of,
+)
 from sfumato.mechanisms.condense.partition import GROUPINGS
 from sfumato.mechanisms.protocol import Sanitized
 from tests.condense.tables import VALUES, assert_meets, draw_values

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense import compact, rounds
+from sfumato.mechanisms.condense import compact
 from sfumato.mechanisms.condense.compact import EFFORTS, compact_groups
 from sfumato.mechanisms.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
@@ -73,8 +73,8 @@ def test_a_few_levels_of_thousands_are_met_and_leave_the_others_small(seed: int)
     sizes = np.bincount(labels)
     assert sizes.max() >= 3_000
     assert len(sizes) > len(values) / 30  # the others are not drawn into the large groups
-    if levels.max() > rounds._FROZEN:
-        assert sizes.max() > rounds._FROZEN
+    if levels.max() > compact._FROZEN:
+        assert sizes.max() > compact._FROZEN
 
 
 def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sfumato.core.compiled import compiled
 from sfumato.core.groups import Groups, split_groups, summarize
 from sfumato.mechanisms.condense import dynamic
-from sfumato.mechanisms.condense.axis import leading_axis, padded, rows_of
-from sfumato.mechanisms.condense.dynamic import Work
+from sfumato.mechanisms.condense.dynamic import Work, leading_axis, padded, rows_of
 from sfumato.mechanisms.condense.slots import Slots, empty_slots
 from tests.condense.streams import Floats
 from tests.examples import examples

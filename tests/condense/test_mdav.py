@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense.mdav import mdav_groups
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.mechanisms.condense.partition import mdav_groups, partition
 from tests.condense.tables import no_strata
 
 

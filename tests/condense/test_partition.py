@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.groups.model import check_partition
-from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.core.groups import check_partition
+from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.partition import GROUPINGS, can_begin, partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized

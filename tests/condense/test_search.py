@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.mechanisms.condense import compact
-from sfumato.mechanisms.condense import rounds as searching
-from sfumato.mechanisms.condense.compact import EFFORTS, compact_groups, first_grouping
+from sfumato.mechanisms.condense.compact import (
+    EFFORTS,
+    Grouping,
+    Team,
+    compact_groups,
+    first_grouping,
+    improved_grouping,
+)
 from sfumato.mechanisms.condense.leaves import improve_leaves
-from sfumato.mechanisms.condense.rounds import Grouping, Team, improved_grouping
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
 from tests.examples import examples, sized
 
@@ -39,7 +44,7 @@ def play(values: Floats, levels: Whole, *, rounds: int, passes: int, kicks: int,
         gains.append(float(named["gains"][named["first"] : named["last"]].sum()))
 
     with pytest.MonkeyPatch.context() as patch, Team(1) as team:
-        patch.setattr(searching, "improve_leaves", listening)
+        patch.setattr(compact, "improve_leaves", listening)
         grouping = first_grouping(values, levels, team)
         played = [_look(grouping, 0.0)]
         for turn in range(rounds):
@@ -102,7 +107,7 @@ def test_many_moves_far_from_the_origin_do_not_spoil_centres_and_gains(offset: f
 
 
 def test_groups_too_large_to_search_stay_as_they_are_while_others_improve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "_FROZEN", 100)
+    monkeypatch.setattr(compact, "_FROZEN", 100)
     rng = np.random.default_rng(5)
     values, levels = mixture(rng, 2_000, 3), rng.integers(3, 8, 2_000)
     levels[[4, 700]] = 300

@@ -13,15 +13,18 @@ from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
 from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Add, Key, Mult
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.methods import METHODS, make_mechanism
-from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
-from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.mechanisms.modify.block import Aggregation, Blocking
+from sfumato.mechanisms.modify.downgrade import Downgrading
+from sfumato.mechanisms.modify.swap import Sampling, Swapping
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

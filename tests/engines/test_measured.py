@@ -12,8 +12,8 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import settle
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.condense.mechanism import Condensation
-from sfumato.mechanisms.perturb.noise import AdditiveNoise
+from sfumato.mechanisms.condense import Condensation
+from sfumato.mechanisms.perturb import AdditiveNoise
 from sfumato.mechanisms.protocol import Mechanism
 
 ROWS = 3_000

@@ -25,9 +25,9 @@ from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey, check_token
 from sfumato.core.database import locate
 from sfumato.core.documents import plain
+from sfumato.core.laws.breach import holds
 from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.engines.cells.cuts import parse_size
 from sfumato.engines.chunks.source import open_people

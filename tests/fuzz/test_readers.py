@@ -27,7 +27,7 @@ _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 _OWN = {
     "engines/parties/peers.py Made.fingerprint": "a certificate that was made here",
     "assess/attacks/noise_filter.py randomized_specs": "specifications in facts, which noise-spec-json tries",
-    "mechanisms/randomize/mechanism.py Randomization._columns": "specifications, which noise-spec-json tries",
+    "mechanisms/randomize/__init__.py Randomization._columns": "specifications, which noise-spec-json tries",
     "engines/parties/engine/party.py _uniform": "bytes that were drawn here",
     "engines/parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
     "engines/parties/ports.py pad": "bytes that were drawn here",

@@ -16,8 +16,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.move import KeyedWorkings
 from sfumato.mechanisms.geometry.transformations import hybrid, invert
 from sfumato.mechanisms.protocol import Mechanism, Sanitized

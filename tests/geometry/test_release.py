@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.clustering import CLUSTERING
-from sfumato.mechanisms.geometry.mechanism import Rotation, Translation
+from sfumato.mechanisms.geometry import Rotation, Translation
 from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

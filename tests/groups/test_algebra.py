@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.groups import Groups, concat, split_groups, summarize
-from sfumato.core.groups.model import eigen
+from sfumato.core.groups import Groups, concat, eigen, split_groups, summarize
 from tests.groups.drawn_groups import merge, random_groups
 
 

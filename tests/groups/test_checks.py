@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.core.errors import LevelError, PrivacyRefusal, TableError
-from sfumato.core.groups.model import check_feasible, check_partition, check_values
+from sfumato.core.groups import check_feasible, check_partition, check_values
 
 
 def test_records_without_coordinates_or_with_numbers_that_are_not_finite_are_refused() -> None:

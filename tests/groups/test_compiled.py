@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.cli.doctor import warm
 from sfumato.core.compiled import is_cached
-from sfumato.core.groups import generate
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
+from sfumato.core.groups.generate import generate
 from sfumato.mechanisms.condense import paper
 from sfumato.mechanisms.condense.paper import segment
 from tests.groups.drawn_groups import mixed_records
@@ -39,11 +39,11 @@ def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPat
 
 _COUNTED = """
 import numba
-from sfumato.mechanisms.condense import leaf, leaves, moves, search, trees, warm
+from sfumato.mechanisms.condense import leaves, moves, trees, warm
 numba.config.OPT = 0
 warm.compile_search()
 warm.compile_start()
-found = {id(each): each for room in (leaf, leaves, moves, search, trees) for each in vars(room).values()}
+found = {id(each): each for room in (leaves, moves, trees) for each in vars(room).values()}
 for each in found.values():
     if hasattr(each, "py_func") and len(each.signatures) > 1:
         print(each.py_func.__qualname__)

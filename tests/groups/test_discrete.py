@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.groups import generate, summarize
+from sfumato.core.groups import summarize
 from sfumato.core.groups.discrete import carry_along, ridges
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import Block, BlockKind, Layout
 from tests.examples import examples
 from tests.groups.drawn_groups import mixed_records, one_hot, random_groups

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.groups import Groups, draw_along_eigenvectors, generate, summarize
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.generate import draw_along_eigenvectors, generate
 from sfumato.core.records import Block, BlockKind, Layout
 from tests.groups.drawn_groups import random_groups
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.groups import k_means
+from sfumato.core.groups.kmeans import k_means
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
 from sfumato.core.groups import response_weights
-from sfumato.core.groups.modified import fill_clusters, modified_groups
+from sfumato.core.groups.kmeans import fill_clusters, modified_groups
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.partition import partition
@@ -75,7 +75,7 @@ def test_what_was_given_is_left_as_it_is() -> None:
 def test_how_often_it_looks_at_ctrl_c_makes_no_difference(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     values = np.random.default_rng(0).normal(size=(300, 3))
     expected = [group.tolist() for group in modified_groups(values, 7, np.random.default_rng(1))]
-    monkeypatch.setattr("sfumato.core.groups.modified._PAIRS_A_CALL", batch)
+    monkeypatch.setattr("sfumato.core.groups.kmeans._PAIRS_A_CALL", batch)
     monkeypatch.setattr("sfumato.core.groups.kmeans._STEPS_A_CALL", batch)
     assert [group.tolist() for group in modified_groups(values, 7, np.random.default_rng(1))] == expected
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from randomgen import ChaCha
 
-from sfumato.core.groups import redraw
-from sfumato.core.groups.generate import CHUNK, draw_from_covariance, draw_from_gram
+from sfumato.core.groups.generate import CHUNK, draw_from_covariance, draw_from_gram, redraw
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from tests.groups.drawn_groups import mixed_records
 

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.groups import Groups, category_counts, generate, missing_counts, split_groups
+from sfumato.core.groups import Groups, split_groups
+from sfumato.core.groups.discrete import category_counts, missing_counts
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from tests.examples import examples
 from tests.groups.drawn_groups import Mixed, mixed_records

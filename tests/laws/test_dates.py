@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.calculator import breach
 from sfumato.core.laws.channel import read_prior
-from sfumato.core.laws.dates import UNITS, Dates
+from sfumato.core.laws.domains import UNITS, Dates
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mechanisms.randomize.client import answer
+from sfumato.mechanisms.randomize import answer
 from tests.examples import examples
 
 YEAR = Dates("2020-01-01", "2020-12-31", "day")

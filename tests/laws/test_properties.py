@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.breach import holds
 from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.properties import holds
 from tests.examples import examples
 
 DOMAIN = Integers(-5, 20)

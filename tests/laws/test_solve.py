@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import downward_bound
-from sfumato.core.laws.solve import solve
+from sfumato.core.laws.calculator import solve
 from sfumato.core.laws.spec import NoiseSpec
 from tests.laws.test_spec import AGES, HOURS, SPECS, TOWNS
 

@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.groups import Groups, concat, summarize
 from sfumato.mine import GroupMixture
-from sfumato.mine.mixtures import expect, maximize
+from sfumato.mine.clusters import expect, maximize
 from tests.examples import examples
 from tests.groups.drawn_groups import from_moments
 

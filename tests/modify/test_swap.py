@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Swapped, Unchanged
-from sfumato.mechanisms.modify.cells import columns_of_layout
+from sfumato.mechanisms.modify import columns_of_layout
 from sfumato.mechanisms.modify.rules import grow_on
 from sfumato.mechanisms.modify.swap import swap_in_leaves, swap_ranks
 from tests.examples import examples

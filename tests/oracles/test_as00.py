@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.laws.domains import Integers
 from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
-from sfumato.mine.growth import grow, leaf_of, prune
-from sfumato.mine.tree import in_order
+from sfumato.mine.tree import grow, in_order, leaf_of, prune
 from tests.examples import examples
 from tests.oracles import as00
 

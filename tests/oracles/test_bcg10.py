@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.laws.amplification import prevents_breach
-from sfumato.mechanisms.perturb import components
+from sfumato.mechanisms.perturb import laplace_pca
 from tests.examples import examples
 from tests.oracles import bcg10
 
@@ -72,11 +72,11 @@ def test_a_group_is_perturbed_as_lines_13_to_19_say(seed: int, b: float) -> None
         assert rows == n
         return np.rint(scales * unit).astype(np.int64)
 
-    principal_axes = components.principal_axes
+    principal_axes = laplace_pca.principal_axes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "principal_axes", remember)
-        patch.setattr(components, "component_noise", given_noise)
-        real, noised = components.perturb_group(values, b, STEP, rng)
+        patch.setattr(laplace_pca, "principal_axes", remember)
+        patch.setattr(laplace_pca, "component_noise", given_noise)
+        real, noised = laplace_pca.perturb_group(values, b, STEP, rng)
     literal = bcg10.perturb(values.tolist(), axes[0].tolist(), b, unit.tolist())
     tolerance = STEP * d * (2.0 + 2.0 * b * float(np.abs(unit).max()))  # places, ranges and noise are rounded to steps
     np.testing.assert_allclose(real, literal, atol=tolerance)
@@ -89,7 +89,7 @@ def test_the_transform_matrix_turns_the_covariance_into_falling_variances(seed: 
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 15)), int(rng.integers(1, 5))
     literal = np.array(bcg10.covariance(rng.normal(size=(n, d)).tolist()))
-    m = components.principal_axes(literal)
+    m = laplace_pca.principal_axes(literal)
     np.testing.assert_allclose(m.T @ m, np.eye(d), atol=1e-12)
     turned = m.T @ literal @ m
     np.testing.assert_allclose(turned, np.diag(np.diag(turned)), atol=1e-10)

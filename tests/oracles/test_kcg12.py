@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError
-from sfumato.core.groups import k_means, response_weights
-from sfumato.core.groups.kmeans import dissolve_clusters, holistic_groups
-from sfumato.core.groups.modified import fill_clusters, modified_groups
+from sfumato.core.groups import response_weights
+from sfumato.core.groups.kmeans import dissolve_clusters, fill_clusters, holistic_groups, k_means, modified_groups
 from sfumato.core.records import Block, BlockKind
 from sfumato.mechanisms.condense.classwise import approximate_gcd
 from tests.examples import examples

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import BlockKind, width
 from sfumato.engines.parties.groupwise import (
     MOST_CELLS,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.groups.model import summarize
+from sfumato.core.groups import summarize
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.engines.parties.codecs import joint_codec, refuse_exposed_rows
 from sfumato.engines.parties.groupwise import draw_noise

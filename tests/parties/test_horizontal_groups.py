@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput
-from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.engines.parties import horizontal_groups
 from sfumato.engines.parties.horizontal import form_groups, leaks

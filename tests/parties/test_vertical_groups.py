@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.core.groups.modified import fill_clusters
+from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.engines.parties import groupwise, vertical
 from sfumato.engines.parties.groupwise import next_to_fill
 from sfumato.engines.parties.ledger import Transcript

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.core.groups.model import summarize
+from sfumato.core.groups import summarize
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.engines.parties import groupwise, vertical_noise
 from sfumato.engines.parties.groupwise import Statistics, component_scales

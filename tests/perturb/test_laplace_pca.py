@@ -17,18 +17,18 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
-from sfumato.mechanisms.perturb import LaplacePCA
-from sfumato.mechanisms.perturb.components import (
+from sfumato.mechanisms.perturb.laplace_pca import (
+    LaplacePCA,
     component_noise,
     component_places,
     component_ranges,
     flatten,
+    most_components,
     noise_scales,
     perturb_group,
     principal_axes,
     rotate_back,
 )
-from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.mechanisms.protocol import Sanitized, Workings
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec

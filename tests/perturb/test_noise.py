@@ -21,8 +21,8 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
 from sfumato.core.laws.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise, make_noise
-from sfumato.mechanisms.perturb.noise import perturb_with_shape
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema

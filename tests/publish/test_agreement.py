@@ -17,9 +17,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.mechanisms.perturb import AdditiveNoise, LaplacePCA, MultiplicativeNoise
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from sfumato.publish.verify import Check, verify_release
 
 OLD = Path(__file__).parent / "made-by-0.1"

@@ -13,8 +13,7 @@ from sfumato.core.errors import DoesNotFit
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct import Reconstruction, reconstruct
-from sfumato.mine.reconstruct.admissible import Admissible
-from sfumato.mine.reconstruct.bands import cell_bands
+from sfumato.mine.reconstruct.bands import Admissible, cell_bands
 from sfumato.mine.reconstruct.cells import coarsening, cut_domain, refine
 from sfumato.mine.reconstruct.channel import Channel
 from tests.examples import examples

@@ -13,7 +13,7 @@ from scipy import stats
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mechanisms.randomize.client import answer, check_spec
+from sfumato.mechanisms.randomize import answer, check_spec
 
 YES = NoiseSpec(Labels(("no", "yes")), {"name": "response", "epsilon": 1.0})
 BOUNDED = NoiseSpec(Integers(0, 100), {"name": "uniform", "reach": 50})

@@ -17,14 +17,13 @@ from scipy import stats
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import DomainsObserved, Randomized, Shuffled, Untouched
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.domains import Dates, Integers, Labels, Reals
 from sfumato.core.laws.operators import transition
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.mechanisms.protocol import Sanitized
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from tests.examples import examples
 from tests.randomize.tables import (
     ROWS,

@@ -15,8 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Randomized
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Integers, Labels, Universe
+from sfumato.core.laws.domains import Dates, Integers, Labels, Universe
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.tables.field import DateStep
 

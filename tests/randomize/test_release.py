@@ -19,7 +19,7 @@ from sfumato.core.laws.domains import Integers, Labels, Reals
 from sfumato.core.laws.operators import transition
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from sfumato.mine.reconstruct import reconstruct
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec, specs_of

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
+from sfumato.core.laws.calculator import solve
 from sfumato.core.laws.domains import Labels
-from sfumato.core.laws.response import choose_design, subset_response
-from sfumato.core.laws.solve import solve
+from sfumato.core.laws.finite import choose_design, subset_response
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct import reconstruct
 from tests.examples import examples

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.condense import Condensation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.groups import draw_along_eigenvectors, generate, summarize
+from sfumato.core.groups import summarize
+from sfumato.core.groups.generate import draw_along_eigenvectors, generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
 from sfumato.mechanisms.condense import Condensation
 from tests.examples import at_length

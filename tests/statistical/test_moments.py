@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.groups import Groups, draw_along_eigenvectors, redraw
+from sfumato.core.groups import Groups
+from sfumato.core.groups.generate import draw_along_eigenvectors, redraw
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.condense import Condensation
 from tests.examples import at_length

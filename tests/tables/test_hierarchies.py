@@ -16,8 +16,8 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import RareValues
 from sfumato.publish.verify_rows import ModifiedRows
-from sfumato.tables.coarsened import coarsen
 from sfumato.tables.hierarchies import Calendar, Icd10, Intervals, Listed, Prefix, parse_hierarchy, read_hierarchy
+from sfumato.tables.recoding import coarsen
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.examples import examples
 

@@ -9,9 +9,8 @@ from benchmarks.best_hiding import best_hiding, sets_lost
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.itemsets.mining import frequent_itemsets, least_count
-from sfumato.mechanisms.transactions.block import RuleBlocking, rule_intervals
-from sfumato.mechanisms.transactions.hide import STRATEGIES, RuleHiding, is_hidden
-from sfumato.mechanisms.transactions.protocol import BasketRule, count_sets, read_rules
+from sfumato.mechanisms.transactions import BasketRule, count_sets, read_rules
+from sfumato.mechanisms.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
 from sfumato.tables.baskets import BasketTable
 from tests.transactions.slow_miner import draw_baskets
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.study import Column, ColumnPair, Matrix, Study, once
-from sfumato.tables.coarsened import column_and_level, label_values
 from sfumato.tables.codec import Codec
+from sfumato.tables.recoding import column_and_level, label_values
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 __all__ = ["column_known", "known_as", "with_known_labels"]

@@ -52,8 +52,8 @@ def warm() -> None:
 
     from sfumato.assess.warm import compile_ahead, compile_report, wait_for_report
     from sfumato.mechanisms.chain.mechanism import Chain
+    from sfumato.mechanisms.condense import Condensation
     from sfumato.mechanisms.condense.compact import in_fewer_columns
-    from sfumato.mechanisms.condense.mechanism import Condensation
     from sfumato.publish.sanitize import sanitize
 
     table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})

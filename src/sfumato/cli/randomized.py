@@ -177,7 +177,7 @@ _SHARES = ("probability", "lower", "upper")
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
-    from sfumato.mine.reconstruct.model import draw_reconstruction
+    from sfumato.mine.reconstruct.answers import draw_reconstruction
 
     if plot is not None:
         with replacing_target(plot) as work:

@@ -91,7 +91,7 @@ def sanitize(
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite,
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
-    from sfumato.mechanisms.geometry.keyfile import keeping_key
+    from sfumato.mechanisms.geometry.key import keeping_key
     from sfumato.publish.folder import check_folder
     from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
@@ -173,7 +173,7 @@ def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[st
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
     """Refuse a key that is lacking, doubled, in the wrong place or of no use before the work is done."""
-    from sfumato.mechanisms.geometry.keyfile import check_key_path
+    from sfumato.mechanisms.geometry.key import check_key_path
     from sfumato.mechanisms.methods import METHODS, is_keyed
 
     keyed = [each for each in METHODS if is_keyed(each)]

@@ -340,7 +340,7 @@ def check_survey(
 def _randomize(
     survey: Survey, values: Mapping[str, str | float], rng: np.random.Generator | None
 ) -> dict[str, str | int | float]:
-    from sfumato.mechanisms.randomize.client import answer
+    from sfumato.mechanisms.randomize import answer
 
     names = {question.name for question in survey.questions}
     if set(values) != names:

@@ -17,10 +17,9 @@ from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Integers, Labels, Universe, domain_to_document
 from sfumato.core.laws.exact import FINEST, decimals, rational, share
-from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, Response, ShiftModulo
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive, Membership, Operator
-from sfumato.core.laws.response import Response
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.pages import page_template
 

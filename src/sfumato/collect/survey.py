@@ -26,8 +26,7 @@ from typing import Any
 from sfumato.core.documents import Unparsable, plain, typed, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.amplification import upward_bound
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Labels
+from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.spec import NoiseSpec

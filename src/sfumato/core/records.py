@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
+
 __all__ = [
     "CATEGORY_SCALE",
     "Answers",
@@ -28,7 +30,6 @@ __all__ = [
     "Layout",
     "Records",
     "Wanted",
-    "absent_of",
     "cells_of_block",
     "columns_of",
     "smallest_places",
@@ -109,13 +110,13 @@ class Block:
             return len(self.extent.labels)
         return self.stop - self.start
 
-    def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, values: Floats) -> Ints:
         """Places of the categories of records that have these coordinates, of a `BlockKind.CODE`: the nearest one."""
         assert self.extent is not None
         found = np.rint(values[:, self.start] * self.extent.unit + self.extent.origin)
         return np.clip(found, 0, len(self.extent.labels) - 1).astype(np.int64)
 
-    def coordinates(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def coordinates(self, places: Ints) -> Floats:
         """Coordinates of categories, of a `BlockKind.CODE`."""
         assert self.extent is not None
         return np.asarray((places - self.extent.origin) / self.extent.unit, dtype=np.float64)
@@ -142,7 +143,7 @@ class Wanted:
     rows: int
     where: str = ""
     columns: tuple[str, ...] = ()
-    meets: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None
+    meets: Callable[[Floats], Bools] | None = None
 
     def __repr__(self) -> str:
         return f"Wanted(rows={self.rows})"
@@ -156,12 +157,12 @@ class Answers:
     """
 
     column: str
-    codes: NDArray[np.int64]
+    codes: Ints
     labels: tuple[str, ...] = ()
     most: int = 0
     ordered: bool = False
 
-    def take(self, rows: NDArray[np.int64]) -> Answers:
+    def take(self, rows: Ints) -> Answers:
         """Some of the cells."""
         return dataclasses.replace(self, codes=self.codes[rows])
 
@@ -208,15 +209,15 @@ class Records:
         Highest level that a record of that table asks for; 0 where they are all of them.
     """
 
-    coordinates: NDArray[np.float64] | CellsByColumn
+    coordinates: Floats | CellsByColumn
     layout: Layout
-    levels: NDArray[np.int64]
-    strata: NDArray[np.int64]
+    levels: Ints
+    strata: Ints
     target: str | None = None
     moved: frozenset[str] = frozenset()
     grids: Grids = ()
     unbounded: frozenset[str] = frozenset()
-    persons: NDArray[np.int64] | None = None
+    persons: Ints | None = None
     wanted: Wanted | None = None
     linked: bool = False
     answers: tuple[Answers, ...] = ()
@@ -246,14 +247,14 @@ class Records:
             array.setflags(write=False)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Coordinates of all records."""
         return self.coordinates if isinstance(self.coordinates, np.ndarray) else self.coordinates.values
 
     def __len__(self) -> int:
         return len(self.levels)
 
-    def take(self, rows: NDArray[np.int64]) -> Records:
+    def take(self, rows: Ints) -> Records:
         """Some of the records."""
         return dataclasses.replace(
             self,
@@ -282,7 +283,7 @@ def columns_of(layout: Layout) -> Iterator[tuple[Block, Block | None]]:
             yield block, missing.get(block.column)
 
 
-def absent_of(cells: NDArray[Any]) -> NDArray[np.bool_]:
+def _absent_of(cells: NDArray[Any]) -> Bools:
     """Which cells are missing: NaN among floats, below 0 among places of categories."""
     return np.asarray(np.isnan(cells) if cells.dtype.kind == "f" else cells < 0)
 
@@ -292,9 +293,9 @@ def smallest_places(places: NDArray[Any], block: Block) -> NDArray[Any]:
     return places.astype(np.min_scalar_type(-max(1, block.categories)))
 
 
-def write_cells(cells: NDArray[Any], block: Block, missing: Block | None, values: NDArray[np.float64]) -> None:
+def write_cells(cells: NDArray[Any], block: Block, missing: Block | None, values: Floats) -> None:
     """Put the cells of a column into its coordinates, which are all 0 before."""
-    absent = absent_of(cells)
+    absent = _absent_of(cells)
     rows = np.flatnonzero(~absent)
     if block.kind is BlockKind.NUMBER:
         values[rows, block.start] = cells[rows]
@@ -307,7 +308,7 @@ def write_cells(cells: NDArray[Any], block: Block, missing: Block | None, values
         values[absent, missing.start] = 1.0
 
 
-def cells_of_block(values: NDArray[np.float64], block: Block, missing: Block | None) -> NDArray[np.float64]:
+def cells_of_block(values: Floats, block: Block, missing: Block | None) -> Floats:
     """Cells of a column from coordinates: the number, or the place of the category; NaN where one is missing."""
     if block.kind is BlockKind.NUMBER:
         cells = np.array(values[:, block.start])
@@ -332,7 +333,7 @@ class CellsByColumn:
         self._layout = layout
         self._columns = dict(columns)
         self._rows = len(next(iter(self._columns.values())))
-        self._values: NDArray[np.float64] | None = None
+        self._values: Floats | None = None
         for cells in self._columns.values():
             cells.setflags(write=False)
 
@@ -342,7 +343,7 @@ class CellsByColumn:
         return self._rows, width(self._layout)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The coordinates of all records, made once; the cells are then read off them."""
         if self._values is None:
             values = np.zeros(self.shape)
@@ -352,14 +353,14 @@ class CellsByColumn:
             self._values, self._columns = values, {}
         return self._values
 
-    def column(self, block: Block, missing: Block | None) -> NDArray[np.float64]:
+    def column(self, block: Block, missing: Block | None) -> Floats:
         """Cells of one column as `cells_of_block` reads them; a column of numbers without a copy."""
         if self._values is not None:
             return cells_of_block(self._values, block, missing)
         cells = self._columns[block.column]
         return cells if cells.dtype == np.float64 else np.where(cells < 0, np.nan, cells)
 
-    def coordinate(self, place: int) -> NDArray[np.float64]:
+    def coordinate(self, place: int) -> Floats:
         """One coordinate of all records."""
         if self._values is not None:
             return self._values[:, place]
@@ -367,7 +368,7 @@ class CellsByColumn:
             each for each in columns_of(self._layout) if each[0].start <= place < (each[1] or each[0]).stop
         )
         cells = self._columns[block.column]
-        absent = absent_of(cells)
+        absent = _absent_of(cells)
         if place >= block.stop:
             return absent.astype(np.float64)
         if block.kind is BlockKind.NUMBER:
@@ -379,7 +380,7 @@ class CellsByColumn:
         found[absent] = 0.0 if missing is None else block.fill[place - block.start]
         return found
 
-    def take(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | CellsByColumn:
+    def take(self, rows: Ints) -> Floats | CellsByColumn:
         """Those of some records."""
         if self._values is not None:
             return self._values[rows]

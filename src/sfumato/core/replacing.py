@@ -31,7 +31,6 @@ __all__ = [
     "replacing_file",
     "replacing_target",
     "sync",
-    "work_file",
     "work_folder",
 ]
 
@@ -53,7 +52,7 @@ def work_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def work_file(target: Path) -> Iterator[Path]:
+def _work_file(target: Path) -> Iterator[Path]:
     """Hidden file beside the target, of mode 600, which is gone at the end unless it was renamed."""
     with _held(target, _WORK, folder=False) as work:
         yield work
@@ -92,7 +91,7 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
     private : bool
         Leave it closed to others.
     """
-    with work_file(target) as work:
+    with _work_file(target) as work:
         yield work
         if not private:
             work.chmod(0o666 & ~_umask())

@@ -16,7 +16,7 @@ from sfumato.core.facts import BasketPersons, ColumnsDropped, Drawn, Fact, HeldO
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import BasketComparison, Outcome, Recipe
-from sfumato.mechanisms.transactions.protocol import BasketMechanism, BasketRule, read_rules
+from sfumato.mechanisms.transactions import BasketMechanism, BasketRule, read_rules
 from sfumato.tables.baskets import BasketTable
 from sfumato.version import __version__
 

@@ -33,15 +33,13 @@ from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.methods import usual_k
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
-from sfumato.tables.coarsened import aggregated, coarsen, coarser
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
-from sfumato.tables.found_rules import find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import Shared, check_way, share_values
-from sfumato.tables.recoding import Way, count_holders
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within
+from sfumato.tables.recoding import Way, aggregated, coarsen, coarser, count_holders
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.version import __version__
 

@@ -13,17 +13,19 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import OptionError, closest_name, shown
 from sfumato.mechanisms.chain.mechanism import LEAF, Chain
+from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-from sfumato.mechanisms.condense.mechanism import Condensation
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.modify import Aggregation, Blocking, Downgrading, Sampling, Swapping
-from sfumato.mechanisms.perturb import LaplacePCA, make_noise
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.mechanisms.modify.block import Aggregation, Blocking
+from sfumato.mechanisms.modify.downgrade import Downgrading
+from sfumato.mechanisms.modify.swap import Sampling, Swapping
+from sfumato.mechanisms.perturb import make_noise
+from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.mechanisms.randomize.mechanism import Randomization
-from sfumato.mechanisms.transactions.block import RuleBlocking
-from sfumato.mechanisms.transactions.hide import RuleHiding
-from sfumato.mechanisms.transactions.protocol import BasketMechanism
+from sfumato.mechanisms.randomize import Randomization
+from sfumato.mechanisms.transactions import BasketMechanism
 from sfumato.mechanisms.transactions.randomize import BasketRandomization
+from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
 
 __all__ = [
     "BASKET_METHODS",

@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
+from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
 
-__all__ = ["Coarsened", "Mechanism", "Sanitized", "Traits", "Workings", "parameters_of", "rows_drawn"]
+__all__ = [
+    "Coarsened",
+    "Mechanism",
+    "Sanitized",
+    "Traits",
+    "Workings",
+    "parameters_of",
+    "refuse_levels",
+    "refuse_strata",
+    "rows_drawn",
+]
 
 
 @dataclass(frozen=True)
@@ -85,18 +96,18 @@ class Workings:
     column.
     """
 
-    labels: NDArray[np.int64] | None = None
-    levels: NDArray[np.int64] | None = None
-    drawn_from: NDArray[np.int64] | None = None
-    origin: NDArray[np.int64] | None = None
-    sizes: NDArray[np.int64] | None = None
-    highest: NDArray[np.int64] | None = None
-    kept: NDArray[np.int64] | None = None
-    likelihood: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-    regrown: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-    sample: NDArray[np.int64] | None = None
+    labels: Ints | None = None
+    levels: Ints | None = None
+    drawn_from: Ints | None = None
+    origin: Ints | None = None
+    sizes: Ints | None = None
+    highest: Ints | None = None
+    kept: Ints | None = None
+    likelihood: Callable[[Floats], Floats] | None = None
+    regrown: Callable[[Floats], Floats] | None = None
+    sample: Ints | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    answers: Mapping[str, Ints] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "Workings(owner only)"
@@ -144,3 +155,16 @@ def rows_drawn(records: Records) -> tuple[RowsDrawn, ...]:
     """State that other rows were drawn than one for each record; nothing where that is so."""
     wanted = records.wanted
     return () if wanted is None else (RowsDrawn(len(records), wanted.rows, wanted.where),)
+
+
+def refuse_levels(records: Records, what: str) -> None:
+    """Refuse records that ask for a privacy level of a method that gives none."""
+    asked = int((records.levels > 0).sum())
+    if asked:
+        raise LevelError(f"{asked} records ask for a privacy level, which {what} does not give; use condense for them")
+
+
+def refuse_strata(records: Records, what: str) -> None:
+    """Refuse strata of a method that makes no groups."""
+    if records.strata.any():
+        raise OptionError(f"{what} makes no groups, so there is nothing to keep apart; leave strata out")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sfumato.mine.clusters import GroupKMeans, cut_groups
-from sfumato.mine.mixtures import GroupMixture
+from sfumato.mine.clusters import GroupKMeans, GroupMixture, cut_groups
 from sfumato.mine.neighbours import CentroidNeighbours, GroupNeighbours
 
 if TYPE_CHECKING:
-    from sfumato.core.laws.solve import noise_for_privacy
+    from sfumato.core.laws.calculator import noise_for_privacy
     from sfumato.mine.bayes import ReconstructedNaiveBayes
     from sfumato.mine.tree import ReconstructedTree
 
@@ -28,7 +27,7 @@ __all__ = [
 _HOMES = {  # the miners of groups need neither scikit-learn nor laws before they are used
     "ReconstructedNaiveBayes": "sfumato.mine.bayes",
     "ReconstructedTree": "sfumato.mine.tree",
-    "noise_for_privacy": "sfumato.core.laws.solve",
+    "noise_for_privacy": "sfumato.core.laws.calculator",
 }
 
 

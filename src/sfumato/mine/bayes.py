@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.operators import transition
@@ -80,8 +81,8 @@ class ReconstructedNaiveBayes:
     stop: str = "chi-square"
     classes_: NDArray[Any] = field(init=False, repr=False)
     columns_: tuple[Intervals, ...] = field(init=False, repr=False)
-    class_prior_: NDArray[np.float64] = field(init=False, repr=False)
-    shares_: tuple[NDArray[np.float64], ...] = field(init=False, repr=False)
+    class_prior_: Floats = field(init=False, repr=False)
+    shares_: tuple[Floats, ...] = field(init=False, repr=False)
     n_features_in_: int = field(init=False, repr=False)
 
     def fit(self, X: Any, y: Any) -> ReconstructedNaiveBayes:  # noqa: N803
@@ -111,7 +112,7 @@ class ReconstructedNaiveBayes:
         self.columns_, self.n_features_in_ = released.columns, len(released.columns)
         return self
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Logarithm of the probability of each class for each row of true values."""
         check_fitted(self, "shares_")
         codes = true_intervals(self.columns_, X)
@@ -122,7 +123,7 @@ class ReconstructedNaiveBayes:
         shifted = joint - np.where(np.isfinite(highest), highest, 0.0)
         return np.asarray(shifted - _log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Probability of each class for each row of true values."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
@@ -140,14 +141,12 @@ class ReconstructedNaiveBayes:
         if self.target is not None and not isinstance(self.target.domain, Labels):
             raise OptionError("the target's specification must be of labels; leave it out where classes are true")
 
-    def _by_class(self, released: Released, at: int) -> NDArray[np.float64]:
+    def _by_class(self, released: Released, at: int) -> Floats:
         everyone = np.arange(len(released.code))
         counts = released.counts(at, everyone, released.code, len(released.classes))
         return distributions(released.columns[at], counts, self.stop)
 
-    def _with_classes(
-        self, released: Released, target: NoiseSpec
-    ) -> tuple[NDArray[Any], NDArray[np.float64], list[NDArray[np.float64]]]:
+    def _with_classes(self, released: Released, target: NoiseSpec) -> tuple[NDArray[Any], Floats, list[Floats]]:
         """Reconstruct classes, and each column together with them: noise on both is one matrix, their product."""
         sent = target.encode_output(released.classes[released.code])
         chances = transition(target.operator)
@@ -166,6 +165,6 @@ class ReconstructedNaiveBayes:
         return np.array(target.domain.decode(np.arange(target.domain.size))), prior * len(sent), shares
 
 
-def _log(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log(numbers: Floats) -> Floats:
     """Logarithms, of 0 minus infinity."""
     return np.log(numbers, out=np.full_like(numbers, -np.inf), where=numbers > 0.0)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.groups import Groups
 
-if TYPE_CHECKING:
-    from sfumato.core.groups import Groups
-
-__all__ = ["blocks", "check_fitted", "check_groups", "check_rows", "check_whole", "log_gaussian", "whiteners"]
+__all__ = [
+    "blocks",
+    "check_fitted",
+    "check_groups",
+    "check_rows",
+    "check_whole",
+    "log_gaussian",
+    "nearest_centre",
+    "whiteners",
+]
 
 
 def check_groups(groups: Groups) -> None:
@@ -29,7 +36,7 @@ def check_groups(groups: Groups) -> None:
         raise BadInput(f"{odd} of {len(groups)} groups have statistics that are not finite; leave them out")
 
 
-def check_rows(rows: Any, d: int) -> NDArray[np.float64]:
+def check_rows(rows: Any, d: int) -> Floats:
     """Rows as a matrix of floats, one column for each of the d coordinates the miner learned from."""
     values = np.asarray(rows, dtype=np.float64)
     if values.ndim != 2:
@@ -58,7 +65,7 @@ _NUMBERS = 4_000_000
 """Numbers that one block may hold: 32 MB."""
 
 
-def whiteners(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def whiteners(covariance: Floats) -> tuple[Floats, Floats]:
     """For each covariance A = L^-1 with L L^T = C, and log det C.
 
     Raises
@@ -71,12 +78,7 @@ def whiteners(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
     return np.linalg.solve(lower, np.broadcast_to(np.eye(covariance.shape[-1]), lower.shape)), log_det
 
 
-def log_gaussian(
-    rows: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    whitener: NDArray[np.float64],
-    log_det: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def log_gaussian(rows: Floats, mean: Floats, whitener: Floats, log_det: Floats) -> Floats:
     """Compute log N(x; m_j, C_j) = -(d log 2 pi + log det C_j + |A_j (x - m_j)|^2) / 2 for each row and each j.
 
     Returns
@@ -94,3 +96,13 @@ def blocks(rows: int, width: int) -> Iterator[slice]:
     step = max(1, _NUMBERS // max(width, 1))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def nearest_centre(rows: Floats, centres: Floats) -> Ints:
+    """Which centre is nearest to each row, the first of equals."""
+    from scipy.spatial.distance import cdist
+
+    nearest = np.empty(len(rows), dtype=np.int64)
+    for part in blocks(len(rows), len(centres)):
+        nearest[part] = np.argmin(cdist(rows[part], centres, "sqeuclidean"), axis=1)
+    return nearest

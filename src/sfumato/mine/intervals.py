@@ -15,24 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct.cells import Cells, cut_outputs
-from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.cells import Cells, cut_outputs, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.iterate import STOPS, reconstruct_counts
 
 __all__ = [
-    "FEWEST_RECORDS",
     "Intervals",
     "Released",
     "Source",
     "check_classes",
     "check_stop",
     "choose_intervals",
-    "count_missing",
     "distributions",
     "divide",
     "places_in_order",
@@ -64,9 +62,9 @@ class Intervals:
 
     name: str
     source: Source
-    edges: NDArray[np.int64]
-    cuts: NDArray[np.int64]
-    matrix: NDArray[np.float64] | None
+    edges: Ints
+    cuts: Ints
+    matrix: Floats | None
 
     @property
     def size(self) -> int:
@@ -88,20 +86,20 @@ class Intervals:
         """Whether the domain has an order, so that an interval means something."""
         return not isinstance(self.domain, Labels)
 
-    def of_truth(self, values: ArrayLike) -> NDArray[np.int64]:
+    def of_truth(self, values: ArrayLike) -> Ints:
         """Interval of each true value."""
         return self._inside(self._named(self.domain.encode, values))
 
-    def outputs(self, values: ArrayLike) -> NDArray[np.int64]:
+    def outputs(self, values: ArrayLike) -> Ints:
         """Output code of each released value."""
         encode = self.source.encode_output if isinstance(self.source, NoiseSpec) else self.source.encode
         return self._named(encode, values)
 
-    def cells(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def cells(self, outputs: Ints) -> Ints:
         """Cell of each output."""
         return np.searchsorted(self.cuts, outputs, side="right")
 
-    def as_sent(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def as_sent(self, outputs: Ints) -> Ints:
         """Interval that each output lies in, as if it were the truth; beyond the ends, the interval there."""
         operator = self.source.operator if isinstance(self.source, NoiseSpec) else None
         places = outputs
@@ -115,12 +113,12 @@ class Intervals:
         assert not isinstance(self.domain, Labels)
         return float(self.domain.low + (float(self.edges[boundary]) - 0.5) * self.domain.step)
 
-    def _inside(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _inside(self, places: Ints) -> Ints:
         return np.searchsorted(self.edges[1:-1], places, side="right")
 
-    def _named(self, encode: Any, values: ArrayLike) -> NDArray[np.int64]:
+    def _named(self, encode: Any, values: ArrayLike) -> Ints:
         array = np.asarray(values)
-        gone = count_missing(array)
+        gone = _count_missing(array)
         if gone:
             raise SchemaError(f"column {self.name!r} has {gone} missing values; fill them or leave the rows out")
         try:
@@ -174,14 +172,14 @@ def divide(name: str, source: Source, intervals: int, values: ArrayLike) -> Inte
     return replace(plain, cuts=outer if isinstance(operator, Additive) else outer[1:-1], matrix=chances)
 
 
-def places_in_order(outputs: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def places_in_order(outputs: Ints, rng: np.random.Generator) -> Ints:
     """Rank of each output among all; equal ones in an order that the rows have no part in."""
     rank = np.empty(len(outputs), dtype=np.int64)
     rank[np.lexsort((rng.permutation(len(outputs)), outputs))] = np.arange(len(outputs))
     return rank
 
 
-def count_missing(values: NDArray[Any]) -> int:
+def _count_missing(values: NDArray[Any]) -> int:
     """Count what is not there: None and not-a-number."""
     if values.dtype.kind == "f":
         return int(np.isnan(values).sum())
@@ -190,7 +188,7 @@ def count_missing(values: NDArray[Any]) -> int:
     return sum(value is None or (isinstance(value, float) and math.isnan(value)) for value in values.ravel())
 
 
-FEWEST_RECORDS = 30
+_FEWEST_RECORDS = 30
 """Records that a class needs for its distributions to be reconstructed."""
 
 
@@ -211,9 +209,9 @@ class Released:
     """
 
     columns: tuple[Intervals, ...]
-    outputs: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    code: NDArray[np.int64]
+    outputs: Ints
+    cells: Ints
+    code: Ints
     classes: NDArray[Any]
 
     @property
@@ -221,13 +219,13 @@ class Released:
         """Intervals of each column."""
         return tuple(column.size for column in self.columns)
 
-    def counts(self, at: int, rows: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
+    def counts(self, at: int, rows: Ints, groups: Ints, n_groups: int) -> Ints:
         """Count the cells of one column in some rows, for each group of them."""
         matrix = self.columns[at].matrix
         k = self.columns[at].size if matrix is None else matrix.shape[1]
         return np.bincount(groups * k + self.cells[rows, at], minlength=n_groups * k).reshape(n_groups, k)
 
-    def ranks(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def ranks(self, rng: np.random.Generator) -> Ints:
         """Rank of each output in its column."""
         return np.stack([places_in_order(each, rng) for each in self.outputs.T], axis=1)
 
@@ -252,7 +250,7 @@ def read_released(specs: Mapping[str, Source], X: Any, y: Any, intervals: int | 
     return Released(columns, np.stack(outputs, axis=1), np.stack(cells, axis=1), code, classes)
 
 
-def true_intervals(columns: tuple[Intervals, ...], X: Any) -> NDArray[np.int64]:  # noqa: N803
+def true_intervals(columns: tuple[Intervals, ...], X: Any) -> Ints:  # noqa: N803
     """Interval of every true value of rows to answer for."""
     cells_of = _table(X, tuple(column.name for column in columns))
     return np.stack([column.of_truth(each) for column, each in zip(columns, cells_of, strict=True)], axis=1)
@@ -269,15 +267,15 @@ def check_classes(released: Released) -> None:
     if all(column.matrix is None for column in released.columns):
         return
     held = np.bincount(released.code, minlength=len(released.classes))
-    small = int((held < FEWEST_RECORDS).sum())
+    small = int((held < _FEWEST_RECORDS).sum())
     if small:
         raise BadInput(
-            f"{small} of {len(held)} classes have fewer than {FEWEST_RECORDS} records, too few to reconstruct their "
+            f"{small} of {len(held)} classes have fewer than {_FEWEST_RECORDS} records, too few to reconstruct their "
             "distributions; join classes, leave them out, or reconstruct all classes together"
         )
 
 
-def distributions(column: Intervals, counts: NDArray[np.int64], stop: str) -> NDArray[np.float64]:
+def distributions(column: Intervals, counts: Ints, stop: str) -> Floats:
     """Reconstruct the distribution of a column over its intervals from counts of released cells, a row for each group.
 
     A column that came as it was has its counts for a distribution. Each group needs a record.
@@ -316,11 +314,11 @@ def _matrix(X: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:  # noqa: N803
     return list(array.T)
 
 
-def _read_classes(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _read_classes(y: Any, n: int) -> tuple[NDArray[Any], Ints]:
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise BadInput(f"classes have shape {labels.shape} for {n} records; give one class for each record")
-    gone = count_missing(labels)
+    gone = _count_missing(labels)
     if gone:
         raise BadInput(f"{gone} of {n} classes are missing; leave these records out")
     classes, code = np.unique(labels, return_inverse=True)

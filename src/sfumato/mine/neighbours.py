@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.core.groups import Groups
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
-from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
-
-if TYPE_CHECKING:
-    from sfumato.core.groups import Groups
+from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, nearest_centre, whiteners
 
 __all__ = [
     "CentroidNeighbours",
@@ -50,12 +49,12 @@ class Pieces:
     """
 
     classes: NDArray[Any]
-    code: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scatter: NDArray[np.float64]
-    group: NDArray[np.int64]
-    count: NDArray[np.float64]
+    code: Ints
+    weight: Floats
+    mean: Floats
+    scatter: Floats
+    group: Ints
+    count: Floats
 
 
 def pieces_of_labels(groups: Groups, labels: Any) -> Pieces:
@@ -113,14 +112,14 @@ def pieces_of_target(groups: Groups, layout: Layout, column: str) -> Pieces:
     )
 
 
-def class_counts(groups: Groups, layout: Layout, column: str) -> NDArray[np.int64]:
+def class_counts(groups: Groups, layout: Layout, column: str) -> Ints:
     """Count each class in each group: count * mean of the one-hot block / `CATEGORY_SCALE` (AY05, observation 2.1).
 
     Returns
     -------
     ndarray of shape (g, categories)
     """
-    from sfumato.core.groups import category_counts, missing_counts
+    from sfumato.core.groups.discrete import category_counts, missing_counts
 
     block, indicator, _ = _find_target(groups, layout, column)
     gone = np.zeros(len(groups), dtype=np.int64) if indicator is None else missing_counts(groups, indicator)
@@ -130,13 +129,13 @@ def class_counts(groups: Groups, layout: Layout, column: str) -> NDArray[np.int6
     return counts
 
 
-def attributes(layout: Layout, column: str) -> NDArray[np.int64]:
+def attributes(layout: Layout, column: str) -> Ints:
     """Coordinates that are not the target's: those a query has, in this order."""
     inside = [np.arange(block.start, block.stop) for block in layout if block.column != column]
     return np.concatenate([np.empty(0, dtype=np.int64), *inside])
 
 
-def _find_target(groups: Groups, layout: Layout, column: str) -> tuple[Block, Block | None, NDArray[np.int64]]:
+def _find_target(groups: Groups, layout: Layout, column: str) -> tuple[Block, Block | None, Ints]:
     check_groups(groups)
     if width(layout) != groups.mean.shape[1]:
         raise BadInput(
@@ -152,7 +151,7 @@ def _find_target(groups: Groups, layout: Layout, column: str) -> tuple[Block, Bl
     return own[BlockKind.CATEGORY], own.get(BlockKind.MISSING), keep
 
 
-def _positive(scatter: NDArray[np.float64]) -> NDArray[np.float64]:
+def _positive(scatter: Floats) -> Floats:
     """Lift negative eigenvalues to 0: statistics that were split are those of no records, and counts get rounded."""
     eigenvalues, eigenvectors = np.linalg.eigh(scatter)
     if (eigenvalues >= 0.0).all():
@@ -205,8 +204,8 @@ class GroupNeighbours:
     classes_: NDArray[Any] = field(init=False, repr=False)
     n_features_in_: int = field(init=False, repr=False)
     _pieces: Pieces = field(init=False, repr=False)
-    _whitener: NDArray[np.float64] = field(init=False, repr=False)
-    _log_det: NDArray[np.float64] = field(init=False, repr=False)
+    _whitener: Floats = field(init=False, repr=False)
+    _log_det: Floats = field(init=False, repr=False)
 
     def fit(self, groups: Groups, labels: Any) -> GroupNeighbours:
         """Learn from groups that hold one class each.
@@ -234,7 +233,7 @@ class GroupNeighbours:
         """
         return self._learn(pieces_of_target(groups, layout, column))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Share of each class in the density at each row, of shape (rows, c)."""
         check_fitted(self, "classes_")
         rows = check_rows(X, self.n_features_in_)
@@ -257,14 +256,14 @@ class GroupNeighbours:
         self.classes_, self.n_features_in_, self._pieces = pieces.classes, pieces.mean.shape[1], pieces
         return self
 
-    def _shares(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _shares(self, rows: Floats) -> Floats:
         log_density = log_gaussian(rows, self._pieces.mean, self._whitener, self._log_det) + np.log(self._pieces.weight)
         density = np.exp(log_density - log_density.max(axis=1, keepdims=True))  # the densest group has 1: no underflow
         shares = density @ np.equal.outer(self._pieces.code, np.arange(len(self.classes_))).astype(np.float64)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def group_covariances(pieces: Pieces, shrinkage: float) -> NDArray[np.float64]:
+def group_covariances(pieces: Pieces, shrinkage: float) -> Floats:
     """Draw each group's covariance toward the variances that all share.
 
     C_g = (S_g + t diag(W)) / (n_g + t) with t = shrinkage * d, after Friedman (1989). A millionth of the mean variance
@@ -303,8 +302,8 @@ class CentroidNeighbours:
 
     classes_: NDArray[Any] = field(init=False, repr=False)
     n_features_in_: int = field(init=False, repr=False)
-    _mean: NDArray[np.float64] = field(init=False, repr=False)
-    _shares: NDArray[np.float64] = field(init=False, repr=False)
+    _mean: Floats = field(init=False, repr=False)
+    _shares: Floats = field(init=False, repr=False)
 
     def fit(self, groups: Groups, labels: Any) -> CentroidNeighbours:
         """Learn from groups that hold one class each; ``labels`` has the class of each group."""
@@ -318,24 +317,16 @@ class CentroidNeighbours:
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         return self._learn(groups.mean[:, attributes(layout, column)], shares, np.arange(counts.shape[1]))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Class frequencies of the group nearest to each row; equal distances go to the first group."""
-        from scipy.spatial.distance import cdist
-
         check_fitted(self, "classes_")
-        rows = check_rows(X, self.n_features_in_)
-        nearest = np.empty(len(rows), dtype=np.int64)
-        for part in blocks(len(rows), len(self._mean)):
-            nearest[part] = np.argmin(cdist(rows[part], self._mean, "sqeuclidean"), axis=1)
-        return self._shares[nearest]
+        return self._shares[nearest_centre(check_rows(X, self.n_features_in_), self._mean)]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Most frequent class of the group nearest to each row."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
-    def _learn(
-        self, mean: NDArray[np.float64], shares: NDArray[np.float64], classes: NDArray[Any]
-    ) -> CentroidNeighbours:
+    def _learn(self, mean: Floats, shares: Floats, classes: NDArray[Any]) -> CentroidNeighbours:
         self.classes_, self.n_features_in_, self._mean, self._shares = classes, mean.shape[1], mean, shares
         return self

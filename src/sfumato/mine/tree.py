@@ -1,19 +1,23 @@
 """A decision tree learned from randomized records and true classes, by reconstructed distributions.
 
 AS00: R. Agrawal, R. Srikant: Privacy-Preserving Data Mining, SIGMOD 2000, section 4 [the source of JS07, ch. 3 and 4].
+The tree sees a column as the interval that each record is held to lie in: gini splits at interval boundaries. Pruning
+is by minimum description length (M. Mehta, J. Rissanen, R. Agrawal: MDL-based Decision Tree Pruning, KDD 1995): it
+needs no records held out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
-from sfumato.mine.growth import LEAF, Nodes, Refine, grow, leaf_of, prune
 from sfumato.mine.inputs import check_fitted, check_whole
 from sfumato.mine.intervals import (
     Intervals,
@@ -26,7 +30,18 @@ from sfumato.mine.intervals import (
     true_intervals,
 )
 
-__all__ = ["RECONSTRUCTIONS", "ReconstructedTree", "hold", "in_order"]
+__all__ = [
+    "LEAF",
+    "RECONSTRUCTIONS",
+    "Nodes",
+    "ReconstructedTree",
+    "Refine",
+    "grow",
+    "hold",
+    "in_order",
+    "leaf_of",
+    "prune",
+]
 
 RECONSTRUCTIONS = ("by-class", "local", "global", "none")
 """The ways to reconstruct by name."""
@@ -134,7 +149,7 @@ class ReconstructedTree:
         self.n_features_in_ = len(released.columns)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Share of each class at the leaf that each row of true values comes to."""
         check_fitted(self, "nodes_")
         held = self.nodes_.counts[leaf_of(self.nodes_, true_intervals(self.columns_, X))]
@@ -185,7 +200,7 @@ class ReconstructedTree:
             if number is not None:
                 check_whole(name, number, low)
 
-    def _hold(self, released: Released) -> tuple[NDArray[np.int64], Refine | None]:
+    def _hold(self, released: Released) -> tuple[Ints, Refine | None]:
         """Hold the records to intervals, and say how to do it anew at a node."""
         if self.reconstruction == "none":
             sent = zip(released.columns, released.outputs.T, strict=True)
@@ -201,7 +216,7 @@ class ReconstructedTree:
         if self.reconstruction != "local":
             return codes, None
 
-        def refine(rows: NDArray[np.int64], asked: frozenset[int]) -> None:
+        def refine(rows: Ints, asked: frozenset[int]) -> None:
             if len(rows) >= self.local_records:
                 hold(released, ranks, rows, groups, codes, stop=self.stop, but=asked)
 
@@ -210,10 +225,10 @@ class ReconstructedTree:
 
 def hold(
     released: Released,
-    ranks: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    codes: NDArray[np.int64],
+    ranks: Ints,
+    rows: Ints,
+    groups: Ints,
+    codes: Ints,
     *,
     stop: str,
     but: frozenset[int] = frozenset(),
@@ -248,7 +263,7 @@ def hold(
             codes[own, at] = in_order(ranks[own, at], share)
 
 
-def in_order(ranks: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.int64]:
+def in_order(ranks: Ints, share: Floats) -> Ints:
     """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1.
 
     Counts are rounded where they are summed up, so that none is off by a record and all are given out.
@@ -262,3 +277,186 @@ def in_order(ranks: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np
     codes = np.empty(len(ranks), dtype=np.int64)
     codes[np.argsort(ranks)] = np.searchsorted(ends[:-1], np.arange(len(ranks)), side="right")
     return codes
+
+
+LEAF = -1
+"""Stands in the place of column and children at a leaf."""
+
+_GAIN = 1e-12  # part of the score by which a split must lift it: less is rounding
+
+Refine = Callable[["Ints", frozenset[int]], None]
+"""Holds the records of a node to intervals anew and writes them into the codes that `grow` was given.
+
+It is told their rows and the columns that were asked about on the way to the node."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nodes:
+    """The nodes of a tree, the root first and every child after its parent.
+
+    Parameters
+    ----------
+    column, boundary : ndarray of shape (nodes,)
+        Records in intervals below the boundary of this column go left; `LEAF` and 0 at a leaf.
+    left, right : ndarray of shape (nodes,)
+    counts : ndarray of shape (nodes, classes)
+        Training records of each class.
+    """
+
+    column: Ints
+    boundary: Ints
+    left: Ints
+    right: Ints
+    counts: Ints
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return int((self.column == LEAF).sum())
+
+    @property
+    def depth(self) -> int:
+        """Splits on the longest path."""
+        depth = np.zeros(len(self), dtype=np.int64)
+        for node in np.flatnonzero(self.column != LEAF):
+            depth[[self.left[node], self.right[node]]] = depth[node] + 1
+        return int(depth.max())
+
+
+def grow(
+    codes: Ints,
+    classes: Ints,
+    sizes: tuple[int, ...],
+    *,
+    n_classes: int,
+    max_depth: int | None,
+    min_leaf: int,
+    refine: Refine | None = None,
+) -> Nodes:
+    """Grow a tree: every node is split where the gini index falls most, until nothing falls or leaves get too small.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, d)
+        Interval of each record in each column; ``refine`` may write into it.
+    classes : ndarray of shape (n,)
+    sizes : tuple of int
+        Intervals of each column.
+    n_classes, max_depth, min_leaf : int
+    refine : callable, optional
+        Called for every node below the root before it is split [AS00, algorithm Local].
+    """
+    counts = [np.bincount(classes, minlength=n_classes)]
+    column, boundary, left, right = [LEAF], [0], [LEAF], [LEAF]
+    waiting: list[tuple[int, Ints, int, frozenset[int]]]
+    waiting = [(0, np.arange(len(classes)), 0, frozenset())]
+    while waiting:
+        node, rows, depth, asked = waiting.pop()
+        pure = counts[node].max() == len(rows)
+        if pure or len(rows) < 2 * min_leaf or (max_depth is not None and depth >= max_depth):
+            continue
+        if refine is not None and node:
+            refine(rows, asked)
+        found = best_split(codes[rows], classes[rows], sizes, counts[node], min_leaf)
+        if found is None:
+            continue
+        column[node], boundary[node] = found
+        below = codes[rows, found[0]] < found[1]
+        for side, part in ((left, rows[below]), (right, rows[~below])):
+            side[node] = len(column)
+            waiting.append((len(column), part, depth + 1, asked | {found[0]}))
+            counts.append(np.bincount(classes[part], minlength=n_classes))
+            for each in (column, left, right):
+                each.append(LEAF)
+            boundary.append(0)
+    arrays = [np.array(each, dtype=np.int64) for each in (column, boundary, left, right, counts)]
+    return Nodes(*arrays)
+
+
+def best_split(
+    codes: Ints, classes: Ints, sizes: tuple[int, ...], total: Ints, min_leaf: int
+) -> tuple[int, int] | None:
+    """Column and boundary whose two sides have the lowest weighted gini index; None where none is lower.
+
+    With n_c records of class c among n on a side, its index times n is n - sum_c n_c^2 / n, so the sum of the two
+    fractions is to be highest; their common fraction is of whole numbers, so that the order of the classes changes no
+    bit. Equal splits go to the first column and the lowest boundary.
+    """
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    width, k = int(start[-1]), len(total)
+    cells = (codes + start[:-1]) * k + classes[:, None]
+    held = np.bincount(cells.ravel(), minlength=width * k).reshape(width, k)
+    ahead = np.cumsum(held, axis=0)
+    of_column = np.repeat(np.arange(len(sizes)), sizes)
+    left = ahead - _before(ahead, start)[of_column]
+    right = total - left
+    n_left, n_right = (side.sum(axis=1).astype(np.float64) for side in (left, right))
+    squares = [(side.astype(np.float64) ** 2).sum(axis=1) for side in (left, right)]
+    whole = squares[0] * n_right + squares[1] * n_left  # whole numbers, exact up to 2^53: equal splits stay equal
+    score = np.divide(whole, n_left * n_right, out=np.zeros_like(whole), where=n_left * n_right > 0)
+    score[(n_left < min_leaf) | (n_right < min_leaf)] = -np.inf
+    best = int(np.argmax(score))
+    unsplit = float((total**2).sum() / total.sum())
+    if not score[best] > unsplit * (1.0 + _GAIN):
+        return None
+    return int(of_column[best]), int(best - start[of_column[best]] + 1)
+
+
+def _before(ahead: Ints, start: Ints) -> Ints:
+    """What columns before each one have added to a running count over all columns."""
+    return np.concatenate([np.zeros((1, ahead.shape[1]), dtype=np.int64), ahead[start[1:-1] - 1]])
+
+
+def prune(nodes: Nodes, sizes: tuple[int, ...]) -> Nodes:
+    """Cut off every subtree that costs more bits than the leaf in its place.
+
+    A node says in one bit whether it is a leaf; a split names its column and boundary; a leaf with n_c records of class
+    c among n costs sum_c n_c log(n / n_c) + (k - 1)/2 log(n / 2) + log(pi^(k/2) / Gamma(k/2)) for its k classes.
+    """
+    cost = 1.0 + _leaf_bits(nodes.counts)
+    column = nodes.column.copy()
+    bits = math.log2(len(sizes)) + np.log2(np.maximum(np.array(sizes) - 1, 1))
+    for node in np.flatnonzero(nodes.column != LEAF)[::-1]:
+        split = 1.0 + bits[column[node]] + cost[nodes.left[node]] + cost[nodes.right[node]]
+        if split < cost[node]:
+            cost[node] = split
+        else:
+            column[node] = LEAF
+    return _keep_reached(nodes, column)
+
+
+def _leaf_bits(counts: Ints) -> Floats:
+    k, n = counts.shape[1], counts.sum(axis=1)
+    held = np.sort(counts, axis=1).astype(np.float64)  # sorted: the order of the classes changes no bit
+    data = (held * np.log2(n[:, None] / np.maximum(held, 1.0))).sum(axis=1)
+    shape = (math.log(math.pi) * k / 2.0 - math.lgamma(k / 2.0)) / math.log(2.0)
+    return np.asarray(data + (k - 1) / 2.0 * np.log2(np.maximum(n, 2) / 2.0) + shape)
+
+
+def _keep_reached(nodes: Nodes, column: Ints) -> Nodes:
+    """Drop the nodes that no path leads to any more; the order of the others stays."""
+    reached = np.zeros(len(nodes), dtype=np.bool_)
+    reached[0] = True
+    for node in range(len(nodes)):
+        if reached[node] and column[node] != LEAF:
+            reached[[nodes.left[node], nodes.right[node]]] = True
+    place = np.cumsum(reached) - 1
+    inner = column[reached] != LEAF
+    children = [np.where(inner, place[side[reached]], LEAF) for side in (nodes.left, nodes.right)]
+    boundary = np.where(inner, nodes.boundary[reached], 0)
+    return Nodes(column[reached], boundary, children[0], children[1], nodes.counts[reached])
+
+
+def leaf_of(nodes: Nodes, codes: Ints) -> Ints:
+    """Leaf that each record comes to."""
+    at = np.zeros(len(codes), dtype=np.int64)
+    inside = np.flatnonzero(nodes.column[at] != LEAF)
+    while len(inside):
+        node = at[inside]
+        below = codes[inside, nodes.column[node]] < nodes.boundary[node]
+        at[inside] = np.where(below, nodes.left[node], nodes.right[node])
+        inside = inside[nodes.column[at[inside]] != LEAF]
+    return at

@@ -317,7 +317,7 @@ def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
 
 
 def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense import ALGORITHMS
 
     grouped = _the(Grouped, facts)
     if _all(Scored, facts) and mechanism.scores != "normal":
@@ -437,7 +437,7 @@ def _fits_operator(fact: BasketsRandomized, parameters: dict[str, Any]) -> bool:
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense.mechanism import ALGORITHMS
+    from sfumato.mechanisms.condense import ALGORITHMS
 
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
@@ -484,7 +484,7 @@ def _is_declared(line: Opened, plan: JointPlan) -> bool:
 
 def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
     """Tell whether a modification with its parameters can have stated these facts."""
-    from sfumato.mechanisms.modify.sample import people_drawn
+    from sfumato.mechanisms.modify.swap import people_drawn
 
     for fact in facts:
         match fact:

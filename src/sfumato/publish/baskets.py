@@ -20,7 +20,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.baskets import BasketPlan, run_baskets
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.methods import BASKET_METHODS, make_basket_mechanism
-from sfumato.mechanisms.transactions.protocol import BasketMechanism
+from sfumato.mechanisms.transactions import BasketMechanism
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish

@@ -30,12 +30,11 @@ from sfumato.publish.release import check_budget
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
-from sfumato.tables.coarsened import coarsen, known_columns
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.recoding import like_released, recode
+from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
 

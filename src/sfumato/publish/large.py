@@ -28,15 +28,15 @@ from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Geometric, in_chunks, run_in_chunks, try_on_sample, writing
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
-from sfumato.mechanisms.geometry.keyfile import check_key_path, keeping_key
+from sfumato.mechanisms.geometry.key import check_key_path, keeping_key
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.publish.signature import Signer
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.version import __version__
 

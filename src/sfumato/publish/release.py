@@ -33,9 +33,9 @@ from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.suggest import Suggest
-from sfumato.tables.coarsened import known_of
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.recoding import known_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 

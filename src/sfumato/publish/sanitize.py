@@ -37,9 +37,9 @@ from sfumato.publish.release import Release, check_budget, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 
 __all__ = ["file_of", "load_recipe", "sanitize", "sanitize_file"]

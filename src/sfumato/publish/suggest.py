@@ -35,12 +35,12 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan, for_few_people
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.condense.mechanism import Condensation
+from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
-from sfumato.tables.coarsened import column_and_level, hierarchy_of, known_of
 from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.recoding import column_and_level, hierarchy_of, known_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = [

@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.groups import Groups, generate, summarize
+from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import Block, BlockKind
-from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.frames import Origin, restore, to_arrow
 

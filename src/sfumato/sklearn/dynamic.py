@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import LevelError, OptionError, TableError
 from sfumato.core.groups import Groups
-from sfumato.mechanisms.condense.maintained import MaintainerState
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
 from sfumato.mechanisms.condense.partition import can_begin, partition
 from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
 

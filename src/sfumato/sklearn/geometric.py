@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.mechanisms.geometry.draw import Ranges
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import hybrid, invert
+from sfumato.mechanisms.geometry.transformations import Ranges, hybrid, invert
 from sfumato.sklearn.condenser import generator_of
 
 __all__ = ["GeometricTransformer"]

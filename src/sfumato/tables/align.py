@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import SchemaError
 from sfumato.tables.cells import NUMBER, absent_cells, is_number, is_text, plain, read_numbers, write_codes
 from sfumato.tables.codec import Codec, EncodedColumn
@@ -30,8 +30,6 @@ _LEADING_ZERO = re.compile(r"^-?0\d")
 _TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
 _WORDS = {Kind.INTEGER: "a number", Kind.CONTINUOUS: "a number", Kind.DATE: "a date"}
 _ENOUGH = 20
-_Codes = NDArray[np.int64]
-_Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,11 +86,11 @@ def _marked(array: pa.Array, field: Field) -> pa.Array:
     return pc.if_else(pa.array(absent), pa.scalar(None, array.type), array) if absent.any() else array
 
 
-def _absent(array: pa.Array) -> _Mask:
+def _absent(array: pa.Array) -> Bools:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
+def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, Bools, int]:
     if not (is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type) or _is_empty(array)):
         raise SchemaError(_wrong_type(array, column, name))
     values, absent = read_numbers(pa.chunked_array([array]), column.field)
@@ -100,7 +98,7 @@ def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Arra
     return pa.array(np.where(known, values, 0.0), mask=~known), ~known & ~absent, 0
 
 
-def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
+def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, Bools, int]:
     field, absent = column.field, _absent(array)
     form = field.format
     if pa.types.is_integer(array.type) and form == DIGITS:
@@ -136,7 +134,7 @@ def _form_of_dates(array: pa.Array, field: Field, name: str) -> str | None:
     return forms[0] if forms else None
 
 
-def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, _Mask, int]:
+def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, Bools, int]:
     if not (is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type) or _is_empty(array)):
         raise SchemaError(_wrong_type(array, column, name))
     absent = _absent(array)
@@ -150,7 +148,7 @@ def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.A
     return written, strange, int(others[index[~absent]].sum()) if len(others) else 0
 
 
-def _places(values: list[Any], field: Field) -> tuple[_Codes, _Mask]:
+def _places(values: list[Any], field: Field) -> tuple[Ints, Bools]:
     """Find each value's place among the categories, -1 for none, and whether only its spelling differs."""
     categories = field.domain.categories or ()
     meanings: list[dict[Any, int]] = []

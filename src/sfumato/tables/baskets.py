@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Ints
 from sfumato.core.errors import OptionError, TableError, no_column, shown
 from sfumato.core.facts import BasketsReleased
 from sfumato.core.itemsets.baskets import Baskets
@@ -74,9 +75,9 @@ class BasketTable:
 
     baskets: Baskets
     labels: tuple[str, ...]
-    persons: NDArray[np.int64] | None = None
+    persons: Ints | None = None
     unknown: Baskets | None = None
-    sizes: NDArray[np.int64] | None = None
+    sizes: Ints | None = None
     dropped: tuple[str, ...] = ()
     twice: int = 0
     declared: bool = False
@@ -110,7 +111,7 @@ class BasketTable:
         baskets = Baskets.from_pairs(rows, items, len(self.baskets), len(labels), distinct=True)
         return dataclasses.replace(self, baskets=baskets, labels=labels, declared=True)
 
-    def take(self, places: NDArray[np.int64]) -> BasketTable:
+    def take(self, places: Ints) -> BasketTable:
         """Some of the baskets, in this order."""
         return dataclasses.replace(
             self,
@@ -248,7 +249,7 @@ def _fimi(data: bytes, name: str) -> BasketTable:
     return _table(np.searchsorted(lines, places), codes, 1 + len(lines), tuple(map(str, ids.tolist())))
 
 
-def _numbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbered(numbers: Ints) -> tuple[Ints, Ints]:
     """Different numbers in rising order, and the place of each among them; by a table where they are small."""
     if numbers.max(initial=0) > max(_SMALL, len(numbers)):
         return np.unique(numbers, return_inverse=True)
@@ -258,9 +259,7 @@ def _numbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return ids, places[numbers]
 
 
-def _table(
-    rows: NDArray[np.int64], codes: NDArray[Any], count: int, labels: tuple[str, ...], **told: Any
-) -> BasketTable:
+def _table(rows: Ints, codes: NDArray[Any], count: int, labels: tuple[str, ...], **told: Any) -> BasketTable:
     baskets = Baskets.from_pairs(rows, codes.astype(np.int64), count, len(labels))
     if not len(baskets.items):
         raise TableError(f"none of the {count} baskets holds an item; check the file")
@@ -286,7 +285,7 @@ def baskets_of_table(
     return _of_columns(table.drop_columns(list(dropped)), whose, dropped)
 
 
-def _coded(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+def _coded(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
     """Numbers of the values of a column, and the values as texts; a missing one is refused."""
     cells = plain(table.column(name))
     if pa.types.is_floating(cells.type) or pa.types.is_nested(cells.type):
@@ -325,7 +324,7 @@ def _of_pairs(table: pa.Table, basket: str, item: str, person: str | None) -> Ba
     return _table(rows, codes, len(kinds), _check_labels(labels), dropped=dropped, persons=persons)
 
 
-def _of_lists(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[str, ...]) -> BasketTable:
+def _of_lists(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> BasketTable:
     """Read the columns of a table with a list of items for each basket; one that was released has others too."""
     extra = set(table.column_names) - {ITEMS, UNKNOWN, SIZE, *dropped}
     if extra:
@@ -347,7 +346,7 @@ def _of_lists(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[s
     return _table(rows, codes[: len(texts)], table.num_rows, names, **told)
 
 
-def _sizes(table: pa.Table) -> NDArray[np.int64]:
+def _sizes(table: pa.Table) -> Ints:
     try:
         sizes = plain(table.column(SIZE)).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -357,7 +356,7 @@ def _sizes(table: pa.Table) -> NDArray[np.int64]:
     return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], pa.Array]:
+def _listed(table: pa.Table, name: str) -> tuple[Ints, pa.Array]:
     """The row and the name of every item of a column of lists, or of texts with semicolons between."""
     cells = plain(table.column(name))
     if is_text(cells.type):
@@ -373,7 +372,7 @@ def _listed(table: pa.Table, name: str) -> tuple[NDArray[np.int64], pa.Array]:
     return rows[there.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(there)
 
 
-def _of_columns(table: pa.Table, whose: NDArray[np.int64] | None, dropped: tuple[str, ...]) -> BasketTable:
+def _of_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> BasketTable:
     """Read a column of 0 and 1, or of true and false, for each item."""
     rows, codes, strange = [], [], []
     for place, name in enumerate(table.column_names):

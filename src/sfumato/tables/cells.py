@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError
 from sfumato.tables.dates import (
     bound_to_number,
@@ -118,7 +118,7 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
     return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
 
 
-def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> NDArray[np.bool_]:
+def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> Bools:
     """Tell which cells are missing: nulls, NaN, and the texts that mean so, spaces around them aside."""
     absent = pc.is_null(array, nan_is_null=True)
     if marks and is_text(array.type):
@@ -133,7 +133,7 @@ def marks_as_array(marks: tuple[str, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(list(marks), kind)
 
 
-def gap_of_cells(array: pa.Array, absent: NDArray[np.bool_]) -> Gap:
+def gap_of_cells(array: pa.Array, absent: Bools) -> Gap:
     """Find how missing cells are written; of several ways in one column, the most frequent."""
     gone = array.filter(pa.array(absent))
     if pa.types.is_floating(array.type):
@@ -146,7 +146,7 @@ def gap_of_cells(array: pa.Array, absent: NDArray[np.bool_]) -> Gap:
     return way
 
 
-def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Bools]:
     """Read the cells of a numeric, ordinal or date column as floats, with the missing ones marked.
 
     Dates count in their step since 1970, ordinal cells by their place in the categories. Missing cells read as 0.
@@ -189,7 +189,7 @@ def _complaint(field: Field, strange: int, kind: pa.DataType) -> str:
     return f"holds {strange} times finer than a microsecond or outside the years 1 to 9999; round or remove them"
 
 
-def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Bools]:
     """Read cells as `numbers_of_cells` does, but give NaN for those that are missing or not what the field says."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
@@ -207,7 +207,7 @@ def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.floa
     return values, absent
 
 
-def _numbers(present: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _numbers(present: pa.Array, field: Field) -> tuple[Floats, Bools]:
     if is_number(present.type) or pa.types.is_boolean(present.type) or pa.types.is_null(present.type):
         return floats(present), np.zeros(len(present), dtype=np.bool_)
     if not is_text(present.type):
@@ -224,7 +224,7 @@ def _numbers(present: pa.Array, field: Field) -> tuple[NDArray[np.float64], NDAr
     return numbers, ~known
 
 
-def floats(array: pa.Array) -> NDArray[np.float64]:
+def floats(array: pa.Array) -> Floats:
     """A numeric array as doubles, nulls as 0.
 
     Halves and singles are read as the short decimals that they print as, where all are such: 0.1 stored in 32 bits
@@ -242,12 +242,12 @@ def floats(array: pa.Array) -> NDArray[np.float64]:
     return numbers
 
 
-def _prints_short(numbers: NDArray[np.float64], decimals: int, kind: pa.DataType) -> bool:
+def _prints_short(numbers: Floats, decimals: int, kind: pa.DataType) -> bool:
     short = (np.rint(numbers * 10.0**decimals) / 10.0**decimals).astype(kind.to_pandas_dtype())
     return bool(np.array_equal(short.astype(np.float64), numbers, equal_nan=True))
 
 
-def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Ints, Bools]:
     """Read the cells of a nominal or boolean column as places in its categories; missing cells read as -1.
 
     Raises
@@ -262,14 +262,14 @@ def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.in
     return codes, absent
 
 
-def read_codes(column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def read_codes(column: pa.ChunkedArray, field: Field) -> tuple[Ints, Bools]:
     """Read cells as `codes_of_cells` does, but give -1 for those outside the categories too."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     return _codes(array, absent, field), absent
 
 
-def _codes(array: pa.Array, absent: NDArray[np.bool_], field: Field) -> NDArray[np.int64]:
+def _codes(array: pa.Array, absent: Bools, field: Field) -> Ints:
     if not field.domain.categories:
         raise SchemaError(f"column {field.name!r} is {field.kind.value} but its domain lists no categories; list them")
     found = pc.index_in(array, value_set=_category_cells(field, array.type))
@@ -293,9 +293,7 @@ def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
         ) from None
 
 
-def write_codes(
-    codes: NDArray[np.int64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, gap: Gap = None
-) -> pa.Array:
+def write_codes(codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap = None) -> pa.Array:
     """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
     places = pa.array(np.where(absent, 0, codes), mask=absent)
     if not pa.types.is_dictionary(kind):
@@ -307,9 +305,7 @@ def write_codes(
     return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
-def write_numbers(
-    values: NDArray[np.float64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType, gap: Gap = None
-) -> pa.Array:
+def write_numbers(values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap = None) -> pa.Array:
     """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`."""
     if field.kind is Kind.ORDINAL:
         return write_codes(values.astype(np.int64), absent, field, kind, gap)
@@ -355,7 +351,7 @@ def _decimal_texts(numbers: pa.Array, decimals: int) -> pa.Array:
     return numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
 
 
-def _marked(cells: pa.Array, absent: NDArray[np.bool_], gap: Gap) -> pa.Array:
+def _marked(cells: pa.Array, absent: Bools, gap: Gap) -> pa.Array:
     """Fill the missing cells with the column's own mark, where it has one that its type can hold."""
     fits = is_text(cells.type) if isinstance(gap, str) else gap is not None and pa.types.is_floating(cells.type)
     if not fits or not absent.any():

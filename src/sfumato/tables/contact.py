@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.tables.dates import DAY
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "is_named_id",
     "is_named_like_id",
     "kind_of_number",
-    "private_number",
     "private_text",
     "why_number_id",
     "why_text_id",
@@ -93,11 +92,11 @@ def why_text_id(texts: pa.Array, rows: int, name: str) -> str:
     return ""
 
 
-def why_number_id(name: str, distinct: NDArray[np.float64], rows: int) -> str:
+def why_number_id(name: str, distinct: Floats, rows: int) -> str:
     """Say why whole numbers look like an identifier; nothing where they do not."""
     if len(distinct) < _ENOUGH:
         return ""
-    if private := private_number(distinct, rows, name):
+    if private := _private_number(distinct, rows, name):
         return f", {len(distinct)} different in {rows} rows: {private}"
     if len(distinct) == rows:
         if is_named_like_id(name):
@@ -139,12 +138,12 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
     return FREE_TEXT if long and wordy and len(distinct) > _TOLD_APART * rows else ""
 
 
-def private_number(distinct: NDArray[np.float64], rows: int, name: str) -> str:
+def _private_number(distinct: Floats, rows: int, name: str) -> str:
     """Say what kind of private number a column of whole numbers holds; nothing where it holds none.
 
     Examples
     --------
-    >>> private_number(np.arange(3012345, 3012385.0), 40, "phone"), private_number(np.arange(3e6, 3000040), 40, "pay")
+    >>> _private_number(np.arange(3012345, 3012385.0), 40, "phone"), _private_number(np.arange(3e6, 3000040), 40, "pay")
     ('telephone numbers', '')
     """
     if len(distinct) < _ENOUGH or len(distinct) <= _SHARE * rows or distinct[0] < _SHORTEST_NUMBER:
@@ -153,7 +152,7 @@ def private_number(distinct: NDArray[np.float64], rows: int, name: str) -> str:
     return _of_form([f"{int(number)}" for number in distinct[places]], name)
 
 
-def is_coordinate(name: str, distinct: NDArray[np.float64], rows: int, decimals: int | None) -> bool:
+def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None) -> bool:
     """Tell whether numbers are called a coordinate and say a place to about ten metres.
 
     Examples
@@ -383,7 +382,7 @@ _CALLED_BIRTH = re.compile(
 _LIFETIME = 40 * 365 * DAY
 
 
-def is_birth(name: str, moments: NDArray[np.int64]) -> bool:
+def is_birth(name: str, moments: Ints) -> bool:
     """Tell whether dates are those of births: called so, or days whose middle eight of ten spread over forty years.
 
     Examples

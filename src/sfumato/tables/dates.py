@@ -10,8 +10,8 @@ import datetime
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError
 from sfumato.tables.field import DURATION_FORMATS, Bound, DateStep, Field, Kind
 
@@ -123,13 +123,13 @@ def is_month_form(form: str | None) -> bool:
     return form is not None and "%Y" in form and "d" not in form
 
 
-def month_starts(moments: NDArray[np.int64]) -> NDArray[np.int64]:
+def month_starts(moments: Ints) -> Ints:
     """First moment of the month of each moment, in microseconds since 1970."""
     months = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype("datetime64[M]")
     return np.asarray(months.astype("datetime64[us]").view(np.int64))
 
 
-def nearest_month_starts(days: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+def nearest_month_starts(days: Floats, low: float, high: float) -> Floats:
     """First day of a month nearest to each day since 1970, between two days.
 
     Examples
@@ -171,14 +171,12 @@ def number_to_bound(number: float, step: DateStep) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=int(number) * DATE_UNITS[step])
 
 
-def step_of_moments(moments: NDArray[np.int64]) -> DateStep:
+def step_of_moments(moments: Ints) -> DateStep:
     """Find the coarsest step that moments, in microseconds since 1970, all lie on."""
     return next(step for step, unit in DATE_UNITS.items() if not (moments % unit).any())
 
 
-def microseconds_of_cells(
-    array: pa.Array, absent: NDArray[np.bool_], field: Field
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def microseconds_of_cells(array: pa.Array, absent: Bools, field: Field) -> tuple[Ints, Bools]:
     """Read the cells of a date column in microseconds since 1970, and tell which are not dates.
 
     Texts are read by the field's format; of a column by months, all days of a month are its first. A moment
@@ -258,7 +256,7 @@ def _rewritten(parsed: pa.Array, form: str) -> pa.Array:
     return pc.replace_substring_regex(texts, r"(^|[-./ ])0(\d)", r"\1\2") if "%-" in form else texts
 
 
-def write_moments(moments: NDArray[np.int64], absent: NDArray[np.bool_], field: Field, kind: pa.DataType) -> pa.Array:
+def write_moments(moments: Ints, absent: Bools, field: Field, kind: pa.DataType) -> pa.Array:
     """Write microseconds since 1970 as dates, timestamps or texts; what the type cannot hold is cut off downwards."""
     if pa.types.is_date32(kind):
         return pa.array((moments // DATE_UNITS[DateStep.DAY]).astype(np.int32), mask=absent).view(kind)
@@ -335,7 +333,7 @@ def duration_format(texts: pa.Array) -> str | None:
     return next(fits, None) if len(texts) else None
 
 
-def seconds_of_texts(texts: pa.Array, form: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def seconds_of_texts(texts: pa.Array, form: str) -> tuple[Floats, Bools]:
     """Seconds of durations, and which of the texts are some; others, and nulls, are 0.
 
     Examples
@@ -350,7 +348,7 @@ def seconds_of_texts(texts: pa.Array, form: str) -> tuple[NDArray[np.float64], N
     return days * _DAY + np.where(minus, -1.0, 1.0) * (hours * 3_600 + minutes * 60 + seconds), found
 
 
-def _whole(parts: pa.Array, name: str) -> NDArray[np.float64]:
+def _whole(parts: pa.Array, name: str) -> Floats:
     cells = pc.struct_field(parts, name)
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar("0", cells.type), cells)
     return np.asarray(pc.fill_null(cells, "0").cast(pa.float64()).to_numpy(zero_copy_only=False))

@@ -28,7 +28,6 @@ __all__ = [
     "Listed",
     "Prefix",
     "hierarchy_of_texts",
-    "is_icd10",
     "parse_hierarchy",
     "read_hierarchy",
 ]
@@ -196,12 +195,12 @@ class Listed(Hierarchy):
         return text == _REST or any(level <= len(labels) and labels[level - 1] == text for labels in self.rows.values())
 
 
-def is_icd10(value: str) -> bool:
+def _is_icd10(value: str) -> bool:
     """Tell whether a text has the form of a diagnosis of ICD-10 with at least one place after the category.
 
     Examples
     --------
-    >>> is_icd10("C34.1"), is_icd10("C341"), is_icd10("A4"), is_icd10("B12")
+    >>> _is_icd10("C34.1"), _is_icd10("C341"), _is_icd10("A4"), _is_icd10("B12")
     (True, False, False, False)
     """
     return re.fullmatch(r"[A-Z]\d[0-9A-Z]\.[0-9A-Z]{1,4}[*+!]?", value.strip()) is not None
@@ -291,7 +290,7 @@ def hierarchy_of_texts(name: str, texts: Sequence[str]) -> tuple[str | None, str
     some = texts[:_SAMPLE]
     if len(texts) < _ENOUGH:
         return None, ""
-    if sum(map(is_icd10, some)) >= _MOSTLY * len(some):
+    if sum(map(_is_icd10, some)) >= _MOSTLY * len(some):
         return "icd10", ", diagnoses of ICD-10"
     if _POSTCODE.search(name) and len(set(map(len, some))) == 1 and all(map(_POSTCODES.fullmatch, texts)):
         return "prefix", ", postcodes"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats
 from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import (
     EXACT,
@@ -147,7 +147,7 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
 
-def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: NDArray[np.bool_]) -> _Seen:
+def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools) -> _Seen:
     lost = int(absent.sum())
     if not lost:
         return _Seen(name, array, len(array), marks, "")
@@ -318,7 +318,7 @@ def _number_field(
     return seen.field(kind, why, Domain(low=low, high=high, step=step), form)
 
 
-def _refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
+def _refuse_infinite(name: str, values: Floats) -> None:
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise SchemaError(f"column {name!r} holds {infinite} infinite numbers; remove them or mark them missing")
@@ -343,7 +343,7 @@ def _big_field(seen: _Seen) -> Field:
     return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
 
 
-def _two_valued_field(seen: _Seen, distinct: NDArray[np.float64]) -> Field:
+def _two_valued_field(seen: _Seen, distinct: Floats) -> Field:
     boolean = distinct.tolist() == [0.0, 1.0]
     categories = _categories(seen.present)
     why = "only 0 and 1" if boolean else "only two values, taken as categories"

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError, SfumatoError
 from sfumato.tables.cells import absent_cells, plain, write_numbers
 from sfumato.tables.codec import Codec, EncodedColumn
@@ -22,8 +22,6 @@ from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import unbounded_grid
 from sfumato.tables.rules import (
     Cells,
-    Mask,
-    Numbers,
     Rule,
     broken_rows,
     cells_of_column,
@@ -90,7 +88,7 @@ class KeptRules:
 
 
 def keep_rules(
-    table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: NDArray[np.int64] | None = None
+    table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: Ints | None = None
 ) -> KeptRules | None:
     """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
 
@@ -224,13 +222,13 @@ def _scale_of(each: Field, before: Sequence[Field]) -> float | None:
     return None if None in decimals or most > _MOST_DECIMALS else 10.0**most
 
 
-def _scaled(values: Numbers, scale: float | None) -> Numbers:
+def _scaled(values: Floats, scale: float | None) -> Floats:
     return values if scale is None else np.rint(values * scale)
 
 
 def _latest(
     each: Field, before: Sequence[str], kept: KeptRules, cells: Mapping[str, Cells], scale: float | None
-) -> tuple[Numbers, Mask]:
+) -> tuple[Floats, Bools]:
     """Latest of some columns, counted as the later one is, never before any of them; and where there is one."""
     unit = kept.cells[each.name].unit
     latest = np.full(len(cells[before[0]].values), -np.inf)
@@ -323,7 +321,7 @@ class _Maker:
         absent = absent_cells(given, marks)
         rows = np.flatnonzero(~absent)
         values, first = _firsts(given, rows)
-        drawn = plain(_chunked(self.arrays[label])).cast(given.type)
+        drawn = plain(self.arrays[label]).cast(given.type)
         gone = absent_cells(drawn, marks)
         places = pc.fill_null(pc.index_in(drawn, value_set=values), 0).to_numpy(zero_copy_only=False)
         origin = first[places] if len(first) else np.zeros(len(drawn), dtype=np.int64)
@@ -335,7 +333,7 @@ class _Maker:
         else:
             self.arrays[follows] = self.kept.original.column(follows).take(pa.array(origin))
 
-    def _write(self, name: str, values: Numbers, absent: Mask) -> None:
+    def _write(self, name: str, values: Floats, absent: Bools) -> None:
         self.written.add(name)
         column = self.columns[name]
         kind = self.kinds.get(name, column.kind)
@@ -346,15 +344,11 @@ class _Maker:
         self.arrays[name] = write_numbers(values, absent, column.field, kind, column.gap)
 
 
-def _firsts(given: pa.Array, rows: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
+def _firsts(given: pa.Array, rows: Ints) -> tuple[pa.Array, Ints]:
     """Different cells among some rows, and the first row of each."""
     encoded = pc.dictionary_encode(given.take(pa.array(rows)))
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     return encoded.dictionary, rows[np.unique(codes, return_index=True)[1]]
-
-
-def _chunked(array: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def _bounds(column: EncodedColumn) -> tuple[float, float]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
@@ -89,7 +89,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
     return tuple(found) if len(found) == len(matches) else ()
 
 
-def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema) -> NDArray[np.bool_]:
+def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema) -> Bools:
     """Which rows meet every condition; a missing cell meets none."""
     met = np.ones(table.num_rows, dtype=np.bool_)
     for name, comparison, value in conditions:
@@ -98,13 +98,8 @@ def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema
 
 
 def levels_of_table(
-    spec: str | int | None,
-    table: pa.Table,
-    schema: Schema,
-    *,
-    allow_level_1: bool = False,
-    among: int | None = None,
-) -> tuple[NDArray[np.int64], Schema]:
+    spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False, among: int | None = None
+) -> tuple[Ints, Schema]:
     """Level that each record asks for, 0 where for nothing of its own, and the schema with the level column marked.
 
     ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
@@ -132,7 +127,7 @@ def levels_of_table(
     return levels, schema
 
 
-def _check_levels(levels: NDArray[np.int64], source: str, records: int, *, allow_level_1: bool, explicit: bool) -> None:
+def _check_levels(levels: Ints, source: str, records: int, *, allow_level_1: bool, explicit: bool) -> None:
     """Refuse levels below 2, and of rules only those that a rule gave (0 is where none applied)."""
     asked = levels if explicit else levels[levels != 0]
     below = int((asked < 1).sum())
@@ -152,7 +147,7 @@ def _check_levels(levels: NDArray[np.int64], source: str, records: int, *, allow
         )
 
 
-def _levels_of_column(cells: pa.ChunkedArray, field: Field) -> NDArray[np.int64]:
+def _levels_of_column(cells: pa.ChunkedArray, field: Field) -> Ints:
     array = plain(cells)
     absent = absent_cells(array, field.missing)
     if absent.any():
@@ -169,7 +164,7 @@ def _levels_of_column(cells: pa.ChunkedArray, field: Field) -> NDArray[np.int64]
     return np.asarray(np.clip(numbers, -(2**31), 2**31), dtype=np.int64)
 
 
-def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -> NDArray[np.int64]:
+def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -> Ints:
     levels = np.zeros(table.num_rows, dtype=np.int64)
     open_ = np.ones(table.num_rows, dtype=np.bool_)
     for rule in rules:
@@ -179,7 +174,7 @@ def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -
     return levels
 
 
-def _meets(cells: pa.ChunkedArray, field: Field, comparison: str, value: str) -> NDArray[np.bool_]:
+def _meets(cells: pa.ChunkedArray, field: Field, comparison: str, value: str) -> Bools:
     """Compare the cells of a column with a rule's value; a missing cell meets nothing."""
     compare = _COMPARE[comparison]
     if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Answers, Grids, Records
 from sfumato.tables.cells import EXACT, Gap, absent_cells, decimals_of_step, is_text, plain, write_numbers
@@ -44,7 +44,7 @@ def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[floa
     return grid.anchor + grid.step * mean, grid.step * scale
 
 
-def exactly_on(numbers: NDArray[np.float64], grid: tuple[float, float] | None) -> NDArray[np.float64]:
+def exactly_on(numbers: Floats, grid: tuple[float, float] | None) -> Floats:
     """Bring numbers to the grid that they lie on up to rounding: their last bits would tell mean and deviation.
 
     ``grid`` is a place of it and its step; without one the numbers stay as they are.
@@ -66,8 +66,8 @@ def exactly_on(numbers: NDArray[np.float64], grid: tuple[float, float] | None) -
 
 
 def write_moved(
-    numbers: NDArray[np.float64],
-    absent: NDArray[np.bool_],
+    numbers: Floats,
+    absent: Bools,
     field: Field,
     kind: pa.DataType,
     grid: tuple[float, float] | None = None,
@@ -89,7 +89,7 @@ def type_of_moved(field: Field, kind: pa.DataType) -> pa.DataType:
     return pa.int64() if field.kind is Kind.INTEGER and not pa.types.is_floating(kind) else pa.float64()
 
 
-def round_whole(numbers: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def round_whole(numbers: Floats, name: str) -> Floats:
     """Round the moved numbers of a column of whole ones.
 
     Raises

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
 from sfumato.tables.cells import absent_cells, floats, is_text, numbers_of_cells, plain, write_numbers
@@ -88,14 +88,14 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
     return max(found, key=lambda each: len(each.constant), default=None)
 
 
-def _is_free_text(column: pa.ChunkedArray, field: Field, codes: NDArray[np.int64]) -> bool:
+def _is_free_text(column: pa.ChunkedArray, field: Field, codes: Ints) -> bool:
     array = plain(column)
     if not is_text(array.type) or field.kind is not Kind.NOMINAL:
         return False
     return private_text(pc.unique(array).drop_null(), int((codes >= 0).sum()), field.name) == FREE_TEXT
 
 
-def _constants(table: pa.Table, field: Field, coded: dict[str, NDArray[np.int64]]) -> tuple[str, ...]:
+def _constants(table: pa.Table, field: Field, coded: dict[str, Ints]) -> tuple[str, ...]:
     """Columns that never change within a value of this one, and say that it is a person."""
     codes, numbers, named = coded[field.name], None, is_named_id(field.name) or bool(_CALLED.search(field.name))
     if field.kind is Kind.INTEGER:
@@ -114,14 +114,14 @@ def _constants(table: pa.Table, field: Field, coded: dict[str, NDArray[np.int64]
     )
 
 
-def _first_numbers(column: pa.ChunkedArray, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+def _first_numbers(column: pa.ChunkedArray, codes: Ints) -> Floats:
     """The whole number that each code of a column stands for."""
     rows = pa.array(np.unique(codes, return_index=True)[1][int(codes.min() < 0) :])
     cells = plain(column).take(rows)
     return floats((pc.utf8_trim_whitespace(cells) if is_text(cells.type) else cells).cast(pa.float64()))
 
 
-def _follows(keys: NDArray[np.int64], numbers: NDArray[np.float64], values: NDArray[np.int64]) -> bool:
+def _follows(keys: Ints, numbers: Floats, values: Ints) -> bool:
     """Whether values stand together where numbers are in order, as what is reckoned from a number does."""
     held, first = np.unique(keys, return_index=True)
     along = values[first[int(held[0] < 0) :]][np.argsort(numbers)]
@@ -129,7 +129,7 @@ def _follows(keys: NDArray[np.int64], numbers: NDArray[np.float64], values: NDAr
     return 2 * runs <= kinds + len(along)
 
 
-def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> NDArray[np.int64]:
+def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:
     """Values of a column as numbers from 0; -1 where a cell is missing."""
     array = plain(column)
     codes = pc.dictionary_encode(array, null_encoding="mask").indices.fill_null(-1)
@@ -138,7 +138,7 @@ def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> NDArray[np.int6
     return np.unique(numbers, return_inverse=True)[1] - int((numbers < 0).any())
 
 
-def _fixes(keys: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+def _fixes(keys: Ints, values: Ints) -> bool:
     """Whether all rows of a key have one value, missing being one too, and that is no chance."""
     there = keys >= 0
     for part in (slice(0, _FIRST), slice(None)):
@@ -151,7 +151,7 @@ def _fixes(keys: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
     return (len(some) - len(pairs)) * math.log(alike) < math.log(_CHANCE)
 
 
-def persons_of_table(table: pa.Table, schema: Schema) -> NDArray[np.int64] | None:
+def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
     """Person of each row as a number from 0; None where the schema has no person column, or the table lacks it.
 
     Raises
@@ -213,9 +213,7 @@ def refuse_weight(schema: Schema, where: str) -> None:
         )
 
 
-def scaled_to(
-    weights: NDArray[np.float64], total: float, step: float, low: float, high: float
-) -> NDArray[np.float64] | None:
+def scaled_to(weights: Floats, total: float, step: float, low: float, high: float) -> Floats | None:
     """Weights between two bounds, multiplied by one number and rounded to a step, so that they add up to a total.
 
     Those that reach a bound stay there, and the others are multiplied by more; None where no such weights are found.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,8 +30,6 @@ __all__ = [
     "check_lacking",
     "field_to_document",
     "fields_from_document",
-    "fields_from_toml",
-    "fields_to_toml",
     "rules_from_document",
 ]
 
@@ -91,20 +89,6 @@ class _Column:
     domain: _Values | None = None
 
 
-def fields_to_toml(fields: Iterable[Field], rules: Sequence[str] = ()) -> str:
-    """Write a schema as TOML, each column with the reason it was taken so."""
-    kinds = ", ".join(kind.value for kind in Kind)
-    fields = tuple(fields)
-    listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in fields)]
-    roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
-    columns = [_column(field_to_document(field)) for field in fields]
-    note = _NOTE + (_DURATION_NOTE if any(field.format in DURATION_FORMATS for field in fields) else "")
-    note += _HIERARCHY_NOTE if any(field.hierarchy for field in fields) else ""
-    head = write_toml({}, note.format(kinds=kinds, roles=roles))
-    told = {"rules": Noted(list(rules), _RULES_NOTE)} if rules else {}
-    return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
-
-
 def _column(document: dict[str, Any]) -> dict[str, Any]:
     """Entries of a column: the reason is a comment, the domain stands on its line."""
     reason, domain = document.pop("reason", None), document.pop("domain", None)
@@ -119,12 +103,6 @@ def field_to_document(field: Field) -> dict[str, Any]:
     domain = document.pop("domain")
     source = {"source": "declared" if domain.pop("declared") else "observed"}
     return {**document, "domain": source | domain} if domain or field.domain.declared else document
-
-
-def fields_from_toml(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """Read fields and rules from TOML; an unknown key or word is an error that names the column."""
-    document = toml_entries(text, "schema", "mend it there", ("rules", "column"), error=SchemaError)
-    return fields_from_document(document.get("column", [])), rules_from_document(document.get("rules", []))
 
 
 def rules_from_document(rules: Any) -> tuple[str, ...]:
@@ -348,12 +326,21 @@ class Schema:
 
     def to_toml(self) -> str:
         """Write the schema as TOML with comments that a person can edit."""
-        return fields_to_toml(self.fields, self.rules)
+        kinds = ", ".join(kind.value for kind in Kind)
+        listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in self)]
+        roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
+        columns = [_column(field_to_document(field)) for field in self]
+        note = _NOTE + (_DURATION_NOTE if any(field.format in DURATION_FORMATS for field in self) else "")
+        note += _HIERARCHY_NOTE if any(field.hierarchy for field in self) else ""
+        head = write_toml({}, note.format(kinds=kinds, roles=roles))
+        told = {"rules": Noted(list(self.rules), _RULES_NOTE)} if self.rules else {}
+        return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """Read a schema from TOML."""
-        return cls(*fields_from_toml(text))
+        """Read a schema from TOML; an unknown key or word is an error that names the column."""
+        document = toml_entries(text, "schema", "mend it there", ("rules", "column"), error=SchemaError)
+        return cls(fields_from_document(document.get("column", [])), rules_from_document(document.get("rules", [])))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -363,9 +350,9 @@ class Schema:
     @classmethod
     def infer(cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
         """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision."""
-        from sfumato.tables.found_rules import find_rules
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
+        from sfumato.tables.rules import find_rules
 
         identifiers = tuple(identifiers)
         table = to_arrow(frame)[0]

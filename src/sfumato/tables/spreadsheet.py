@@ -1,30 +1,357 @@
-"""Spreadsheets: texts that they take for formulas, and a table written as the only sheet of an .ods file.
+"""Spreadsheets: sheets of .xlsx and .ods files, and texts that are taken for formulas.
 
-A cell or name that begins with ``=``, ``+``, ``-``, ``@``, a tab or a return is run when a CSV file is opened by a
-spreadsheet; negative numbers are not. An apostrophe before it makes it text. One more is put where there are some
-already, so that taking one away always gives the text back.
+A file is unpacked within bounds before a library sees a byte of it. A cell or name that begins with ``=``, ``+``,
+``-``, ``@``, a tab or a return is run when a CSV file is opened by a spreadsheet; negative numbers are not. An
+apostrophe before it makes it text. One more is put where there are some already, so that taking one away always gives
+the text back.
 """
 
 from __future__ import annotations
 
 import datetime
+import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import BadInput, OptionError, TableError, shown
 from sfumato.core.facts import FormulaTexts
 from sfumato.tables.cells import NUMBER, is_text, written_type
-from sfumato.tables.workbook import as_text, refuse_unfit
 
-__all__ = ["FormulaCount", "quote_formulas", "unquote_formulas", "unquoted_names", "write_opendocument"]
+__all__ = [
+    "MOST_CELLS",
+    "WORKBOOKS",
+    "FormulaCount",
+    "Sheet",
+    "as_text",
+    "column_of_cells",
+    "quote_formulas",
+    "read_workbook",
+    "unquote_formulas",
+    "unquoted_names",
+    "write_opendocument",
+    "write_workbook",
+]
+
+WORKBOOKS = (".xlsx", ".ods")
+"""Endings of workbooks that are read."""
+
+MOST_CELLS = 20_000_000
+"""Cells of a sheet or table that are read at most."""
+
+MOST_BYTES = 1 << 29
+_MOST_PARTS = 2_000
+_BLOCK = 1 << 20
+_EXACT = 2**53
+_BATCH = 1_000
+_MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767  # of a sheet, below its header; characters of a cell
+_FIRST_YEAR = 1901  # earlier days have no number that all programs agree on
+_WRITTEN = datetime.datetime(2000, 1, 1)  # in place of the day of writing, so that equal tables give equal files
+_REFUSED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, OSError)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Name of the sheet or table that was read, and the names of the others."""
+
+    name: str
+    others: tuple[str, ...] = ()
+    what: str = "Sheet"
+
+
+def read_workbook(
+    path: Path, sheet: str | None = None, *, most_bytes: int | None = None
+) -> tuple[list[str], list[pa.Array], Sheet]:
+    """Names, columns and sheet of a table in a workbook: its first row names the columns, empty rows are passed over.
+
+    Columns of numbers, of dates and of true and false keep their types; all others are texts.
+
+    Parameters
+    ----------
+    path : Path
+    sheet : str, optional
+        Without it, the first.
+    most_bytes : int, optional
+        Bytes that the file may unpack to; 512 MiB unless told.
+
+    Raises
+    ------
+    TableError
+        For a file that is damaged, protected, unpacks to more, or spans more than 20 million cells.
+    """
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise OptionError("reading .xlsx and .ods needs python-calamine; install sfumato[excel]") from None
+    damaged = TableError(f"{shown(path)} is not a readable {path.suffix.lower()} file; it may be damaged or protected")
+    try:
+        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes)
+    except _REFUSED:
+        raise damaged from None
+    try:
+        with calamine.CalamineWorkbook.from_filelike(packed) as book:
+            names = book.sheet_names
+            chosen = _chosen(names, sheet, path)
+            rows = book.get_sheet_by_name(chosen.name).to_python()
+    except BadInput:
+        raise
+    except (calamine.CalamineError, OSError, ValueError, OverflowError):  # their own words may quote a cell
+        raise damaged from None
+    except BaseException as error:  # a panic of the library has no class that could be named
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged from None
+    filled = [row for row in rows if any(cell != "" for cell in row)]
+    if not filled:
+        raise TableError(f"the sheet {shown(chosen.name)} of {shown(path)} is empty; name another with --sheet")
+    header, *body = filled
+    columns = [[row[place] for row in body] for place in range(len(header))]
+    kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
+    return [as_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
+
+
+def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
+    if not names:
+        raise TableError(f"{shown(path)} has no sheets; bring one with a table")
+    name = names[0] if sheet is None else sheet
+    if name not in names:
+        raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:20]))}")
+    return Sheet(name, tuple(other for other in names if other != name))
+
+
+def _repacked(path: Path, most_bytes: int) -> io.BytesIO:
+    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed."""
+    packed, left = io.BytesIO(), most_bytes
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as again:
+        parts = archive.infolist()
+        if len(parts) > _MOST_PARTS or len({part.filename for part in parts}) < len(parts):
+            raise zipfile.BadZipFile
+        for part in parts:
+            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise zipfile.BadZipFile
+            with archive.open(part) as file:
+                data = file.read(left + 1)
+            left -= len(data)
+            if left < 0:
+                raise TableError(
+                    f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; save its sheet as CSV"
+                )
+            if part.filename == "mimetype" or _is_bounded_xml(data, path):
+                again.writestr(zipfile.ZipInfo(part.filename), data)
+    packed.seek(0)
+    return packed
+
+
+def _is_bounded_xml(data: bytes, path: Path) -> bool:
+    """Tell whether a part is XML; one that spans too many cells is refused."""
+    extent = _Extent(path)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = extent.start
+    parser.EndElementHandler = extent.end
+    parser.StartDoctypeDeclHandler = extent.doctype
+    try:
+        for begin in range(0, len(data), _BLOCK):
+            parser.Parse(data[begin : begin + _BLOCK], False)
+        parser.Parse(b"", True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+class _Extent:
+    """Counts the cells that a sheet spans, as both formats place and repeat them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.row = self.column = self.width = self.height = 0
+        self.row_repeats = self.cell_repeats = 1
+        self.inside = False
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        if local == "c":
+            self._place(attributes.get("r", ""))
+            self._span()
+        elif local == "row":
+            self.row, self.column = _number(attributes.get("r", "")) or self.row + 1, 0
+        elif local == "table":
+            self.row = self.column = 0
+        elif local == "table-row":
+            self.row_repeats, self.column = _repeats(attributes, "table:number-rows-repeated"), 0
+            self.row += self.row_repeats
+        elif local in ("table-cell", "covered-table-cell"):
+            self.column += _repeats(attributes, "table:number-columns-repeated")
+            self.inside = True
+            if any(key.endswith("value-type") for key in attributes):
+                self._span()
+        elif local == "p" and self.inside:
+            self._span()
+
+    def end(self, name: str) -> None:
+        if name.endswith("table-cell"):
+            self.inside = False
+
+    def doctype(self, *_: Any) -> None:
+        raise zipfile.BadZipFile
+
+    def _place(self, where: str) -> None:
+        letters = where.rstrip("0123456789")
+        self.column += 1
+        if letters and letters.isascii() and letters.isalpha() and len(letters) <= 6:
+            self.column = 0
+            for letter in letters.upper():
+                self.column = 26 * self.column + ord(letter) - 64
+            self.row = _number(where[len(letters) :]) or self.row
+        elif where:
+            raise zipfile.BadZipFile
+
+    def _span(self) -> None:
+        self.width, self.height = max(self.width, self.column), max(self.height, self.row)
+        if self.width * self.height > MOST_CELLS:
+            raise TableError(
+                f"a sheet of {shown(self.path)} spans more than {MOST_CELLS} cells; remove stray cells far from the "
+                "table, or save it as CSV"
+            )
+
+
+def _number(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise zipfile.BadZipFile
+    return int(text)
+
+
+def _repeats(attributes: dict[str, str], name: str) -> int:
+    return _number(attributes.get(name, "")) or 1
+
+
+def column_of_cells(cells: list[Any]) -> pa.Array:
+    """A column of one type, texts where it has several; an empty text is a missing cell."""
+    kinds = {type(cell) for cell in cells if cell != ""}
+    present = [None if cell == "" else cell for cell in cells]
+    if kinds == {int}:
+        return pa.array(present, pa.int64())
+    if kinds and kinds <= {int, float}:
+        numbers = [None if cell is None else float(cell) for cell in present]
+        whole = all(number is None or (number.is_integer() and abs(number) < _EXACT) for number in numbers)
+        return pa.array(numbers, pa.float64()).cast(pa.int64()) if whole else pa.array(numbers, pa.float64())
+    if kinds == {bool}:
+        return pa.array(present, pa.bool_())
+    if kinds == {datetime.date}:
+        return pa.array(present, pa.date32())
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        return pa.array([None if cell is None else _moment(cell) for cell in present], pa.timestamp("us"))
+    return pa.array(["" if cell is None else as_text(cell) for cell in present], pa.string())
+
+
+def _moment(cell: datetime.date) -> datetime.datetime:
+    return cell if isinstance(cell, datetime.datetime) else datetime.datetime(cell.year, cell.month, cell.day)
+
+
+def as_text(cell: Any) -> str:
+    """A cell as text: whole numbers without decimals, dates and times as ISO 8601 has them."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+        return str(int(cell))
+    return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
+
+
+def write_workbook(table: pa.Table, path: Path) -> None:
+    """Write a table as the only sheet of an .xlsx file, without a cell that could be run: texts stay texts.
+
+    Numbers, true and false, and dates keep their types; whole numbers beyond 2^53, days before 1901 and moments finer
+    than a millisecond are texts, and lengths of time are counted in seconds.
+
+    Raises
+    ------
+    OptionError
+        For a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value.
+    """
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
+    _refuse_unfit(table)
+    plainly = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    with xlsxwriter.Workbook(path, {**plainly, "constant_memory": True, "in_memory": False}) as book:
+        book.set_properties({"created": _WRITTEN})
+        sheet = book.add_worksheet("table")
+        forms = {kind: book.add_format({"num_format": form}) for kind, form in _NUMBER_FORMS.items()}
+        for place, name in enumerate(table.column_names):
+            sheet.write_string(0, place, name)
+        row = 0
+        for part in table.to_batches(max_chunksize=_BATCH):
+            columns = [column.to_pylist() for column in part.columns]
+            for cells in zip(*columns, strict=True):
+                row += 1
+                for place, cell in enumerate(cells):
+                    _write_cell(sheet, row, place, cell, forms)
+
+
+_NUMBER_FORMS: dict[type, str] = {
+    datetime.date: "yyyy-mm-dd",
+    datetime.datetime: "yyyy-mm-dd hh:mm:ss.000",
+    datetime.time: "hh:mm:ss",
+}
+
+
+def _write_cell(sheet: Any, row: int, place: int, cell: Any, forms: dict[type, Any]) -> None:
+    if cell is None or cell != cell:
+        return
+    if isinstance(cell, datetime.timedelta):
+        cell = cell.total_seconds()
+    if isinstance(cell, bool):
+        sheet.write_boolean(row, place, cell)
+    elif isinstance(cell, int | float | Decimal) and -_EXACT < cell < _EXACT:
+        sheet.write_number(row, place, cell)
+    elif type(cell) in forms and _is_day_of_sheets(cell):
+        sheet.write_datetime(row, place, cell, forms[type(cell)])
+    else:
+        sheet.write_string(row, place, cell if isinstance(cell, str) else as_text(cell))
+
+
+def _is_day_of_sheets(cell: Any) -> bool:
+    finer = getattr(cell, "microsecond", 0) % 1_000
+    return not finer and getattr(cell, "tzinfo", None) is None and getattr(cell, "year", _FIRST_YEAR) >= _FIRST_YEAR
+
+
+def _refuse_unfit(table: pa.Table) -> None:
+    """Refuse a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value."""
+    if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
+        raise OptionError(
+            f"a sheet holds {_MOST_ROWS} rows of {_MOST_COLUMNS} columns and the table has {table.num_rows} of "
+            f"{table.num_columns}; choose another --format"
+        )
+    empty = None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        gone = pc.is_null(column, nan_is_null=True)
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            texts = column.cast(kind)
+            longer = pc.sum(pc.greater(pc.utf8_length(texts), _LONGEST)).as_py()
+            if longer:
+                raise OptionError(
+                    f"column {name!r} holds {longer} texts longer than the {_LONGEST} characters of a sheet's cell; "
+                    "choose another --format"
+                )
+            gone = pc.or_kleene(gone, pc.equal(texts, ""))
+        empty = gone if empty is None else pc.and_(empty, gone)
+    lost = 0 if empty is None else pc.sum(empty).as_py()
+    if lost:
+        raise OptionError(
+            f"{lost} rows have no value at all, which a sheet cannot tell from none; choose another --format"
+        )
+
 
 _BEGINS = r"(?s)^[=+\-@\t\r]."
 
@@ -112,8 +439,6 @@ _HEAD = (
 )
 _TAIL = "</table:table></office:spreadsheet></office:body></office:document-content>"
 _UNWRITABLE = "[\x00-\x09\x0b-\x1f\ufffe\uffff]"  # XML has no way to write these, or readers lose them, as tabs
-_BATCH = 1_000
-_EXACT = 2**53
 
 
 def write_opendocument(table: pa.Table, path: Path) -> None:
@@ -127,7 +452,7 @@ def write_opendocument(table: pa.Table, path: Path) -> None:
     OptionError
         For a table that no sheet can hold, or texts with characters that the format has no way to write.
     """
-    refuse_unfit(table)
+    _refuse_unfit(table)
     _refuse_marks(table)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr(zipfile.ZipInfo("mimetype"), _KIND)  # first and not packed, by which the kind is known

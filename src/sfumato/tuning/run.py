@@ -19,11 +19,11 @@ from sfumato.mechanisms.methods import usual_k
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import check_weights
 from sfumato.tables.rare import check_way
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import (
     USUAL,

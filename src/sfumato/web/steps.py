@@ -19,11 +19,11 @@ from sfumato.assess.verdict import Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
-from sfumato.tables.coarsened import known_columns
 from sfumato.tables.field import FATE, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.found_rules import find_rules
 from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.recoding import known_columns
+from sfumato.tables.rules import find_rules
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.model import Tuning

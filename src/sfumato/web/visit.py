@@ -20,7 +20,7 @@ from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
 from sfumato.tables.databases import SQLITE
 from sfumato.tables.files import ENDINGS
-from sfumato.tables.workbook import WORKBOOKS
+from sfumato.tables.spreadsheet import WORKBOOKS
 from sfumato.web.choices import Choices, ReadingChoice, Setting
 from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 

@@ -18,8 +18,7 @@ from sfumato.assess.findings import Family
 from sfumato.assess.intervals import Tries, redraw_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study
 from sfumato.core.facts import Randomized
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.domains import Dates, Labels, Universe
 from sfumato.core.laws.operators import Operator, likelihoods
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.tables.dates import unit_of

@@ -11,20 +11,14 @@ from typing import Any
 
 from sfumato.core.documents import Unparsable, plain, typed
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import baskets, grouped, made, modified, several
-from sfumato.core.facts.baskets import *  # noqa: F403
+from sfumato.core.facts import grouped, made
 from sfumato.core.facts.grouped import *  # noqa: F403
 from sfumato.core.facts.made import *  # noqa: F403
 from sfumato.core.facts.made import Fact, FormulaTexts
-from sfumato.core.facts.modified import *  # noqa: F403
-from sfumato.core.facts.several import *  # noqa: F403
 
 __all__ = ["fact_from_json", "fact_to_json", "is_quoted"]
-__all__ += baskets.__all__
 __all__ += grouped.__all__
 __all__ += made.__all__
-__all__ += modified.__all__
-__all__ += several.__all__
 
 
 _VOCABULARY: dict[str, type[Fact]] = {kind.fact: kind for kind in Fact.__subclasses__()}

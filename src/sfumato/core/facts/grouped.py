@@ -1,9 +1,8 @@
-"""What is said of groups, leaves and the rows drawn from them."""
+"""What is said of groups, leaves and the rows drawn from them, of streams, and of several owners."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from sfumato.core.facts.made import Fact
 
@@ -12,11 +11,17 @@ __all__ = [
     "Chained",
     "ClassPure",
     "CountsKept",
+    "EpochPublished",
     "Grouped",
+    "Joint",
+    "Maintained",
+    "Opened",
+    "PersonRowsBounded",
     "PersonsApart",
     "PersonsBounded",
     "PersonsLinked",
     "RowsDrawn",
+    "RowsKept",
     "Scored",
     "Stratified",
     "Synthesized",
@@ -27,7 +32,6 @@ __all__ = [
 class Stratified(Fact):
     """Groups never cross the values of this column."""
 
-    fact: ClassVar[str] = "stratified"
     column: str
     strata: int
     is_target: bool
@@ -37,7 +41,6 @@ class Stratified(Fact):
 class ClassPure(Fact):
     """No group holds records of two classes of this column, and every released row has the class of its group."""
 
-    fact: ClassVar[str] = "class-pure"
     column: str
     classes: int
 
@@ -51,7 +54,6 @@ class Grouped(Fact):
     groups that vary in no number and at most in one other column; None where nobody looked.
     """
 
-    fact: ClassVar[str] = "grouped"
     algorithm: str
     records: int
     groups: int
@@ -71,7 +73,6 @@ class Celled(Fact):
     ``smallest`` is the number of records of the smallest cell.
     """
 
-    fact: ClassVar[str] = "celled"
     cells: int
     smallest: int
 
@@ -83,7 +84,6 @@ class PersonsApart(Fact):
     ``left_out`` counts the records that no group without their person could take; they are in none.
     """
 
-    fact: ClassVar[str] = "persons-apart"
     persons: int
     left_out: int
 
@@ -95,7 +95,6 @@ class PersonsBounded(Fact):
     ``left_out`` counts the cells, over all columns, that persons had beyond that in a leaf: none was drawn.
     """
 
-    fact: ClassVar[str] = "persons-bounded"
     persons: int
     left_out: int
 
@@ -110,7 +109,6 @@ class PersonsLinked(Fact):
     are left out, as `PersonsApart` counts.
     """
 
-    fact: ClassVar[str] = "persons-linked"
     column: str
     persons: int
     most: int
@@ -121,7 +119,6 @@ class PersonsLinked(Fact):
 class Synthesized(Fact):
     """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
 
-    fact: ClassVar[str] = "synthesized"
     statistics: str
     law: str
     rows: int
@@ -135,7 +132,6 @@ class Scored(Fact):
     numbers that as many hold; people are records, or beside `PersonsApart` persons.
     """
 
-    fact: ClassVar[str] = "scored"
     columns: int
     k: int
 
@@ -148,7 +144,6 @@ class RowsDrawn(Fact):
     fulfil the rule were drawn and left out.
     """
 
-    fact: ClassVar[str] = "rows-drawn"
     records: int
     rows: int
     where: str = ""
@@ -168,7 +163,6 @@ class Chained(Fact):
     Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
     """
 
-    fact: ClassVar[str] = "chained"
     columns: tuple[str, ...]
     leaves: tuple[int, ...]
     smallest: tuple[int, ...]
@@ -190,6 +184,103 @@ class Chained(Fact):
 class CountsKept(Fact):
     """Within each group, category counts and missing cells are those of its records; of all rows that were drawn."""
 
-    fact: ClassVar[str] = "counts-kept"
     category_columns: int
     missing_columns: int
+
+
+@dataclass(frozen=True)
+class Maintained(Fact):
+    """Groups were kept up as records arrived, by their statistics alone.
+
+    Of the ``groups`` that the rows were drawn from, ``pseudo`` were cut out of the statistics of a larger one, so that
+    their counts are a model's and not of people; ``short`` are smaller than the highest level that they stem from, and
+    ``tiny`` have three rows or fewer. ``k`` is the lowest level and ``asked_max`` the highest, ``split`` the test.
+    ``alike`` counts the rows of groups whose rows vary in no number and at most in one other column.
+    """
+
+    algorithm: str
+    split: str
+    k: int
+    asked_max: int
+    groups: int
+    pseudo: int
+    smallest: int
+    short: int
+    tiny: int
+    category_columns: int
+    missing_columns: int
+    alike: int | None = None
+
+
+@dataclass(frozen=True)
+class EpochPublished(Fact):
+    """One epoch of a stream: so many families of groups left in a new state, the others repeated their rows.
+
+    ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 where no
+    family left. ``rows`` are those of all families.
+    """
+
+    epoch: int
+    renewed: int
+    repeated: int
+    rows: int
+    fresh: int
+
+
+@dataclass(frozen=True)
+class RowsKept(Fact):
+    """Raw rows of a stream lie encrypted in the owner's state, to measure releases by and for nothing else.
+
+    ``rows`` are of records that were taken in; ``outside`` came and were never taken in. Where they are ``forgotten``
+    both were deleted, so that ``rows`` is 0, and those outside stay out.
+    """
+
+    rows: int
+    outside: int
+    forgotten: bool
+
+
+@dataclass(frozen=True)
+class PersonRowsBounded(Fact):
+    """No more than ``most`` rows of a person were taken into a stream, and levels are as many times what was asked.
+
+    A group of n records holds those of at least n / most persons.
+    """
+
+    most: int
+
+
+@dataclass(frozen=True)
+class Joint(Fact):
+    """Several owners made the table together, none showing the others its cells.
+
+    ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
+    shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
+    when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
+    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two, or all cells
+    of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
+    """
+
+    partition: str
+    parties: tuple[str, ...]
+    computing: tuple[str, ...]
+    engine: str
+    centres: str
+    noise: str
+    rounds: int
+    bare: int = 0
+
+
+@dataclass(frozen=True)
+class Opened(Fact):
+    """A line of a joint run's ledger: this was seen in the clear by these parties.
+
+    ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
+    """
+
+    label: str
+    what: str
+    action: str
+    to: tuple[str, ...]
+    numbers: int
+    times: int

@@ -1,24 +1,43 @@
-"""What is said of any release: how it was drawn, what was dropped, kept and judged."""
+"""What is said of any release: how it was drawn, what was dropped and kept, and how cells were changed."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 __all__ = [
+    "Aggregated",
+    "Alike",
+    "BasketPersons",
+    "BasketsRandomized",
+    "BasketsReleased",
+    "Blocked",
     "BoundsKept",
     "ColumnRulesKept",
     "ColumnsDropped",
+    "ComponentNoise",
     "DatesCoarsened",
     "DespitePolicy",
     "DomainsObserved",
+    "Downgraded",
     "Drawn",
+    "Enhanced",
     "Fact",
     "FormulaTexts",
     "HeldOut",
+    "Noised",
+    "Randomized",
     "RareValues",
+    "RulesBlocked",
+    "RulesHidden",
+    "Sampled",
     "Shuffled",
     "ShuffledWithin",
+    "Swapped",
+    "TargetMoved",
+    "Transformed",
+    "Unchanged",
     "Unmeasured",
     "Untouched",
     "WeightsScaled",
@@ -27,16 +46,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Fact:
-    """One deed."""
+    """One deed, which documents call by the name of its class: `RowsDrawn` is "rows-drawn"."""
 
     fact: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.fact = re.sub("(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
 
 @dataclass(frozen=True)
 class Drawn(Fact):
     """Randomness came from here."""
 
-    fact: ClassVar[str] = "drawn"
     mode: str
     generator: str
 
@@ -45,7 +66,6 @@ class Drawn(Fact):
 class ColumnsDropped(Fact):
     """These columns of the original are not in the release; the ``empty`` ones have no value in any row."""
 
-    fact: ClassVar[str] = "columns-dropped"
     identifiers: tuple[str, ...]
     levels: tuple[str, ...]
     empty: tuple[str, ...] = ()
@@ -60,7 +80,6 @@ class ColumnsDropped(Fact):
 class HeldOut(Fact):
     """So many rows were kept out of the release, for measuring."""
 
-    fact: ClassVar[str] = "held-out"
     rows: int
 
 
@@ -68,7 +87,6 @@ class HeldOut(Fact):
 class Shuffled(Fact):
     """The order of the released rows was drawn uniformly."""
 
-    fact: ClassVar[str] = "shuffled"
     rows: int
 
 
@@ -79,7 +97,6 @@ class ShuffledWithin(Fact):
     1 where rows stand in the order of the original.
     """
 
-    fact: ClassVar[str] = "shuffled-within"
     rows: int
 
 
@@ -90,7 +107,6 @@ class BoundsKept(Fact):
     Numbers of other columns lie where the noise left them, on the column's step.
     """
 
-    fact: ClassVar[str] = "bounds-kept"
     columns: tuple[str, ...]
 
 
@@ -98,7 +114,6 @@ class BoundsKept(Fact):
 class Untouched(Fact):
     """Categories, and which cells are missing, are published as they are in so many columns."""
 
-    fact: ClassVar[str] = "untouched"
     category_columns: int
     missing_columns: int
 
@@ -107,7 +122,6 @@ class Untouched(Fact):
 class DomainsObserved(Fact):
     """The domains that these columns were randomized over were read off the data, and are published."""
 
-    fact: ClassVar[str] = "domains-observed"
     columns: tuple[str, ...]
 
 
@@ -119,7 +133,6 @@ class ColumnRulesKept(Fact):
     hold than the highest privacy level.
     """
 
-    fact: ClassVar[str] = "column-rules-kept"
     rules: tuple[str, ...]
     rare_pairs: int = 0
 
@@ -128,7 +141,6 @@ class ColumnRulesKept(Fact):
 class DatesCoarsened(Fact):
     """Every date of these columns was taken as the first day of its month before anything was computed."""
 
-    fact: ClassVar[str] = "dates-coarsened"
     columns: tuple[str, ...]
     to: Literal["month"] = "month"
 
@@ -144,7 +156,6 @@ class RareValues(Fact):
     ``by_person`` where a column says who a row is about, and else by row.
     """
 
-    fact: ClassVar[str] = "rare-values"
     way: str
     k: int
     columns: int
@@ -163,7 +174,6 @@ class WeightsScaled(Fact):
     ``total`` is what they add up to, which is what those of the records did, up to ``step``.
     """
 
-    fact: ClassVar[str] = "weights-scaled"
     column: str
     total: float
     step: float
@@ -177,7 +187,6 @@ class FormulaTexts(Fact):
     in the file of the table.
     """
 
-    fact: ClassVar[str] = "formula-texts"
     columns: tuple[str, ...]
     cells: int
     names: int
@@ -188,8 +197,6 @@ class FormulaTexts(Fact):
 class Unmeasured(Fact):
     """The owner asked for no report: no attack was tried on the release."""
 
-    fact: ClassVar[str] = "unmeasured"
-
 
 @dataclass(frozen=True)
 class DespitePolicy(Fact):
@@ -198,6 +205,261 @@ class DespitePolicy(Fact):
     ``outcome`` is "does-not-meet" or "cannot-tell".
     """
 
-    fact: ClassVar[str] = "despite-policy"
     policy: str
     outcome: str
+
+
+@dataclass(frozen=True)
+class Unchanged(Fact):
+    """The cells of these columns are published as the original has them, those of one row beside each other.
+
+    ``missing`` counts the columns of which it is published, too, which cells are missing.
+    """
+
+    columns: tuple[str, ...]
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Alike(Fact):
+    """Released rows that are equal in these columns, a missing cell counted like a value.
+
+    ``fewest`` is the least number of rows that are equal in them, ``alone`` counts the rows that are like no other.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    fewest: int
+    alone: int
+
+
+@dataclass(frozen=True)
+class Swapped(Fact):
+    """Cells of these columns were exchanged between rows, so that each column holds the cells that it held before.
+
+    ``within`` "window" they were exchanged in pairs of different persons that lie at most ``window`` percent of the
+    column's cells apart in rank; within "leaves" at random among the rows of a leaf of a tree that was grown to tell
+    ``target``, of which there are ``leaves``, the smallest of ``smallest`` persons. Of each column ``changed`` counts
+    the cells that are another value than before. ``missing`` counts the columns of which it is published which cells
+    are missing.
+    """
+
+    within: Literal["window", "leaves"]
+    columns: tuple[str, ...]
+    changed: tuple[int, ...]
+    rows: int
+    window: float | None = None
+    target: str | None = None
+    leaves: int = 0
+    smallest: int = 0
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Sampled(Fact):
+    """Of so many persons some were drawn at random, without replacement; their rows leave and no others do.
+
+    ``by_person`` where a column says who a row is about; else each of the ``records`` is a person of its own.
+    """
+
+    records: int
+    rows: int
+    persons: int
+    drawn: int
+    by_person: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregated(Fact):
+    """Every value of these columns became its label at a level of a hierarchy before anything else was done.
+
+    ``hierarchies`` are texts as a schema writes them; a file is named "file" alone.
+    """
+
+    columns: tuple[str, ...]
+    hierarchies: tuple[str, ...]
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Blocked(Fact):
+    """Cells of these columns became missing until what a row shows of them all is shown by rows of enough persons.
+
+    Of each column ``cells`` counts those that became missing. ``least`` is the least number of persons whose rows are
+    equal in the columns, a missing cell counted like a value; ``asked_min`` and ``asked_max`` bound the levels that
+    were met, the floor k included. Persons are counted ``by_person`` where a column says who a row is about.
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[int, ...]
+    rows: int
+    least: int
+    asked_min: int
+    asked_max: int
+    by_person: bool = False
+
+
+@dataclass(frozen=True)
+class Downgraded(Fact):
+    """The label ``private`` of ``hidden`` rows became missing, and cells that rules of decision trees tell it by.
+
+    Trees were grown, first on the original and then on what was left, and rules that told more than ``limit`` bits were
+    given up. ``rules_before`` counts those of the first tree and ``rules_after`` those of the last, grown on the hidden
+    rows as released with their true labels; ``most`` is the most bits by which one of its rules lowers the entropy of
+    the label. ``columns`` lost so many ``cells`` each.
+    """
+
+    private: str
+    rows: int
+    hidden: int
+    limit: float
+    most: float
+    rules_before: int
+    rules_after: int
+    columns: tuple[str, ...] = ()
+    cells: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Noised(Fact):
+    """Every number got noise of a law, in so many columns.
+
+    ``size`` is its standard deviation: of additive noise in standard deviations of the column, of multiplicative noise
+    that of the factor. ``grid`` is the step, in standard deviations of the column, that numbers were brought to.
+    ``correlated`` noise has the correlations of the data.
+    """
+
+    law: str
+    kind: str
+    size: float
+    columns: int
+    correlated: bool
+    grid: float
+
+
+@dataclass(frozen=True)
+class Enhanced(Fact):
+    """A share of the rows, drawn at random, got more noise on top."""
+
+    share: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Transformed(Fact):
+    """The numbers of these columns were moved by a secret key, in the same way for every row.
+
+    ``operations`` are kinds (add, mult, rotate), never terms; ``known_rows`` original rows suffice to undo it.
+    """
+
+    operations: tuple[str, ...]
+    columns: tuple[str, ...]
+    known_rows: int
+
+
+@dataclass(frozen=True)
+class TargetMoved(Fact):
+    """The target, a column of numbers, was moved by the key like the others."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Randomized(Fact):
+    """Every cell of this column was randomized by itself, by the law of a noise specification.
+
+    ``spec`` is the specification as JSON text: all that an analyst needs to recover the column's distribution.
+    ``digest`` is its SHA-256, ``gamma`` the amplification and ``epsilon`` its logarithm; None where infinite.
+    """
+
+    column: str
+    spec: str
+    digest: str
+    gamma: float | None
+    epsilon: float | None
+
+
+@dataclass(frozen=True)
+class ComponentNoise(Fact):
+    """Every principal component of a record's group got noise of a law, drawn afresh for each record.
+
+    ``scale`` is that of the law, in ranges of the component within the group; ``components`` is how many can get noise
+    at once; ``guarantee`` says for what the noise was chosen, one component or the whole record, and ``rho1`` for which
+    probability the bound is stated. ``grid`` is the step, in standard deviations of the columns.
+    """
+
+    law: str
+    scale: float
+    components: int
+    guarantee: str
+    rho1: float
+    grid: float
+
+
+@dataclass(frozen=True)
+class BasketsReleased(Fact):
+    """Rows are baskets of items: so many ``entries``, of so many different ``items``, and ``unknown`` ones."""
+
+    baskets: int
+    items: int
+    entries: int
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class BasketPersons(Fact):
+    """The baskets are of so many persons, none of whom has more than ``most``."""
+
+    persons: int
+    most: int
+
+
+@dataclass(frozen=True)
+class BasketsRandomized(Fact):
+    """Every basket was randomized by itself over ``width`` items, by an operator and its parameters.
+
+    ``longest`` is the size of the longest basket where sizes show, else 0. ``epsilon`` is the logarithm of the
+    amplification: over any two baskets for flip, and over two of one size for the others. ``declared`` where the owner
+    said which items there are, so that they were not read off the baskets. ``chosen`` where the owner named no operator
+    and it is the one that is usual for so many items.
+    """
+
+    operator: str
+    width: int
+    keep: float | None
+    insert: float | None
+    cutoff: int | None
+    gamma: float | None
+    longest: int
+    epsilon: float
+    declared: bool = False
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class RulesHidden(Fact):
+    """So many rules that the owner named were brought below a threshold by changing entries of baskets.
+
+    Each of them holds for less than ``min_support`` of the baskets or is right in less than ``min_confidence`` of its
+    cases. ``removed`` entries were taken out and ``added`` ones put in.
+    """
+
+    strategy: str
+    rules: int
+    min_support: float
+    min_confidence: float
+    removed: int
+    added: int
+
+
+@dataclass(frozen=True)
+class RulesBlocked(Fact):
+    """So many rules that the owner named can be below a threshold, for all that the unknown entries tell.
+
+    The lowest support or the lowest confidence that each may have is below the threshold less ``margin``.
+    """
+
+    rules: int
+    min_support: float
+    min_confidence: float
+    margin: float

@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled
-from sfumato.core.groups.model import Groups
+from sfumato.core.groups import Groups
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 _TINY = 1e-12  # variance of a category or an indicator that is rounding alone
 
 
-def ridges(groups: Groups, layout: Layout) -> NDArray[np.float64]:
+def ridges(groups: Groups, layout: Layout) -> Floats:
     """Ridge of each group's regression: the discrete columns that vary inside, divided by the count.
 
     A record's squared deviation in a discrete block is at most 1, so with this ridge its weight in its own fit (its
@@ -49,14 +49,7 @@ def ridges(groups: Groups, layout: Layout) -> NDArray[np.float64]:
 
 
 @compiled
-def carry_along(
-    values: NDArray[np.float64],
-    settled: NDArray[np.float64],
-    start: int,
-    starts: NDArray[np.int64],
-    covariance: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-) -> None:
+def carry_along(values: Floats, settled: Floats, start: int, starts: Ints, covariance: Floats, ridge: Floats) -> None:
     """Put settled coordinates into rows drawn group after group and shift the others by their regression on the move.
 
     One coordinate at a time, which equals the joint ridge regression. The covariances become those of what is
@@ -94,7 +87,7 @@ def carry_along(
             values[row, start + offset] = settled[row, offset]
 
 
-def discretize(values: NDArray[np.float64], groups: Groups, layout: Layout) -> NDArray[np.float64]:
+def discretize(values: Floats, groups: Groups, layout: Layout) -> Floats:
     """Rows drawn group after group with every discrete block put on its categories; works in place.
 
     What is not yet discrete follows each move by the group's regression, so that association inside a group lasts.
@@ -116,9 +109,7 @@ def discretize(values: NDArray[np.float64], groups: Groups, layout: Layout) -> N
     return values
 
 
-def discretize_noised(
-    values: NDArray[np.float64], count: NDArray[np.int64], mean: NDArray[np.float64], layout: Layout
-) -> NDArray[np.float64]:
+def discretize_noised(values: Floats, count: Ints, mean: Floats, layout: Layout) -> Floats:
     """Noised rows that stand group after group with every discrete block put on its categories; works in place.
 
     Each group keeps the counts of its categories and missing cells; they go to the rows whose noised coordinates are
@@ -126,7 +117,7 @@ def discretize_noised(
     guarantees stays guaranteed. Numbers stay as the noise left them.
     """
 
-    def put(drawn: NDArray[np.float64], start: int) -> None:
+    def put(drawn: Floats, start: int) -> None:
         values[:, start : start + drawn.shape[1]] = drawn
 
     for block, (_, away) in _place_blocks(values, _moments(count, mean), layout, put).items():
@@ -135,8 +126,8 @@ def discretize_noised(
 
 
 def _place_blocks(
-    values: NDArray[np.float64], groups: Groups, layout: Layout, put: Callable[[NDArray[np.float64], int], None]
-) -> dict[Block, tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    values: Floats, groups: Groups, layout: Layout, put: Callable[[Floats, int], None]
+) -> dict[Block, tuple[Ints, Bools]]:
     """Missing cells of each block, counted in each group and marked among rows; ``put`` writes a block's new cells."""
     indicators = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
     starts, absent = _starts(groups), {}
@@ -159,17 +150,17 @@ def _place_blocks(
     return absent
 
 
-def _starts(groups: Groups) -> NDArray[np.int64]:
+def _starts(groups: Groups) -> Ints:
     return np.concatenate([[0], np.cumsum(groups.count)]).astype(np.int64)
 
 
-def missing_counts(groups: Groups, indicator: Block) -> NDArray[np.int64]:
+def missing_counts(groups: Groups, indicator: Block) -> Ints:
     """Count the missing cells of a column in each group, from the mean of its indicator alone."""
     exact = groups.mean[:, indicator.start] * groups.count
     return np.clip(np.rint(exact).astype(np.int64), 0, groups.count)
 
 
-def widen_present(drawn: NDArray[np.float64], groups: Groups, block: Block, missing: NDArray[np.int64]) -> None:
+def widen_present(drawn: Floats, groups: Groups, block: Block, missing: Ints) -> None:
     """Spread a number's present cells about their mean, in place: the fills took part of the group's variance.
 
     With p of n cells present the rows were drawn with p/n of the present cells' variance, so they widen by sqrt(n/p).
@@ -180,7 +171,7 @@ def widen_present(drawn: NDArray[np.float64], groups: Groups, block: Block, miss
     drawn += np.repeat(widened, groups.count) * (drawn - np.repeat(centre, groups.count))
 
 
-def category_counts(groups: Groups, block: Block, missing: NDArray[np.int64]) -> NDArray[np.int64]:
+def category_counts(groups: Groups, block: Block, missing: Ints) -> Ints:
     """Count each category in each group, from the means of its block alone.
 
     Of a real group the counts are whole and come out exactly; of a group that was split from statistics they are
@@ -195,7 +186,7 @@ def category_counts(groups: Groups, block: Block, missing: NDArray[np.int64]) ->
     exact = exact * scale[:, None]
     near = np.rint(exact)
     exact = np.where(np.abs(exact - near) < 1e-6, near, exact)
-    counts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    counts: Ints = np.floor(exact).astype(np.int64)
     lacking = present - counts.sum(axis=1)
     for group in np.flatnonzero(lacking != 0):
         remainder = np.round(exact[group] - counts[group], 9)  # of equal ones, which round differently, the first
@@ -208,9 +199,7 @@ def category_counts(groups: Groups, block: Block, missing: NDArray[np.int64]) ->
 
 
 @compiled
-def place_missing(
-    drawn: NDArray[np.float64], starts: NDArray[np.int64], counts: NDArray[np.int64], absent: NDArray[np.bool_]
-) -> None:
+def place_missing(drawn: Floats, starts: Ints, counts: Ints, absent: Bools) -> None:
     """Mark as missing the rows of each group whose indicator was drawn highest, and set the indicator."""
     for group in range(len(counts)):
         first, last = starts[group], starts[group + 1]
@@ -223,13 +212,7 @@ def place_missing(
 
 
 @compiled
-def place_categories(
-    drawn: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    absent: NDArray[np.bool_],
-    scale: float,
-) -> None:
+def place_categories(drawn: Floats, starts: Ints, counts: Ints, absent: Bools, scale: float) -> None:
     """Assign each group's categories to its present rows, the highest drawn value first."""
     categories = counts.shape[1]
     for group in range(counts.shape[0]):
@@ -258,7 +241,7 @@ def place_categories(
                 drawn[first + row, category] = scale if chosen[row] == category else 0.0
 
 
-def _moments(count: NDArray[np.int64], mean: NDArray[np.float64]) -> Groups:
+def _moments(count: Ints, mean: Floats) -> Groups:
     """Counts and means as groups; discretizing looks at nothing else, so the scatter is an empty shell."""
     g, d = mean.shape
     shell = np.broadcast_to(np.zeros(1), (g, d, d))
@@ -281,21 +264,13 @@ def as_numbers(layout: Layout) -> Layout:
     )
 
 
-def ranked_rows(
-    rows: NDArray[np.float64], groups: NDArray[np.int64], block: Block, mark: int | None
-) -> NDArray[np.int64]:
+def ranked_rows(rows: Floats, groups: Ints, block: Block, mark: int | None) -> Ints:
     """Rows whose cell is there, group after group, the lowest coordinate first."""
     there = np.arange(len(rows)) if mark is None else np.flatnonzero(rows[:, mark] < 0.5)
     return there[np.lexsort((rows[there, block.start], groups[there]))]
 
 
-def settle_codes(
-    drawn: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    block: Block,
-    mark: int | None,
-    coordinates: NDArray[np.float64],
-) -> None:
+def settle_codes(drawn: Floats, groups: Ints, block: Block, mark: int | None, coordinates: Floats) -> None:
     """Rows with these coordinates of categories, which stand group after group and ascend; works in place.
 
     The lowest drawn coordinate of a group takes its lowest, so that a category goes on with the other columns.

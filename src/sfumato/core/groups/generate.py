@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
+from sfumato.core.groups import Groups, eigen
 from sfumato.core.groups.discrete import discretize
-from sfumato.core.groups.model import Groups, eigen
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout
 from sfumato.core.threads import one_blas_thread
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def generate(groups: Groups, layout: Layout, rng: np.random.Generator) -> NDArray[np.float64]:
+def generate(groups: Groups, layout: Layout, rng: np.random.Generator) -> Floats:
     """Draw as many rows as each group has records, group after group.
 
     The coordinates come from the group's eigen-axes; then each discrete block is settled inside its group, so
@@ -49,7 +49,7 @@ def generate(groups: Groups, layout: Layout, rng: np.random.Generator) -> NDArra
     return discretize(values, groups, layout)
 
 
-def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> Floats:
     """Draw rows independently and uniformly along the eigenvectors of each group.
 
     Implements C(G) = P(G) D(G) P(G)^T [AY05, eq. 2.1]: along eigenvector j the law is uniform with variance
@@ -72,7 +72,7 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> NDArray
     return values
 
 
-def axes_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def axes_of(covariance: Floats) -> Floats:
     """Axes (g, d, d) of groups: row j is the range sqrt(12 * lambda_j) times eigenvector j.
 
     An eigenvalue that is rounding alone counts as 0: its root would be visible.
@@ -95,13 +95,8 @@ _ALONE = 20_000  # records below which threads cost more than they give
 
 
 def redraw(
-    values: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    layout: Layout,
-    rng: np.random.Generator,
-    *,
-    threads: int | None = None,
-) -> NDArray[np.float64]:
+    values: Floats, labels: Ints, layout: Layout, rng: np.random.Generator, *, threads: int | None = None
+) -> Floats:
     """Draw as many rows as each group has records, group after group, as `generate` does from their moments.
 
     Parameters
@@ -130,7 +125,7 @@ def redraw(
     settled = layout if any(block.kind is not BlockKind.NUMBER for block in layout) else ()
     d, done = values.shape[1], 0
 
-    def draw(places: NDArray[np.int64], uniform: NDArray[np.float64]) -> None:
+    def draw(places: Ints, uniform: Floats) -> None:
         drawn[places] = _draw_chunk(values[order[places]], uniform, settled)
 
     with one_blas_thread(), _Threads(_workers(len(values), threads)) as team:
@@ -146,7 +141,7 @@ def redraw(
     return drawn
 
 
-def draw_from_gram(centred: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_from_gram(centred: Floats, uniform: Floats) -> Floats:
     """Draw deviations from the mean of groups of n records, from the products between records.
 
     With X the centred records and X X^T = W L W^T, the rows of sqrt(12 / n) (U W^T) X have the law of [AY05, eq. 2.1]:
@@ -169,12 +164,12 @@ def draw_from_gram(centred: NDArray[np.float64], uniform: NDArray[np.float64]) -
     return np.asarray(weights @ centred)
 
 
-def draw_from_covariance(covariance: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_from_covariance(covariance: Floats, uniform: Floats) -> Floats:
     """Draw deviations from the mean of groups, from their covariances (g, d, d) and numbers uniform in (0, 1)."""
     return np.asarray((uniform - 0.5) @ axes_of(covariance))
 
 
-def _draw_chunk(records: NDArray[np.float64], uniform: NDArray[np.float64], settled: Layout) -> NDArray[np.float64]:
+def _draw_chunk(records: Floats, uniform: Floats, settled: Layout) -> Floats:
     """Draw groups of one size; the records (g, n, d) are overwritten."""
     g, n, d = records.shape
     mean = records.mean(axis=1)
@@ -188,13 +183,7 @@ def _draw_chunk(records: NDArray[np.float64], uniform: NDArray[np.float64], sett
     return discretize(rows.reshape(g * n, d), _groups(np.full(g, n), mean, scatter), settled).reshape(g, n, d)
 
 
-def _draw_large(
-    values: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    drawn: NDArray[np.float64],
-    settled: Layout,
-    rng: np.random.Generator,
-) -> None:
+def _draw_large(values: Floats, rows: Ints, drawn: Floats, settled: Layout, rng: np.random.Generator) -> None:
     """Draw one group that is larger than a chunk, some of its rows at a time, into its place."""
     n, d = drawn.shape
     step = max(1, CHUNK // (4 * d))
@@ -214,7 +203,7 @@ def _draw_large(
         discretize(drawn, _groups(np.array([n]), mean[None], scatter[None]), settled)
 
 
-def _groups(count: NDArray[np.int64], mean: NDArray[np.float64], scatter: NDArray[np.float64]) -> Groups:
+def _groups(count: Ints, mean: Floats, scatter: Floats) -> Groups:
     return Groups(count, mean, scatter, np.zeros(len(count)), np.zeros(len(count), dtype=np.int64))
 
 
@@ -223,7 +212,7 @@ def _is_large(size: int, d: int) -> bool:
     return size > d and 4 * size * d > CHUNK
 
 
-def _chunks(sizes: NDArray[np.int64], d: int, *, settles: bool) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _chunks(sizes: Ints, d: int, *, settles: bool) -> Iterator[tuple[int, Ints]]:
     """Groups, the smallest first, in chunks of one size and of at most `CHUNK` numbers."""
     by_size = np.argsort(sizes, kind="stable")
     ordered = sizes[by_size]

@@ -1,34 +1,45 @@
-"""Centroids, nearest centroids and sums of squares of groups given as lists of rows."""
+"""K-means, holistic groups and modified condensation: records moved from larger clusters to smaller [KCG12; BCG10]."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.core.compiled import compiled, fixed
+from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.progress import tell
 
-__all__ = ["centroids", "closest", "dissolve_clusters", "holistic_groups", "k_means", "squared_distances", "ssq"]
+__all__ = [
+    "centroids",
+    "closest",
+    "dissolve_clusters",
+    "fill_clusters",
+    "filled_groups",
+    "holistic_groups",
+    "k_means",
+    "modified_groups",
+    "squared_distances",
+    "ssq",
+]
 
 _BLOCK = 4_000_000  # distances held at once
 
 
-def centroids(values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+def centroids(values: Floats, groups: Sequence[Ints]) -> Floats:
     """Centroid of each group."""
     sizes = np.array([len(group) for group in groups])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return np.asarray(np.add.reduceat(values[np.concatenate(groups)], starts, axis=0) / sizes[:, None])
 
 
-def squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def squared_distances(points: Floats, centres: Floats) -> Floats:
     """Squared distance of every point to every centre, by differences (no cancellation)."""
     gaps = points[:, None, :] - centres[None, :, :]
     return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
 
 
-def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
+def closest(points: Floats, centres: Floats) -> Ints:
     """Nearest centre of each point; the first of equals. Works in blocks of bounded size."""
     block = max(1, _BLOCK // max(1, centres.size))
     return np.concatenate(
@@ -39,7 +50,7 @@ def closest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArra
     )
 
 
-def ssq(points: NDArray[np.float64]) -> float:
+def ssq(points: Floats) -> float:
     """Sum of squared distances of points to their centroid."""
     return float(((points - points.mean(axis=0)) ** 2).sum())
 
@@ -49,9 +60,7 @@ _FEWEST, _MOST = 4, 100  # rounds, whatever that costs
 _STEPS_A_CALL = 100_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
 
 
-def k_means(
-    values: NDArray[np.float64], count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def k_means(values: Floats, count: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
     """Cluster records by Lloyd's K-means, from records drawn at random as first centres.
 
     Parameters
@@ -100,7 +109,7 @@ def k_means(
     return labels, centres[:, np.argsort(order)]
 
 
-def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(values: Floats, labels: Ints, centres: Floats) -> Floats:
     """Mean of each cluster, and of an empty one the centre that it had."""
     sizes = np.bincount(labels, minlength=len(centres))
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in values.T])
@@ -109,13 +118,7 @@ def _means(values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDAr
 
 @compiled
 def _assign(
-    values: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    moved: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    near: NDArray[np.float64],
-    first: int,
-    last: int,
+    values: Floats, centres: Floats, moved: Ints, labels: Ints, near: Floats, first: int, last: int
 ) -> tuple[int, int]:
     """Label records first to last with their nearest centre; give how many change, and how many centres were looked at.
 
@@ -151,9 +154,7 @@ def _assign(
     return changed, looked
 
 
-def holistic_groups(
-    values: NDArray[np.float64], k: int, rng: np.random.Generator, clusters: int | None = None
-) -> list[NDArray[np.int64]]:
+def holistic_groups(values: Floats, k: int, rng: np.random.Generator, clusters: int | None = None) -> list[Ints]:
     """Group records by K-means into floor(n/k) clusters, and dissolve those that are too small.
 
     Implements the improved condensation of [BCG10, sec. 3.1].
@@ -172,7 +173,7 @@ def holistic_groups(
     -------
     list of ndarray
         At most floor(n/k) groups as rows of values, often far fewer: how many cannot be told beforehand, which is why
-        the papers went on to `sfumato.core.groups.modified`.
+        the papers went on to `sfumato.core.groups.kmeans`.
     """
     labels, centres = k_means(values, clusters or max(1, len(values) // k), rng)
     labels = dissolve_clusters(values, labels, centres, k)
@@ -181,9 +182,7 @@ def holistic_groups(
     return np.split(order, np.cumsum(sizes[sizes > 0])[:-1])
 
 
-def dissolve_clusters(
-    values: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64], k: int
-) -> NDArray[np.int64]:
+def dissolve_clusters(values: Floats, labels: Ints, centres: Floats, k: int) -> Ints:
     """Move the records of clusters smaller than k to the nearest clusters that are left, the smallest cluster first.
 
     Parameters
@@ -221,3 +220,193 @@ def dissolve_clusters(
             counts[joined] += 1
         tell("grouping", 1.0 - len(alive) / len(centres))
     return labels
+
+
+_PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
+
+
+def modified_groups(values: Floats, k: int, rng: np.random.Generator) -> list[Ints]:
+    """Group records by K-means into floor(n/k) clusters, and fill those that are too small; see `filled_groups`.
+
+    Implements step 1 of modified condensation [KCG12, fig. 3], lines 4 to 11 of [BCG10, alg. 2]. Step 2, synthetic
+    data with the group's mean and the eigenvalues as variances along its axes, is `core.groups.generate`: the figure
+    names no law, there it is uniform as in [AY05, eq. 2.1].
+    """
+    return filled_groups(values, max(1, len(values) // k), rng)
+
+
+def filled_groups(values: Floats, g: int, rng: np.random.Generator) -> list[Ints]:
+    """Group records by K-means into g clusters, and fill those that are too small.
+
+    Implements lines 4 to 11 of [BCG10, alg. 2] for one owner.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Scaled so that Euclid's distance is the weighted one [BCG10, eq. 1].
+    g : int
+        Number of groups, at most n.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of ndarray
+        The g groups as rows of values, each of floor(n/g) records or more.
+
+    Notes
+    -----
+    For g = floor(n/k) that is k or a little more [KCG12, step 1-4]. K-means starts from random records, as the papers'
+    did; see `k_means` for its rounds. Cost O(n g d) and a round of K-means the same.
+    """
+    n = len(values)
+    labels, centres = k_means(values, g, rng)
+    labels = fill_clusters(values, labels, centres, n // g)
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels, minlength=g))[:-1])
+
+
+def fill_clusters(values: Floats, labels: Ints, centres: Floats, size: int) -> Ints:
+    """Move records from larger clusters to smaller ones until each has at least so many.
+
+    Implements steps 1-2 to 1-5 of [KCG12, fig. 3], lines 5 to 11 of [BCG10, alg. 2]. The smallest cluster takes the
+    records of the others that are closest to its centre, just as many as it lacks, and is then final.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        Cluster of each record.
+    centres : ndarray of shape (g, d)
+        They stay where they are while records move.
+    size : int
+        Records that each cluster must have; at most floor(n/g).
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Notes
+    -----
+    Departs from the papers (errata BCG10.4), which sort once and let a donor fall below the limit after its turn:
+    here the next cluster is always the smallest one *now* that is not final, and nothing is taken from a final one.
+    So the records outside final clusters are always at least ``size`` for each cluster that is not final; a donor may
+    become the smallest, and then it is filled in its turn. What is left over stays where K-means put it. Equal
+    distances go to the lower row, equal sizes to the lower cluster.
+    """
+    n, d = values.shape
+    if size * len(centres) > n:
+        raise ValueError(f"{n} records cannot give {size} to each of {len(centres)} clusters")
+    values, centres = fixed(values, np.float64), fixed(centres, np.float64)
+    labels = np.array(labels, dtype=np.int64)
+    counts = np.bincount(labels, minlength=len(centres)).astype(np.int64)
+    final = np.zeros(len(centres), dtype=np.bool_)
+    left = np.arange(n)
+    remaining, finished = n, False
+    while not finished:
+        batch = max(1, _PAIRS_A_CALL // (remaining * d + 1))
+        remaining, finished = _fill(values, centres, size, labels, counts, final, left, remaining, batch)
+        tell("grouping", 1.0 if finished else 1.0 - remaining / n)
+    return labels
+
+
+@compiled
+def _fill(
+    values: Floats,
+    centres: Floats,
+    size: int,
+    labels: Ints,
+    counts: Ints,
+    final: Bools,
+    left: Ints,
+    remaining: int,
+    batch: int,
+) -> tuple[int, bool]:
+    """Fill up to ``batch`` clusters; gives how many records are outside final ones, and whether all have enough."""
+    distance, row = np.empty(size), np.empty(size, dtype=np.int64)
+    for _ in range(batch):
+        smallest = whole(-1)
+        for c in range(counts.shape[0]):
+            if not final[c] and (smallest < 0 or counts[c] < counts[smallest]):
+                smallest = c
+        if smallest < 0 or counts[smallest] >= size:
+            return remaining, True
+        need = size - counts[smallest]
+        _closest_others(values, centres[smallest], labels, left, remaining, smallest, need, distance, row)
+        for place in range(need):
+            counts[labels[row[place]]] -= 1
+            labels[row[place]] = smallest
+        counts[smallest], final[smallest] = size, True
+        kept = 0
+        for place in range(remaining):
+            if labels[left[place]] != smallest:
+                left[kept] = left[place]
+                kept += 1
+        remaining = kept
+    return remaining, False
+
+
+@inner
+def _closest_others(
+    values: Floats,
+    centre: Floats,
+    labels: Ints,
+    left: Ints,
+    remaining: int,
+    own: int,
+    need: int,
+    distance: Floats,
+    row: Ints,
+) -> None:
+    """Find the records of other clusters that are closest to a centre; they make a heap with the farthest on top.
+
+    Rows come in ascending order, so a record that is as far as the top never replaces it.
+    """
+    held = 0
+    for place in range(remaining):
+        i = left[place]
+        if labels[i] == own:
+            continue
+        limit = distance[0] if held == need else np.inf
+        apart = 0.0
+        for t in range(values.shape[1]):
+            gap = values[i, t] - centre[t]
+            apart += gap * gap
+            if apart >= limit:
+                break
+        if apart >= limit:
+            continue
+        if held < need:
+            _rise(distance, row, held, apart, i)
+            held += 1
+        else:
+            _sink(distance, row, need, apart, i)
+
+
+@inner
+def _rise(distance: Floats, row: Ints, spot: int, apart: float, record: int) -> None:
+    """Put a record at the end of the heap and let it rise."""
+    while spot > 0:
+        above = (spot - 1) // 2
+        if distance[above] > apart or (distance[above] == apart and row[above] > record):
+            break
+        distance[spot], row[spot] = distance[above], row[above]
+        spot = above
+    distance[spot], row[spot] = apart, record
+
+
+@inner
+def _sink(distance: Floats, row: Ints, held: int, apart: float, record: int) -> None:
+    """Put a record in place of the top of the heap and let it sink."""
+    spot = 0
+    while 2 * spot + 1 < held:
+        below = 2 * spot + 1
+        other = below + 1
+        if other < held and (
+            distance[other] > distance[below] or (distance[other] == distance[below] and row[other] > row[below])
+        ):
+            below = other
+        if distance[below] < apart or (distance[below] == apart and row[below] < record):
+            break
+        distance[spot], row[spot] = distance[below], row[below]
+        spot = below
+    distance[spot], row[spot] = apart, record

@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.compiled import compiled, fixed
 
 __all__ = ["Baskets", "Bitmaps", "are_within", "distinct_keys", "partial_counts", "popcount"]
@@ -34,7 +35,7 @@ class Baskets:
     """
 
     items: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    starts: Ints
     width: int
 
     def __post_init__(self) -> None:
@@ -65,9 +66,7 @@ class Baskets:
         return cls.from_pairs(np.repeat(np.arange(len(lists)), sizes), flat, len(lists), whole)
 
     @classmethod
-    def from_pairs(
-        cls, rows: NDArray[np.int64], items: NDArray[np.int64], baskets: int, width: int, *, distinct: bool = False
-    ) -> Baskets:
+    def from_pairs(cls, rows: Ints, items: Ints, baskets: int, width: int, *, distinct: bool = False) -> Baskets:
         """Baskets from pairs of a basket and an item, in any order; pairs that stand twice are taken once.
 
         ``distinct`` where no pair does, which saves looking for them.
@@ -80,17 +79,17 @@ class Baskets:
         return cls(held.astype(np.int32), starts, width)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """How many items each basket holds."""
         return np.diff(self.starts)
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """The basket of each entry."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """How many baskets hold each item."""
         return np.bincount(self.items, minlength=self.width)
 
@@ -98,7 +97,7 @@ class Baskets:
         """Items of one basket."""
         return self.items[self.starts[place] : self.starts[place + 1]]
 
-    def take(self, places: NDArray[np.int64]) -> Baskets:
+    def take(self, places: Ints) -> Baskets:
         """Some of the baskets, in this order."""
         sizes = self.sizes[places]
         starts = np.zeros(len(places) + 1, dtype=np.int64)
@@ -106,30 +105,30 @@ class Baskets:
         shift = np.repeat(self.starts[places] - starts[:-1], sizes)
         return Baskets(self.items[np.arange(starts[-1]) + shift], starts, self.width)
 
-    def having(self, keep: NDArray[np.bool_]) -> Baskets:
+    def having(self, keep: Bools) -> Baskets:
         """The same baskets with only those entries that are to be kept."""
         starts = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.rows[keep], minlength=len(self)), out=starts[1:])
         return Baskets(self.items[keep], starts, self.width)
 
-    def without(self, keys: NDArray[np.int64]) -> Baskets:
+    def without(self, keys: Ints) -> Baskets:
         """The same baskets without these entries, by their keys."""
         own, keep = self.keys(), np.ones(len(self.items), dtype=np.bool_)
         keep[np.searchsorted(own, keys[are_within(keys, own)])] = False
         return self.having(keep)
 
-    def keys(self) -> NDArray[np.int64]:
+    def keys(self) -> Ints:
         """One number for each entry, of its basket and its item, in rising order."""
         return self.rows * np.int64(max(self.width, 1)) + self.items
 
 
-def distinct_keys(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct_keys(keys: Ints) -> Ints:
     """Keys in rising order, each once; by sorting, which is many times faster than NumPy's hashing of long arrays."""
     ordered = np.sort(keys)
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
-def are_within(keys: NDArray[Any], ordered: NDArray[Any]) -> NDArray[np.bool_]:
+def are_within(keys: NDArray[Any], ordered: NDArray[Any]) -> Bools:
     """Which keys are among those in rising order."""
     if not len(ordered):
         return np.zeros(len(keys), dtype=np.bool_)
@@ -170,12 +169,12 @@ class Bitmaps:
     """
 
     bits: Words
-    places: NDArray[np.int64]
-    ranges: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    places: Ints
+    ranges: Ints
+    sizes: Ints
 
     @classmethod
-    def of(cls, baskets: Baskets, items: NDArray[np.int64], classes: NDArray[np.int64] | None = None) -> Bitmaps:
+    def of(cls, baskets: Baskets, items: Ints, classes: Ints | None = None) -> Bitmaps:
         """Bitmaps of some items; ``classes`` numbers the class of each basket from 0."""
         labels = np.zeros(len(baskets), dtype=np.int64) if classes is None else classes
         sizes = np.bincount(labels, minlength=1)
@@ -193,7 +192,7 @@ class Bitmaps:
         return cls(bits, places, ranges, sizes)
 
 
-def partial_counts(bitmaps: Bitmaps, sets: Sequence[Sequence[int]] | NDArray[np.int64]) -> NDArray[np.int64]:
+def partial_counts(bitmaps: Bitmaps, sets: Sequence[Sequence[int]] | Ints) -> Ints:
     """In how many baskets of each class so many items of each set are: (sets, classes, items + 1).
 
     All sets have the same number of items, at most 15.

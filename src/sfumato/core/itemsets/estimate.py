@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, TooFew
 from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
 
 __all__ = [
-    "MOST_CANDIDATES",
     "CountEstimates",
     "Estimates",
     "check_share",
@@ -29,13 +28,13 @@ __all__ = [
     "least_told",
 ]
 
-MOST_CANDIDATES = 2_000_000
+_MOST_CANDIDATES = 2_000_000
 """Sets of one length that are looked at; more are refused."""
 
 _Z = 1.959963984540054
 _CHUNK = 20_000
 _ALL_SETS = 0.1  # weight of what holds of all sets of a length on average, beside what those at hand tell
-Counts = NDArray[np.float64]
+Counts = Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,11 +102,7 @@ def check_share(name: str, value: float) -> None:
 
 
 def estimate_counts(
-    operator: BasketOperator,
-    bitmaps: Bitmaps,
-    sizes: NDArray[np.int64],
-    sets: NDArray[np.int64],
-    parts: NDArray[np.int64] | None = None,
+    operator: BasketOperator, bitmaps: Bitmaps, sizes: Ints, sets: Ints, parts: Ints | None = None
 ) -> CountEstimates:
     """Baskets that held each set before they were randomized, without bias, and the variance of that.
 
@@ -135,9 +130,7 @@ def estimate_counts(
     )
 
 
-def _slopes(
-    operator: BasketOperator, sizes: NDArray[np.int64], baskets: NDArray[np.int64], pooled: Counts | None
-) -> Counts:
+def _slopes(operator: BasketOperator, sizes: Ints, baskets: Ints, pooled: Counts | None) -> Counts:
     """Variance that a basket with so many items of a set adds, over the sizes that such baskets seem to have."""
     length = 1 if pooled is None else pooled.shape[1] - 1
     spread = np.stack([operator.spread(length, int(size)) for size in sizes])
@@ -149,7 +142,7 @@ def _slopes(
     return np.asarray((shares * spread).sum(axis=0))
 
 
-def _over_sizes(operator: BasketOperator, sizes: NDArray[np.int64], baskets: NDArray[np.int64], length: int) -> Counts:
+def _over_sizes(operator: BasketOperator, sizes: Ints, baskets: Ints, length: int) -> Counts:
     """Which share of the baskets with so many items of a set has each size, for all sets of a length together."""
     from scipy.stats import hypergeom
 
@@ -160,7 +153,7 @@ def _over_sizes(operator: BasketOperator, sizes: NDArray[np.int64], baskets: NDA
     return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
 
 
-def least_told(operator: BasketOperator, true_sizes: NDArray[np.int64]) -> float:
+def least_told(operator: BasketOperator, true_sizes: Ints) -> float:
     """Smallest share of the baskets at which the support of one item can be told, by the noise alone; above 1 none can.
 
     ``true_sizes`` are those of the baskets; where an operator does not depend on them they are only counted.
@@ -181,12 +174,7 @@ def _times_told(candidates: int) -> float:
 
 
 def estimate_itemsets(
-    operator: BasketOperator,
-    released: Baskets,
-    sizes: NDArray[np.int64] | None,
-    min_support: float,
-    *,
-    longest: int = 4,
+    operator: BasketOperator, released: Baskets, sizes: Ints | None, min_support: float, *, longest: int = 4
 ) -> Estimates:
     """Sets that at least this share of the true baskets seems to hold, by Apriori over estimates [EGSA02, sec. 6].
 
@@ -241,14 +229,12 @@ def estimate_itemsets(
     return Estimates(tuple(each[0] for each in found), support, low, high, deviation, untold)
 
 
-def _enough(operator: BasketOperator, sizes: NDArray[np.int64]) -> str:
+def _enough(operator: BasketOperator, sizes: Ints) -> str:
     least = least_told(operator, sizes)
     return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few baskets"
 
 
-def _classes(
-    operator: BasketOperator, released: Baskets, sizes: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _classes(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
     """Sizes that there are, and which of them each basket has; one for all where sizes do not matter."""
     if not operator.by_size:
         return np.zeros(1, dtype=np.int64), np.zeros(len(released), dtype=np.int64)
@@ -260,7 +246,7 @@ def _classes(
     return kinds, classes.astype(np.int64)
 
 
-def _single_parts(released: Baskets, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _single_parts(released: Baskets, classes: Ints) -> Ints:
     """How many baskets of each class lack each item, and how many hold it: without a bitmap for each item."""
     sizes = np.bincount(classes, minlength=1)
     keys = classes[released.rows] * np.int64(released.width) + released.items
@@ -268,7 +254,7 @@ def _single_parts(released: Baskets, classes: NDArray[np.int64]) -> NDArray[np.i
     return np.stack([sizes - held, held], axis=2)
 
 
-def next_candidates(frequent: NDArray[np.int64]) -> NDArray[np.int64]:
+def next_candidates(frequent: Ints) -> Ints:
     """Sets of one item more all of whose subsets of one item less are here, as Apriori joins them.
 
     Examples
@@ -290,9 +276,9 @@ def _joined(ordered: list[tuple[int, ...]], known: set[tuple[int, ...]]) -> Iter
             whole = (*one, other[-1])
             if len(one) < 2 or all(part in known for part in combinations(whole, len(one))):
                 made += 1
-                if made > MOST_CANDIDATES:
+                if made > _MOST_CANDIDATES:
                     raise OptionError(
-                        f"more than {MOST_CANDIDATES:,} sets of {len(whole)} items may be frequent, for noise hides "
+                        f"more than {_MOST_CANDIDATES:,} sets of {len(whole)} items may be frequent, for noise hides "
                         "which; raise --min-support or lower --longest"
                     )
                 yield whole
@@ -300,7 +286,7 @@ def _joined(ordered: list[tuple[int, ...]], known: set[tuple[int, ...]]) -> Iter
 
 def interval_itemsets(
     held: Baskets, unknown: Baskets | None, min_support: float, *, longest: int = 4
-) -> tuple[Itemsets, NDArray[np.int64]]:
+) -> tuple[Itemsets, Ints]:
     """Sets that may be frequent in baskets with unknown entries: how many may hold each, and how many surely do.
 
     The lower end counts baskets that hold all items for certain, the upper end those that lack none for certain.

@@ -14,11 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
 from sfumato.core.itemsets.baskets import Baskets, popcount
 
-__all__ = ["MOST_SETS", "FoundRules", "Itemsets", "frequent_itemsets", "least_count", "mix", "rules_of", "set_keys"]
+__all__ = [
+    "MOST_SETS",
+    "FoundRules",
+    "Itemsets",
+    "frequent_itemsets",
+    "least_count",
+    "mix",
+    "rules_of",
+]
 
 MOST_SETS = 20_000_000
 """Itemsets that are held at once; more are refused."""
@@ -39,8 +48,8 @@ class Itemsets:
     """
 
     items: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    starts: Ints
+    counts: Ints
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -49,11 +58,11 @@ class Itemsets:
         return f"Itemsets({len(self)})"
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """How many items each set has."""
         return np.diff(self.starts)
 
-    def of_length(self, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of_length(self, length: int) -> tuple[Ints, Ints]:
         """Sets of so many items as rows of a matrix, and their places."""
         places = np.flatnonzero(self.lengths == length)
         return self.items[self.starts[places][:, None] + np.arange(length)].astype(np.int64), places
@@ -64,17 +73,15 @@ class Itemsets:
         return [tuple(flat[first:last]) for first, last in pairwise(starts)]
 
     def keys(self) -> NDArray[np.uint64]:
-        """One number for each set, the same for equal sets; without an item it is that XOR the item's own."""
-        return set_keys(self.items, self.starts)
+        """One number for each set, the same for equal sets and as good as never for others.
 
-
-def set_keys(items: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """One number for each set of items; equal sets have equal numbers, and others as good as never."""
-    mixed = mix(items)
-    if not len(mixed):
-        return np.zeros(len(starts) - 1, dtype=np.uint64)
-    whole = np.bitwise_xor.reduceat(mixed, np.minimum(starts[:-1], len(mixed) - 1))
-    return np.where(np.diff(starts) > 0, whole, np.uint64(0))
+        Without an item it is that XOR the item's own.
+        """
+        mixed, starts = mix(self.items), self.starts
+        if not len(mixed):
+            return np.zeros(len(starts) - 1, dtype=np.uint64)
+        whole = np.bitwise_xor.reduceat(mixed, np.minimum(starts[:-1], len(mixed) - 1))
+        return np.where(np.diff(starts) > 0, whole, np.uint64(0))
 
 
 def mix(items: NDArray[Any]) -> NDArray[np.uint64]:
@@ -332,9 +339,9 @@ class FoundRules:
         One number for each rule, the same for equal rules.
     """
 
-    sets: NDArray[np.int64]
-    right: NDArray[np.int64]
-    confidence: NDArray[np.float64]
+    sets: Ints
+    right: Ints
+    confidence: Floats
     keys: NDArray[np.uint64]
 
     def __len__(self) -> int:

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.baskets import Baskets, are_within
@@ -26,7 +26,7 @@ __all__ = ["MOST_SIZE", "OPERATORS", "BasketOperator", "OperatorName"]
 
 OperatorName = Literal["flip", "uniform", "cut-and-paste", "select-a-size"]
 OPERATORS: tuple[str, ...] = get_args(OperatorName)
-Law = NDArray[np.float64]
+Law = Floats
 MOST_SIZE = 5_000
 """Items of a basket of shown size."""
 
@@ -187,7 +187,7 @@ class BasketOperator:
             raise ValueError("items are flipped one by one by flip alone")
         return max(math.log(self.keep / self.insert), math.log((1 - self.insert) / (1 - self.keep)))
 
-    def check(self, sizes: NDArray[np.int64]) -> None:
+    def check(self, sizes: Ints) -> None:
         """Refuse baskets that it cannot be used on."""
         longest = int(sizes.max(initial=0))
         if self.by_size and longest > MOST_SIZE:
@@ -215,9 +215,7 @@ class BasketOperator:
             first = last
         return _joined(parts, self.width)
 
-    def _draw_counts(
-        self, sizes: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _draw_counts(self, sizes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """How many items stay in each basket, and how many come in; drawn from tables of 53 bits."""
         from scipy.stats import binom
 
@@ -234,7 +232,7 @@ class BasketOperator:
         return kept, added
 
 
-def _drawn(baskets: Baskets, kept: NDArray[np.int64], added: NDArray[np.int64], rng: np.random.Generator) -> Baskets:
+def _drawn(baskets: Baskets, kept: Ints, added: Ints, rng: np.random.Generator) -> Baskets:
     """Baskets with so many of their items, any of them, and so many of the others, any of these."""
     rows, width = baskets.rows, np.int64(baskets.width)
     order = np.lexsort((rng.integers(0, 1 << 62, size=len(rows)), rows))
@@ -262,7 +260,7 @@ def _joined(parts: list[Baskets], width: int) -> Baskets:
     return Baskets(items, starts.astype(np.int64), width)
 
 
-def _log_choose(total: int, some: NDArray[np.int64]) -> Law:
+def _log_choose(total: int, some: Ints) -> Law:
     """Logarithms of binomial coefficients; what cannot be chosen has minus infinity."""
     from scipy.special import gammaln
 

@@ -6,19 +6,23 @@ EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Priva
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.amplification import downward_bound, upward_bound
 from sfumato.core.laws.channel import blocks, has_form, is_large, spread, telling_outputs
+from sfumato.core.laws.domains import DATE, Dates, Labels, Universe
+from sfumato.core.laws.exact import exact
 from sfumato.core.laws.operators import Operator, likelihoods
-from sfumato.core.laws.properties import holds
 from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = [
@@ -26,6 +30,7 @@ __all__ = [
     "Worst",
     "answer_breach",
     "draw_guarantee",
+    "holds",
     "percent",
     "posterior",
     "posterior_of",
@@ -36,7 +41,7 @@ __all__ = [
 _TIE = 1e-12  # probabilities this near to each other differ by rounding alone
 
 
-def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> NDArray[np.float64]:
+def posterior(operator: Operator, prior: Floats, output: int) -> Floats:
     """Probability of each value once an output is known, by Bayes' rule.
 
     Raises
@@ -58,7 +63,7 @@ def posterior(operator: Operator, prior: NDArray[np.float64], output: int) -> ND
     return np.asarray(joint / total)
 
 
-def posterior_of(operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_], output: int) -> float:
+def posterior_of(operator: Operator, prior: Floats, mask: Bools, output: int) -> float:
     """Probability of a property once an output is known; certainty is exactly 0 or 1."""
     after = posterior(operator, prior, output)
     yes, no = float(after[mask].sum()), float(after[~mask].sum())
@@ -75,7 +80,7 @@ class Worst:
     lowest: float
 
 
-def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]) -> Worst:
+def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> Worst:
     """Find the outputs that tell most about a property, among all that can occur.
 
     Notes
@@ -99,9 +104,7 @@ def worst_outputs(operator: Operator, prior: NDArray[np.float64], mask: NDArray[
     return found
 
 
-def _parts(
-    operator: Operator, prior: NDArray[np.float64], mask: NDArray[np.bool_]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+def _parts(operator: Operator, prior: Floats, mask: Bools) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Outputs with their joint chances with the property and with its opposite, in proportion for each output."""
     if is_large(operator) and has_form(operator):
         with_it, without = (spread(operator, np.where(which, prior, 0.0)) for which in (mask, ~mask))
@@ -160,7 +163,7 @@ class Breach:
         return downward_bound(self.gamma, self.prior)
 
 
-def answer_breach(spec: NoiseSpec, prior: NDArray[np.float64], about: str, output: Any = None) -> Breach:
+def answer_breach(spec: NoiseSpec, prior: Floats, about: str, output: Any = None) -> Breach:
     """Compute what an answer tells about a property; without an answer, what the worst one tells.
 
     Examples
@@ -226,7 +229,7 @@ def percent(probability: float) -> str:
     return f"{100.0 * probability:.3g} %"
 
 
-def _check(prior: NDArray[np.float64], size: int) -> None:
+def _check(prior: Floats, size: int) -> None:
     if prior.shape != (size,) or not (prior >= 0).all() or abs(math.fsum(prior) - 1.0) > 1e-9:
         raise OptionError(f"a prior must have {size} probabilities, one for each value, that add up to 1")
 
@@ -298,3 +301,176 @@ def _paint_property(axes: Any, found: Breach) -> None:
         ha="left" if right else "right",
         color="#b5482e",
     )
+
+
+_TOKEN = re.compile(
+    rf"""\s*(?:(?P<date>{DATE})|(?P<number>[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)
+    |"(?P<double>[^"]*)"|'(?P<single>[^']*)'
+    |(?P<word>[^\W\d]\w*)
+    |(?P<sign>==|!=|<=|>=|\.\.|[=<>(){{}},]))""",
+    re.VERBOSE,
+)
+_LONGEST, _DEEPEST = 10_000, 50
+_HELP = "write for example x == 0, x in 200..800, x not in {1, 2} or x >= 70 and x < 80"
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+
+
+def holds(text: str, domain: Universe) -> Bools:
+    """Tell for each place of a domain whether a property holds there.
+
+    Comparisons of ``x`` are ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in low..high`` (ends included),
+    ``in {a, b}`` and ``not in``; they are joined with ``and``, ``or``, ``not`` and parentheses. A label that is no
+    plain word stands in quotes.
+
+    Raises
+    ------
+    OptionError
+        For a text of another form, and for a property that all values of the domain have, or none.
+
+    Examples
+    --------
+    >>> from sfumato.core.laws.domains import Integers
+    >>> holds("x in 1..2 or x >= 4", Integers(0, 4))
+    array([False,  True,  True, False,  True])
+    """
+    if len(text) > _LONGEST:
+        raise OptionError("the property is too long; shorten it")
+    found = _Parser(_tokens(text), domain).whole()
+    if found.all() or not found.any():
+        which = "all values" if found.all() else "no value"
+        raise OptionError(f"{which} of the domain would have the property, so nothing can be learned; choose another")
+    return found
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, at, end = [], 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise OptionError(f"the property has a sign that means nothing, at character {at + 1}; {_HELP}")
+        kind = match.lastgroup
+        tokens.append(_Token("text" if kind in ("double", "single") else kind, match[kind]))
+        at = match.end()
+    return tokens
+
+
+class _Parser:
+    """One pass over the tokens; every step gives the places at which what it read holds."""
+
+    def __init__(self, tokens: list[_Token], domain: Universe) -> None:
+        self.tokens = tokens
+        self.domain = domain
+        self.at = 0
+        self.places = np.arange(domain.size)
+
+    def whole(self) -> Bools:
+        found = self.any_of(0)
+        if self.at < len(self.tokens):
+            raise OptionError(f"the property goes on where it should end; {_HELP}")
+        return found
+
+    def any_of(self, depth: int) -> Bools:
+        found = self.all_of(depth)
+        while self.takes("or"):
+            found = found | self.all_of(depth)
+        return found
+
+    def all_of(self, depth: int) -> Bools:
+        found = self.one(depth)
+        while self.takes("and"):
+            found = found & self.one(depth)
+        return found
+
+    def one(self, depth: int) -> Bools:
+        if depth > _DEEPEST:
+            raise OptionError("the property is nested too deeply; write it plainer")
+        if self.takes("not"):
+            return ~self.one(depth + 1)
+        if self.takes("("):
+            found = self.any_of(depth + 1)
+            self.needs(")")
+            return found
+        self.needs("x")
+        return self.comparison()
+
+    def comparison(self) -> Bools:
+        if self.takes("not"):
+            self.needs("in")
+            return ~self.inside()
+        if self.takes("in"):
+            return self.inside()
+        for sign, compare in _COMPARE.items():
+            if self.takes(sign):
+                return compare(self, self.value())
+        raise OptionError(f"x is compared with nothing in the property; {_HELP}")
+
+    def inside(self) -> Bools:
+        if self.takes("{"):
+            found = self.equal(self.value())
+            while self.takes(","):
+                found = found | self.equal(self.value())
+            self.needs("}")
+            return found
+        low = self.value()
+        self.needs("..")
+        return self.at_least(low) & self.at_most(self.value())
+
+    def equal(self, value: _Token) -> Bools:
+        if isinstance(self.domain, Labels):
+            if value.text not in self.domain.values:
+                raise OptionError("a label of the property is not in the domain; name one that is, in quotes")
+            return np.asarray(self.places == self.domain.values.index(value.text))
+        place = self.place(value)
+        return np.asarray((self.places == int(place)) & (place.denominator == 1))
+
+    def at_least(self, value: _Token) -> Bools:
+        return np.asarray(self.places >= -((-self.place(value)) // 1))
+
+    def at_most(self, value: _Token) -> Bools:
+        return np.asarray(self.places <= self.place(value) // 1)
+
+    def place(self, value: _Token) -> Fraction:
+        """Where a number lies among the places, between two of them too; far out it is just beyond the end."""
+        if isinstance(self.domain, Labels):
+            raise OptionError("labels have no order; compare them with == or in {...}")
+        if isinstance(self.domain, Dates):
+            if value.kind == "number":
+                raise OptionError("x is a date, and is compared with a number in the property; write x >= 2020-01-31")
+            return Fraction(max(-1, min(self.domain.size, self.domain.count(value.text) - self.domain.low)))
+        if value.kind != "number":
+            raise OptionError(f"x is a number, and is compared with a word in the property; {_HELP}")
+        place = (Fraction(Decimal(value.text)) - exact(self.domain.low)) / exact(self.domain.step)
+        return max(Fraction(-1), min(Fraction(self.domain.size), place))
+
+    def value(self) -> _Token:
+        if self.at < len(self.tokens) and self.tokens[self.at].kind in ("date", "number", "text", "word"):
+            self.at += 1
+            return self.tokens[self.at - 1]
+        raise OptionError(f"a value is missing in the property; {_HELP}")
+
+    def takes(self, text: str) -> bool:
+        here = self.tokens[self.at] if self.at < len(self.tokens) else None
+        if here is None or here.kind not in ("word", "sign") or here.text != text:
+            return False
+        self.at += 1
+        return True
+
+    def needs(self, text: str) -> None:
+        if not self.takes(text):
+            raise OptionError(f"{text!r} is missing in the property; {_HELP}")
+
+
+_COMPARE: dict[str, Callable[[_Parser, _Token], Bools]] = {
+    "==": _Parser.equal,
+    "=": _Parser.equal,
+    "!=": lambda parser, value: ~parser.equal(value),
+    "<=": _Parser.at_most,
+    ">=": _Parser.at_least,
+    "<": lambda parser, value: ~parser.at_least(value),
+    ">": lambda parser, value: ~parser.at_most(value),
+}

@@ -11,15 +11,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Labels, Universe
+from sfumato.core.laws.domains import Dates, Labels, Universe
 from sfumato.core.laws.exact import share
 from sfumato.core.laws.finite import KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
@@ -27,16 +26,13 @@ from sfumato.core.laws.operators import Additive, Membership, Operator, likeliho
 
 __all__ = [
     "MOST",
-    "MOST_PAIRS",
     "TAIL",
     "Uncertainty",
-    "answer_entropy",
     "blocks",
     "can_be_counted",
     "entropy",
     "has_form",
     "is_large",
-    "noise_entropy",
     "observed_prior",
     "prior_of",
     "read_prior",
@@ -52,7 +48,7 @@ TAIL = 8.0
 LARGE = 2**25
 """Pairs of value and output from which the form of a law is used instead of its matrix."""
 
-MOST_PAIRS = 2**33
+_MOST_PAIRS = 2**33
 """Pairs that are looked at in all: about a minute."""
 
 _CELLS = 2**21  # of a block
@@ -76,7 +72,7 @@ def is_large(operator: Operator) -> bool:
     return len(telling_outputs(operator)) * operator.size > LARGE
 
 
-def blocks(operator: Operator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+def blocks(operator: Operator) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Go through the telling outputs: some of them, their likelihoods, and the chances these are parts of.
 
     Yields
@@ -88,7 +84,7 @@ def blocks(operator: Operator) -> Iterator[tuple[NDArray[np.int64], NDArray[np.f
         Times the likelihoods they are P[output | input]; outputs beyond an end of the domain count with the end.
     """
     outputs, size = telling_outputs(operator), operator.size
-    if len(outputs) * size > MOST_PAIRS:
+    if len(outputs) * size > _MOST_PAIRS:
         raise OptionError(
             f"{len(outputs):,} outputs for {size:,} values are too many to look at; choose a coarser grid"
         )
@@ -113,7 +109,7 @@ def has_form(operator: Operator) -> bool:
     return isinstance(operator, KeepOrReplace | ShiftModulo | Membership)
 
 
-def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def spread(operator: Operator, weights: Floats) -> Floats:
     """Sum over inputs of weight times chance, for each of `sfumato.core.laws.channel.telling_outputs`.
 
     Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
@@ -143,7 +139,7 @@ def spread(operator: Operator, weights: NDArray[np.float64]) -> NDArray[np.float
     return _two_sided(weights, operator.epsilon / (operator.size - 1))
 
 
-def noise_entropy(operator: Operator) -> float:
+def _noise_entropy(operator: Operator) -> float:
     """H(Y|X) in bits, which is the same for every input: that of the noise."""
     if isinstance(operator, Membership):
         return 0.0
@@ -156,7 +152,7 @@ def noise_entropy(operator: Operator) -> float:
     return entropy(row)
 
 
-def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
+def _answer_entropy(operator: Operator, chances: Floats) -> float:
     """H(Y) in bits, from what ``spread`` makes of the prior; Laplace answers beyond the ends are added."""
     if not (isinstance(operator, Additive) and isinstance(operator.law, DiscreteLaplace)):
         return entropy(chances)
@@ -170,13 +166,13 @@ def answer_entropy(operator: Operator, chances: NDArray[np.float64]) -> float:
     return entropy(chances) + beyond
 
 
-def entropy(chances: NDArray[np.float64]) -> float:
+def entropy(chances: Floats) -> float:
     """Entropy in bits."""
     some = chances[chances > 0]
     return float(-(some * np.log2(some)).sum()) + 0.0
 
 
-def _windows(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+def _windows(weights: Floats, width: int) -> Floats:
     """Sum each window of a width; a window without positive weight is exactly 0."""
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     counts = np.concatenate([[0], np.cumsum(weights > 0)])
@@ -184,7 +180,7 @@ def _windows(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     return np.where(some, np.maximum(sums[width:] - sums[:-width], 0.0), 0.0)
 
 
-def _two_sided(weights: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
+def _two_sided(weights: Floats, decay: float) -> Floats:
     """Sum weights times tanh(d/2) e^(-d |distance|), by one pass from either side."""
     from scipy.signal import lfilter
 
@@ -225,7 +221,7 @@ class Uncertainty:
         return -math.expm1(-self.told * math.log(2.0))
 
 
-def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
+def uncertainty(operator: Operator, prior: Floats) -> Uncertainty:
     """Uncertainty about a value for whoever knows the prior, before and after its answer [AA01].
 
     With the reconstructed distribution as the prior this is the privacy that is left once it is known; with the uniform
@@ -241,8 +237,8 @@ def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
     """
     before = entropy(prior)
     if is_large(operator) and has_form(operator):  # H(X|Y) = H(X) + H(Y|X) - H(Y)
-        answers = answer_entropy(operator, spread(operator, prior))
-        return Uncertainty(before, max(0.0, before + noise_entropy(operator) - answers))
+        answers = _answer_entropy(operator, spread(operator, prior))
+        return Uncertainty(before, max(0.0, before + _noise_entropy(operator) - answers))
     after = 0.0
     for _, likely, chances in blocks(operator):
         joint = likely * prior  # in proportion to P[x, y]
@@ -255,11 +251,11 @@ def uncertainty(operator: Operator, prior: NDArray[np.float64]) -> Uncertainty:
 def can_be_counted(operator: Operator) -> bool:
     """Tell whether a law has few enough values and outputs to look at them all."""
     return operator.size <= MOST and (
-        has_form(operator) or len(telling_outputs(operator)) * operator.size <= MOST_PAIRS
+        has_form(operator) or len(telling_outputs(operator)) * operator.size <= _MOST_PAIRS
     )
 
 
-def _entropies(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _entropies(rows: Floats) -> Floats:
     logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
     return np.asarray(-(rows * logs).sum(axis=1)) + 0.0
 
@@ -270,13 +266,13 @@ MOST = 10_000_000
 _SUM = 1e-3  # how far written probabilities may be from 1 together, for they are rounded
 
 
-def uniform_prior(domain: Universe) -> NDArray[np.float64]:
+def uniform_prior(domain: Universe) -> Floats:
     """The same probability for each value of the domain."""
     _check_size(domain)
     return np.full(domain.size, 1.0 / domain.size)
 
 
-def observed_prior(domain: Universe, values: ArrayLike) -> NDArray[np.float64]:
+def observed_prior(domain: Universe, values: ArrayLike) -> Floats:
     """Share of each value of the domain among observed values.
 
     Examples
@@ -291,7 +287,7 @@ def observed_prior(domain: Universe, values: ArrayLike) -> NDArray[np.float64]:
     return np.bincount(codes.ravel(), minlength=domain.size) / codes.size
 
 
-def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> NDArray[np.float64]:
+def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> Floats:
     """Prior that names values and their probabilities; values that are not named have none.
 
     Examples
@@ -310,7 +306,7 @@ def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> N
     return np.bincount(domain.encode(values), weights=chances, minlength=domain.size) / total
 
 
-def read_prior(path: str | Path, domain: Universe) -> NDArray[np.float64]:
+def read_prior(path: str | Path, domain: Universe) -> Floats:
     """Read a prior from a CSV file: values and probabilities in two columns, or observed values in one.
 
     A first row that is no such row is taken as names of the columns.
@@ -325,7 +321,7 @@ def read_prior(path: str | Path, domain: Universe) -> NDArray[np.float64]:
         raise TableError("a prior is a CSV file of values and probabilities, or of observed values alone")
     if _is_heading(rows[0], domain):
         rows = rows[1:]
-    values = [_value(row[0], domain) for row in rows]
+    values = [row[0] if isinstance(domain, Labels | Dates) else _number(row[0]) for row in rows]
     if widths == {1}:
         return observed_prior(domain, values)
     return prior_of(domain, values, [_number(row[1]) for row in rows])
@@ -345,10 +341,6 @@ def _is_date(text: str, domain: Dates) -> bool:
     except OptionError:
         return False
     return True
-
-
-def _value(text: str, domain: Universe) -> Any:
-    return text if isinstance(domain, Labels | Dates) else _number(text)
 
 
 def _number(text: str) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.exact import check_codes, decimals, exact, short
 
-__all__ = ["Integers", "Labels", "Reals", "Universe", "domain_from_document", "domain_to_document"]
+__all__ = [
+    "DATE",
+    "UNITS",
+    "Dates",
+    "Integers",
+    "Labels",
+    "Reals",
+    "Universe",
+    "domain_from_document",
+    "domain_to_document",
+]
 
-_LARGEST = 2**48  # places: noise of laws.integers.LARGEST on top still fits into 64 bits
+_LARGEST = 2**48  # places: noise of laws.exact.LARGEST on top still fits into 64 bits
 _LARGEST_DOUBLE = 2**53  # whole numbers below it are doubles
 _NEAR = 1e-6  # of a step: how far a released number may lie from its place, for it was written and read as decimals
 
@@ -51,7 +64,7 @@ class Integers:
         """Distance between two places."""
         return 1
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Place of each value.
 
         Raises
@@ -65,11 +78,11 @@ class Integers:
         _refuse(int(bad.sum()), f"are not whole numbers from {self.low} to {self.high}")
         return np.asarray(numbers.astype(np.int64) - self.low)
 
-    def decode(self, codes: ArrayLike) -> NDArray[np.int64]:
+    def decode(self, codes: ArrayLike) -> Ints:
         """Value at each place, also at places that noise has moved beyond the ends."""
         return np.asarray(np.asarray(codes, dtype=np.int64) + self.low)
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released number, also beyond the ends."""
         numbers = _numbers(values)
         bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
@@ -122,7 +135,7 @@ class Reals:
         """Distance between two places."""
         return self.grid
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Nearest place to each value.
 
         Raises
@@ -136,7 +149,7 @@ class Reals:
         _refuse(int(bad.sum()), f"are not numbers from {self.low:g} to {self.high:g}")
         return np.minimum(np.rint((numbers - self.low) / self.grid).astype(np.int64), self.size - 1)
 
-    def decode(self, codes: ArrayLike) -> NDArray[np.float64]:
+    def decode(self, codes: ArrayLike) -> Floats:
         """Number at each place, also at places that noise has moved beyond the ends.
 
         A number depends on its place alone, and is the double nearest to its decimals where those are few.
@@ -145,7 +158,7 @@ class Reals:
         digits = decimals(self.low, self.grid)
         return np.asarray(np.round(numbers, digits) if digits is not None else numbers, dtype=np.float64)
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released number, also beyond the ends."""
         numbers = _numbers(values)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -192,7 +205,7 @@ class Labels:
         """Distance between two places."""
         return 1
 
-    def encode(self, values: ArrayLike) -> NDArray[np.int64]:
+    def encode(self, values: ArrayLike) -> Ints:
         """Place of each label.
 
         Raises
@@ -211,7 +224,7 @@ class Labels:
         """Label at each place."""
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 
-    def places(self, values: ArrayLike) -> NDArray[np.int64]:
+    def places(self, values: ArrayLike) -> Ints:
         """Place of each released label."""
         return self.encode(values)
 
@@ -220,8 +233,125 @@ class Labels:
         return f"one of {self.size} labels"
 
 
+UNITS = {
+    "month": "M",
+    "day": "D",
+    "hour": "h",
+    "minute": "m",
+    "second": "s",
+    "millisecond": "ms",
+    "microsecond": "us",
+}
+"""Units that dates are counted in, and NumPy's names for them."""
+
+DATE = r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?)?"
+"""A date, month or moment as a regular expression."""
+
+_FORM = re.compile(DATE)
+
+
+@dataclass(frozen=True)
+class Dates(Integers):
+    """The dates from low to high by a unit; as numbers they count units since 1970.
+
+    Laws count in the unit: a scale of 30 on days is thirty days. ``low`` and ``high`` are given as ISO texts, dates, or
+    counts.
+
+    Examples
+    --------
+    >>> days = Dates("2020-01-30", "2020-02-02", "day")
+    >>> days.size, days.encode(["2020-02-01"]), days.written([0, 5])
+    (4, array([2]), ['2020-01-30', '2020-02-04'])
+    """
+
+    low: Any
+    high: Any
+    unit: str
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise OptionError(f"dates are counted in one of {', '.join(UNITS)}; choose a unit")
+        for name in ("low", "high"):
+            object.__setattr__(self, name, self.count(getattr(self, name)))
+        super().__post_init__()
+
+    def count(self, date: Any) -> int:
+        """Units from 1970 to a date that is given as ISO text, date, moment or count.
+
+        Raises
+        ------
+        OptionError
+            For what is no date, or lies between two units.
+        """
+        if isinstance(date, int) and not isinstance(date, bool):
+            return date
+        if isinstance(date, datetime.datetime):
+            date = date.replace(tzinfo=None).isoformat()
+        text = date.isoformat() if isinstance(date, datetime.date) else date
+        if not isinstance(text, str) or not _FORM.fullmatch(text):
+            raise OptionError("a date is written as 2020-01-31, 2020-01 or 2020-01-31 08:30; correct it")
+        try:
+            exact = np.datetime64(text.replace(" ", "T"), "us")
+        except ValueError:
+            raise OptionError("a date is none of the calendar; correct it") from None
+        counted = exact.astype(f"datetime64[{UNITS[self.unit]}]")
+        if counted.astype("datetime64[us]") != exact:
+            raise OptionError(f"a date lies between two steps of a {self.unit}; choose a finer unit, or another date")
+        return int(counted.astype(np.int64))
+
+    def counts(self, moments: Ints) -> Ints:
+        """Units from 1970 to moments that are given in microseconds; what is below the unit is cut off."""
+        units = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype(f"datetime64[{UNITS[self.unit]}]")
+        return np.asarray(units.astype(np.int64))
+
+    def moments(self, counts: ArrayLike) -> Ints:
+        """Microseconds from 1970 to dates that are counted in the unit."""
+        units = np.asarray(counts, dtype=np.int64).view(f"datetime64[{UNITS[self.unit]}]")
+        return np.asarray(units.astype("datetime64[us]").view(np.int64))
+
+    def encode(self, values: ArrayLike) -> Ints:
+        """Place of each date, given as text or count.
+
+        Raises
+        ------
+        SchemaError
+            For values that are no dates from low to high, with their count.
+        """
+        return super().encode(self._counted(values))
+
+    def places(self, values: ArrayLike) -> Ints:
+        """Place of each released date, also beyond the ends."""
+        return super().places(self._counted(values))
+
+    def written(self, codes: ArrayLike) -> list[str]:
+        """ISO text of the date at each place, also beyond the ends; hours have their minutes."""
+        units = (np.asarray(codes, dtype=np.int64) + self.low).view(f"datetime64[{UNITS[self.unit]}]")
+        return [str(text) for text in np.datetime_as_string(units, "m" if self.unit == "hour" else None)]
+
+    def describe(self) -> str:
+        """Say it in words."""
+        first, last = self.written([0, self.size - 1])
+        return f"a date from {first} to {last}, by {self.unit}"
+
+    def _counted(self, values: ArrayLike) -> Any:
+        given = np.asarray(values)
+        if given.dtype.kind == "M":
+            return self.counts(given.astype("datetime64[us]").view(np.int64))
+        if given.dtype.kind not in "OU":
+            return given
+        counts, strange = [], 0
+        for value in given.ravel():
+            try:
+                counts.append(self.count(value.item() if isinstance(value, np.generic) else value))
+            except OptionError:
+                strange += 1
+        if strange:
+            raise SchemaError(f"{strange} values are no dates such as 2020-01-31; correct them")
+        return np.array(counts, dtype=np.int64).reshape(given.shape)
+
+
 Universe = Integers | Reals | Labels
-_KINDS: dict[str, type[Universe]] = {"integers": Integers, "reals": Reals, "labels": Labels}
+_KINDS: dict[str, type[Universe]] = {"integers": Integers, "reals": Reals, "labels": Labels, "dates": Dates}
 
 
 def domain_to_document(domain: Universe) -> dict[str, Any]:
@@ -232,8 +362,6 @@ def domain_to_document(domain: Universe) -> dict[str, Any]:
     >>> domain_to_document(Reals(0.0, 1.0, 0.5))
     {'kind': 'reals', 'low': 0, 'high': 1, 'grid': 0.5}
     """
-    from sfumato.core.laws.dates import Dates
-
     if isinstance(domain, Dates):
         low, high = domain.written([0, domain.size - 1])
         return {"kind": "dates", "low": low, "high": high, "unit": domain.unit}
@@ -243,13 +371,10 @@ def domain_to_document(domain: Universe) -> dict[str, Any]:
 
 def domain_from_document(document: Mapping[str, Any]) -> Universe:
     """Domain of which ``domain_to_document`` gives the written form."""
-    from sfumato.core.laws.dates import Dates
-
-    kinds: dict[str, type[Universe]] = {**_KINDS, "dates": Dates}
-    if not isinstance(document, Mapping) or str(document.get("kind")) not in kinds:
-        raise OptionError(f"the domain needs a kind, one of {', '.join(kinds)}")
+    if not isinstance(document, Mapping) or str(document.get("kind")) not in _KINDS:
+        raise OptionError(f"the domain needs a kind, one of {', '.join(_KINDS)}")
     given = dict(document)
-    shape = kinds[str(given.pop("kind"))]
+    shape = _KINDS[str(given.pop("kind"))]
     keys = shape.__dataclass_fields__
     if set(given) != set(keys):
         raise OptionError(f"a domain of {document['kind']} has the keys kind, {', '.join(keys)} and no other")
@@ -273,7 +398,7 @@ def _check_size(size: int) -> None:
         raise OptionError("the domain has too many values; choose a coarser grid or narrower bounds")
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

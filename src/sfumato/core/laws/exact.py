@@ -16,8 +16,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import OptionError, SchemaError
 
 __all__ = [
@@ -97,23 +97,23 @@ def share(name: str, probability: float) -> Fraction:
     return simple if float(simple) == probability else Fraction(round(Fraction(probability) * FINEST), FINEST)
 
 
-def toss(chance: Fraction, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def toss(chance: Fraction, count: int, rng: np.random.Generator) -> Bools:
     """Say yes with exactly this chance, ``count`` times."""
     drawn = rng.integers(0, chance.denominator, size=count)
     return np.asarray(drawn < chance.numerator, dtype=np.bool_)
 
 
-def check_codes(codes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def check_codes(codes: Ints, size: int) -> Ints:
     """Codes as an array, if all of them are places of the domain."""
     return _inside(codes, 0, size, "values lie outside the domain of the noise")
 
 
-def check_outputs(outputs: NDArray[np.int64], possible: range) -> NDArray[np.int64]:
+def check_outputs(outputs: Ints, possible: range) -> Ints:
     """Outputs as an array, if the law can have made all of them."""
     return _inside(outputs, possible.start, possible.stop, "outputs cannot have come out of this noise law")
 
 
-def _inside(codes: NDArray[np.int64], low: int, stop: int, words: str) -> NDArray[np.int64]:
+def _inside(codes: Ints, low: int, stop: int, words: str) -> Ints:
     array = np.asarray(codes)
     if array.dtype.kind not in "iu" and array.size:
         raise SchemaError(f"{array.size} codes are not whole numbers; encode them with the domain first")
@@ -145,7 +145,7 @@ def rational(scale: float) -> Fraction:
     return Fraction(scale).limit_denominator(max(1, min(_FINEST, int(LARGEST / max(scale, 1.0)) + 1)))
 
 
-def draw_geometric(scale: float, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_geometric(scale: float, count: int, rng: np.random.Generator) -> Ints:
     """Draw k = 0, 1, 2, ... with probability proportional to exp(-k / scale).
 
     The difference of two such draws is a discrete Laplace draw.
@@ -153,16 +153,16 @@ def draw_geometric(scale: float, count: int, rng: np.random.Generator) -> NDArra
     return _fill(count, lambda size: _geometric(rational(scale), size, rng))
 
 
-def draw_laplace(scale: float, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_laplace(scale: float, count: int, rng: np.random.Generator) -> Ints:
     """Draw whole k with probability proportional to exp(-|k| / scale) [CKS20, alg. 2]."""
     return _fill(count, lambda size: _laplace(rational(scale), size, rng))
 
 
-def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> Ints:
     """Draw whole k with probability proportional to exp(-k^2 / (2 sd^2)) [CKS20, alg. 3]."""
     t = math.floor(sd) + 1
 
-    def batch(size: int) -> NDArray[np.int64]:
+    def batch(size: int) -> Ints:
         y = _laplace(Fraction(t), size, rng)
         gamma = ((np.abs(y) - sd * sd / t) / sd) ** 2 / 2.0
         return y[rng.random(len(y)) < np.exp(-gamma)]
@@ -170,7 +170,7 @@ def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> NDArray[np
     return _fill(count, batch)
 
 
-def _fill(count: int, batch: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+def _fill(count: int, batch: Callable[[int], Ints]) -> Ints:
     """Collect what rejection leaves of batch after batch; the first ones of independent draws are as good as any."""
     drawn = np.empty(count, dtype=np.int64)
     done = 0
@@ -181,7 +181,7 @@ def _fill(count: int, batch: Callable[[int], NDArray[np.int64]]) -> NDArray[np.i
     return drawn
 
 
-def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
     """Draw from at most ``size`` candidates: X = U + t V, then floor(X / s) [CKS20, alg. 2, steps 1 to 9]."""
     t, s = scale.numerator, scale.denominator
     u = rng.integers(0, t, size=size)
@@ -194,7 +194,7 @@ def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[
     return np.asarray((u + t * v) // s, dtype=np.int64)
 
 
-def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
     """Geometric draws with a sign; a negative zero is drawn again, else zero would come twice as often."""
     y = _geometric(scale, size, rng)
     negative = rng.integers(0, 2, size=len(y), dtype=np.uint8).astype(np.bool_)
@@ -202,7 +202,7 @@ def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> NDArray[np
     return np.asarray(np.where(negative, -y, y)[kept])
 
 
-def _bernoulli_exp(upper: NDArray[np.int64], lower: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _bernoulli_exp(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
     """Say yes with probability exp(-upper / lower), for a quotient between 0 and 1, exactly [CKS20, alg. 1]."""
     odd = np.zeros(len(upper), dtype=np.bool_)
     alive, k = np.arange(len(upper)), 1

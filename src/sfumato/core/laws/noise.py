@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.exact import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
 
@@ -42,32 +43,6 @@ _FEW = 2.0  # deviations in steps from which sums over the grid are integrals to
 _TAIL = 40
 
 
-class Law(Protocol):
-    """A symmetric noise law with mean 0 on the multiples of a step."""
-
-    @property
-    def step(self) -> float:
-        """Distance between two places of the grid."""
-        ...
-
-    @property
-    def variance(self) -> float:
-        """Variance of the values."""
-        ...
-
-    def draw(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw noise, counted in steps."""
-        ...
-
-    def values(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw noise in the units of the step."""
-        ...
-
-    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
-        """Probability of k steps."""
-        ...
-
-
 class _OnGrid:
     """What the laws share: noise in steps, times the step."""
 
@@ -76,14 +51,14 @@ class _OnGrid:
         @property
         def step(self) -> float: ...
 
-        def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]: ...
+        def _draw(self, count: int, rng: np.random.Generator) -> Ints: ...
 
-    def draw(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, shape: _Shape, rng: np.random.Generator) -> Ints:
         """Draw noise, counted in steps."""
         sizes = (shape,) if isinstance(shape, int) else shape
         return self._draw(math.prod(sizes), rng).reshape(sizes)
 
-    def values(self, shape: _Shape, rng: np.random.Generator) -> NDArray[np.float64]:
+    def values(self, shape: _Shape, rng: np.random.Generator) -> Floats:
         """Draw noise in the units of the step."""
         return np.asarray(self.draw(shape, rng) * self.step, dtype=np.float64)
 
@@ -120,11 +95,11 @@ class DiscreteLaplace(_OnGrid):
         """Variance of the values."""
         return self.step**2 / (2.0 * math.sinh(self._decay / 2.0) ** 2)
 
-    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+    def pmf(self, k: ArrayLike) -> Floats:
         """Probability of k steps."""
         return np.asarray(math.tanh(self._decay / 2.0) * np.exp(-np.abs(np.asarray(k)) * self._decay))
 
-    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
         return draw_laplace(self.scale / self.step, count, rng)
 
 
@@ -157,7 +132,7 @@ class DiscreteGaussian(_OnGrid):
             return self.sd**2
         return self.step**2 * math.fsum(k * k * float(self.pmf(k)) for k in range(-_TAIL, _TAIL + 1))
 
-    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+    def pmf(self, k: ArrayLike) -> Floats:
         """Probability of k steps."""
         sd = self.sd / self.step
         total = math.sqrt(2.0 * math.pi) * sd
@@ -165,7 +140,7 @@ class DiscreteGaussian(_OnGrid):
             total = math.fsum(math.exp(-((j / sd) ** 2) / 2.0) for j in range(-_TAIL, _TAIL + 1))
         return np.asarray(np.exp(-((np.asarray(k) / sd) ** 2) / 2.0) / total)
 
-    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
         return draw_gaussian(self.sd / self.step, count, rng)
 
 
@@ -203,15 +178,19 @@ class DiscreteUniform(_OnGrid):
         """Variance of the values."""
         return self.step**2 * self.steps * (self.steps + 1) / 3.0
 
-    def pmf(self, k: ArrayLike) -> NDArray[np.float64]:
+    def pmf(self, k: ArrayLike) -> Floats:
         """Probability of k steps."""
         return np.where(np.abs(np.asarray(k)) <= self.steps, 1.0 / (2 * self.steps + 1), 0.0)
 
-    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
         return rng.integers(-self.steps, self.steps, size=count, endpoint=True)
 
 
-def law_of_size(name: str, size: float, step: float) -> DiscreteGaussian | DiscreteUniform | DiscreteLaplace:
+Law = DiscreteLaplace | DiscreteGaussian | DiscreteUniform
+"""A symmetric noise law with mean 0 on the multiples of a step."""
+
+
+def law_of_size(name: str, size: float, step: float) -> Law:
     """Law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
 
     Examples
@@ -255,7 +234,7 @@ def choose_step(size: float, fineness: int = _FINENESS) -> float:
     return 2.0 ** (math.floor(math.log2(size)) - fineness)
 
 
-def snap(values: NDArray[np.float64], step: float) -> NDArray[np.int64]:
+def snap(values: Floats, step: float) -> Ints:
     """Nearest place of the grid to each number, counted in steps.
 
     Raises
@@ -270,7 +249,7 @@ def snap(values: NDArray[np.float64], step: float) -> NDArray[np.int64]:
     return places.astype(np.int64)
 
 
-def add_noise(values: NDArray[np.float64], law: Law, rng: np.random.Generator) -> NDArray[np.float64]:
+def add_noise(values: Floats, law: Law, rng: np.random.Generator) -> Floats:
     """Bring numbers to the law's grid and add noise there: whatever the number was, the same places can come out.
 
     Examples
@@ -327,9 +306,7 @@ def check_columns(laws: Pairs, columns: Iterable[str]) -> None:
         raise OptionError(f"enhance_laws names {unknown[0]!r}, which is no column of numbers; name another")
 
 
-def enhance_rows(
-    values: NDArray[np.float64], share: float, laws: Sequence[Law], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def enhance_rows(values: Floats, share: float, laws: Sequence[Law], rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Rows of which a share rho got noise, in each attribute by its own law, and which these are.
 
     Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. The laws here have mean 0,

@@ -14,15 +14,13 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.dates import Dates
-from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.domains import Dates, Integers, Labels, Reals
 from sfumato.core.laws.exact import check_codes, check_outputs, exact, rational
-from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, ShiftModulo
-from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.response import Response
+from sfumato.core.laws.finite import KeepOrReplace, Mixture, Operator, Response, ShiftModulo
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform, Law
 
 __all__ = [
     "Additive",
@@ -188,14 +186,14 @@ class Membership:
         return math.log(self.gamma)
 
     @cached_property
-    def _classes(self) -> NDArray[np.int64]:
+    def _classes(self) -> Ints:
         return np.array(self.cells, dtype=np.int64)
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:  # noqa: ARG002
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:  # noqa: ARG002
         """Class of each input; the generator is not used."""
         return np.asarray(self._classes[check_codes(codes, self.size)])
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output."""
         y = check_outputs(outputs, self.outputs)
         return np.asarray(y[:, None] == self._classes, dtype=np.float64)
@@ -229,7 +227,7 @@ class Additive:
     wraps: ClassVar[bool] = False  # no: outputs go on beyond the ends
 
     size: int
-    law: DiscreteLaplace | DiscreteGaussian | DiscreteUniform
+    law: Law
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 2:
@@ -259,16 +257,16 @@ class Additive:
         """Logarithm of what one place more costs under Laplace noise; its scale is drawn as this fraction."""
         return 1.0 / float(rational(self.law.scale)) if isinstance(self.law, DiscreteLaplace) else 0.0
 
-    def randomize(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw an output for each input."""
         x = check_codes(codes, self.size)
         return np.asarray(x + self.law.draw(x.shape, rng), dtype=np.int64)
 
-    def probabilities(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, outputs: Ints) -> Floats:
         """P[output | input], a row for each output."""
         return self.law.pmf(self._noise(outputs))
 
-    def likelihoods(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def likelihoods(self, outputs: Ints) -> Floats:
         """Rows in proportion to P[output | input], the largest of each 1: far out they do not vanish."""
         k = np.abs(self._noise(outputs)).astype(np.float64)
         nearest = k.min(axis=1, keepdims=True)
@@ -278,12 +276,12 @@ class Additive:
             return np.asarray(np.exp((nearest - k) * (nearest + k) / (2.0 * self.law.sd**2)))
         return np.where(k <= self.law.steps, 1.0, 0.0)
 
-    def _noise(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _noise(self, outputs: Ints) -> Ints:
         y = np.asarray(outputs, dtype=np.int64) if self.outputs is None else check_outputs(outputs, self.outputs)
         return np.asarray(y[:, None] - np.arange(self.size))
 
 
-def transition(operator: Operator) -> NDArray[np.float64]:
+def transition(operator: Operator) -> Floats:
     """Matrix of all chances, a row for each input and a column for each output.
 
     Examples
@@ -298,7 +296,7 @@ def transition(operator: Operator) -> NDArray[np.float64]:
     return np.ascontiguousarray(operator.probabilities(np.arange(operator.outputs.start, operator.outputs.stop)).T)
 
 
-def likelihoods(operator: Operator, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
+def likelihoods(operator: Operator, outputs: Ints) -> Floats:
     """Rows in proportion to P[output | input], the largest of each row 1, so that none vanishes far out."""
     if isinstance(operator, Additive):
         return operator.likelihoods(outputs)

@@ -28,7 +28,7 @@ from sfumato.engines.cells.cell import LEVEL, OUTSIDE, ROW
 from sfumato.engines.cells.cuts import Cuts, leaves_of
 from sfumato.engines.cells.learn import Learned, Run
 from sfumato.engines.chunks.move import ExactMean
-from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
 from sfumato.tables.schema import Role, Schema

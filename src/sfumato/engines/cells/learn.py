@@ -26,7 +26,7 @@ from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
 from sfumato.mechanisms.chain.mechanism import Chain
-from sfumato.mechanisms.perturb.noise import AdditiveNoise, MultiplicativeNoise, check_records
+from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers
 from sfumato.tables.field import DateStep, Field, Kind

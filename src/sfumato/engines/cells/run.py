@@ -28,11 +28,11 @@ from sfumato.engines.chunks.transform import Sink
 from sfumato.engines.memory import crowd_of, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
-from sfumato.mechanisms.condense.mechanism import Condensation
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.mechanisms.protocol import Mechanism, Workings
-from sfumato.mechanisms.randomize.mechanism import Randomization
+from sfumato.mechanisms.randomize import Randomization
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import ENDINGS, FileForm, FileFormat, ending_of
-from sfumato.tables.header import check_names, header_of
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 __all__ = ["SAMPLE_ROWS", "Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]

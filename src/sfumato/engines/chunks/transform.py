@@ -36,8 +36,8 @@ from sfumato.engines.chunks.source import Source, form_of, open_people
 from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
+from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.mechanism import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind

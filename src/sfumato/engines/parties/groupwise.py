@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.groups import check_feasible
 from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, settle_codes
-from sfumato.core.groups.model import check_feasible
 from sfumato.core.laws.exact import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width
@@ -22,8 +22,13 @@ from sfumato.core.threads import one_blas_thread
 from sfumato.engines.parties.plan import JointResult
 from sfumato.engines.parties.ports import PartyError, possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.components import noise_scales, principal_axes
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, levels_to_reach, most_components
+from sfumato.mechanisms.perturb.laplace_pca import (
+    LaplacePCA,
+    levels_to_reach,
+    most_components,
+    noise_scales,
+    principal_axes,
+)
 
 __all__ = [
     "FARTHEST",

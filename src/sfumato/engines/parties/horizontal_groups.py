@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
-from sfumato.core.groups.model import eigen
+from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.engines.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
 from sfumato.engines.parties.plan import JointPlan
@@ -301,7 +301,7 @@ def fill_groups(
 ) -> tuple[Whole, Whole]:
     """Move rows from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
 
-    As `core.groups.modified.fill_clusters` (errata BCG10.4): the next cluster is the smallest one now that is not
+    As `core.groups.kmeans.fill_clusters` (errata BCG10.4): the next cluster is the smallest one now that is not
     final, it takes the closest rows of the others that are not final either, and equal distances go to the lower row.
     """
     size = pool.n // len(sizes)

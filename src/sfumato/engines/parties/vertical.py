@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError, TableError
-from sfumato.core.groups.model import check_partition, check_values, response_weights
+from sfumato.core.groups import check_partition, check_values, response_weights
 from sfumato.core.records import Block, BlockKind, Layout, width
 from sfumato.engines.parties.groupwise import (
     group_sizes,
@@ -302,7 +302,7 @@ def fill_groups(
 ) -> NDArray[np.int64]:
     """Move records from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
 
-    The same order as `sfumato.core.groups.modified.fill_clusters`. Who may move is public; only of those distances are
+    The same order as `sfumato.core.groups.kmeans.fill_clusters`. Who may move is public; only of those distances are
     shared, and only who moves is opened.
     """
     session.phase("filling groups")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.groups import Groups, missing_counts
-from sfumato.core.groups.discrete import coded_blocks, ranked_rows
+from sfumato.core.groups import Groups
+from sfumato.core.groups.discrete import coded_blocks, missing_counts, ranked_rows
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.engines.parties.groupwise import (
     FARTHEST,
@@ -24,7 +24,7 @@ from sfumato.engines.parties.groupwise import (
 )
 from sfumato.engines.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.components import component_places, project
+from sfumato.mechanisms.perturb.laplace_pca import component_places, project
 
 __all__ = [
     "add_noise",

@@ -16,8 +16,7 @@ from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.cells.learn import Run
 from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.header import check_names, header_of
+from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, StateError, StreamSettings
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, MaintainerState
-from sfumato.mechanisms.condense.tally import CategoryTally
+from sfumato.mechanisms.condense.slots import CategoryTally
 from sfumato.tables.codec import Codec
 
 __all__ = [

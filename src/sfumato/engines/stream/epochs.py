@@ -29,7 +29,8 @@ from sfumato.core.facts import (
     RowsKept,
     Shuffled,
 )
-from sfumato.core.groups import count_alike, generate
+from sfumato.core.groups import count_alike
+from sfumato.core.groups.generate import generate
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
@@ -37,8 +38,8 @@ from sfumato.engines.plan import coarsened_facts
 from sfumato.engines.stream.measuring import Sampled
 from sfumato.engines.stream.rare import USUAL, hidden_schema
 from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
+from sfumato.mechanisms.condense import ALGORITHMS
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
-from sfumato.mechanisms.condense.mechanism import ALGORITHMS
 from sfumato.mechanisms.condense.synthesize import generate_coded
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec

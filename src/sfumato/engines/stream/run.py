@@ -25,8 +25,8 @@ from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import first_of_each, screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import StateEntry, Status, StreamSettings
+from sfumato.mechanisms.condense import Condensation, effective_levels
 from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.mechanism import Condensation, effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.codec import Codec

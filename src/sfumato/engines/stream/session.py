@@ -48,9 +48,8 @@ from sfumato.engines.stream.settings import (
     whole_number,
 )
 from sfumato.engines.stream.state import State
-from sfumato.mechanisms.condense.maintained import refusal_of
-from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer
-from sfumato.mechanisms.condense.mechanism import effective_levels
+from sfumato.mechanisms.condense import effective_levels
+from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer, refusal_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role
 from sfumato.tables.stored_codec import codec_from_document

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
 from sfumato.core.records import BlockKind, Records, Wanted, width
-from sfumato.mechanisms.condense.mechanism import check_k, effective_levels
+from sfumato.mechanisms.condense import check_k, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, rows_drawn
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner
 from sfumato.mechanisms.condense.slots import Slots
 
@@ -52,21 +52,21 @@ class Index(NamedTuple):
     since, and how many nodes and leaves were looked at for how many questions.
     """
 
-    point: NDArray[np.float64]
-    member: NDArray[np.int64]
-    used: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    most: NDArray[np.int64]
-    child: NDArray[np.int64]
-    leaf_up: NDArray[np.int64]
-    node_up: NDArray[np.int64]
-    leaf_of: NDArray[np.int64]
-    place_of: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    apart: NDArray[np.float64]
-    stack: NDArray[np.int64]
-    bounds: NDArray[np.float64]
+    point: Floats
+    member: Ints
+    used: Ints
+    low: Floats
+    high: Floats
+    most: Ints
+    child: Ints
+    leaf_up: Ints
+    node_up: Ints
+    leaf_of: Ints
+    place_of: Ints
+    numbers: Ints
+    apart: Floats
+    stack: Ints
+    bounds: Floats
 
 
 @inner
@@ -78,7 +78,7 @@ def is_stale(index: Index, groups: int) -> bool:
 
 
 @inner
-def closest_in_index(index: Index, store: Slots, x: NDArray[np.float64], level: int) -> int:
+def closest_in_index(index: Index, store: Slots, x: Floats, level: int) -> int:
     """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
 
     The arrays are taken out of the tuples once: handing on whole tuples costs more than looking at a leaf.
@@ -123,7 +123,7 @@ def closest_in_index(index: Index, store: Slots, x: NDArray[np.float64], level: 
 
 
 @inner
-def _distances(point: NDArray[np.float64], leaf: int, x: NDArray[np.float64], apart: NDArray[np.float64]) -> None:
+def _distances(point: Floats, leaf: int, x: Floats, apart: Floats) -> None:
     """Write the squared distances of a record to the places of a leaf; they are infinite where there is none.
 
     The loop over places is the inner one and its length is not a constant, which lets the compiler take several at a
@@ -148,13 +148,7 @@ def _distances(point: NDArray[np.float64], leaf: int, x: NDArray[np.float64], ap
 
 
 @inner
-def _box_distances(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    node: int,
-    x: NDArray[np.float64],
-    apart: NDArray[np.float64],
-) -> None:
+def _box_distances(low: Floats, high: Floats, node: int, x: Floats, apart: Floats) -> None:
     """Write the squared distances of a record to the boxes of a node; they are infinite where there is none."""
     for j in range(apart.shape[0]):
         apart[j] = 0.0
@@ -262,7 +256,7 @@ def build_index(store: Slots, groups: int) -> Index:
 
 
 @compiled
-def _fill(index: Index, store: Slots, order: NDArray[np.int64], parts: NDArray[np.int64]) -> None:
+def _fill(index: Index, store: Slots, order: Ints, parts: Ints) -> None:
     """Hang nodes and leaves into their boxes and put the centroids into the leaves; their boxes close around them."""
     for node in range(1, index.child.shape[0]):
         index.child[index.node_up[node, 0], index.node_up[node, 1]] = node
@@ -279,9 +273,7 @@ def _fill(index: Index, store: Slots, order: NDArray[np.int64], parts: NDArray[n
 
 
 @compiled
-def _cut_all(
-    mean: NDArray[np.float64], order: NDArray[np.int64], parts: NDArray[np.int64], node_up: NDArray[np.int64]
-) -> tuple[int, int]:
+def _cut_all(mean: Floats, order: Ints, parts: Ints, node_up: Ints) -> tuple[int, int]:
     """Cut the centroids into leaves and tell how many leaves and nodes there are.
 
     ``parts`` gets of each leaf where its centroids begin and end in ``order``, the node above and the box in it;
@@ -322,15 +314,7 @@ def _cut_all(
 
 
 @inner
-def _cut(
-    mean: NDArray[np.float64],
-    order: NDArray[np.int64],
-    low: int,
-    high: int,
-    spots: NDArray[np.int64],
-    key: NDArray[np.float64],
-    tried: NDArray[np.int64],
-) -> int:
+def _cut(mean: Floats, order: Ints, low: int, high: int, spots: Ints, key: Floats, tried: Ints) -> int:
     """Reorder a part so that a cut across one coordinate divides it, and tell where; clusters are not cut through."""
     n = min(_SAMPLE, high - low)
     for i in range(n):
@@ -368,9 +352,7 @@ def _cut(
 
 
 @inner
-def _most_varied(
-    mean: NDArray[np.float64], spots: NDArray[np.int64], n: int, spread: NDArray[np.float64], tried: NDArray[np.int64]
-) -> None:
+def _most_varied(mean: Floats, spots: Ints, n: int, spread: Floats, tried: Ints) -> None:
     """Write the coordinates in which the sample varies most, the widest first."""
     found = 0
     for t in range(mean.shape[1]):

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ClassPure
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense.mechanism import ALGORITHMS, check_k, check_options, effective_levels
+from sfumato.mechanisms.condense import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 __all__ = [
     "FLOOR",
     "MOST_CLASSES",
-    "TOLERANCE",
     "ClasswiseCondensation",
     "approximate_gcd",
     "check_pure",
@@ -35,7 +34,7 @@ FLOOR = 5
 MOST_CLASSES = 20
 """Most distinct values of a numeric target that is taken as a class; more are a response."""
 
-TOLERANCE = 0.1
+_TOLERANCE = 0.1
 """Share of the smallest class that is the paper's t where nothing is said; the paper took 0.05 to 0.2."""
 
 
@@ -72,7 +71,7 @@ class ClasswiseCondensation:
     method: ClassVar[str] = "classwise"
 
     k: int | None = None
-    tolerance: float = TOLERANCE
+    tolerance: float = _TOLERANCE
     grouping: str | None = None
     effort: str = "default"
     allow_level_1: bool = False
@@ -136,7 +135,7 @@ class ClasswiseCondensation:
         return dataclasses.replace(sanitized, facts=(pure, *sanitized.facts))
 
 
-def classes_of(records: Records) -> tuple[Block, NDArray[np.int64]]:
+def classes_of(records: Records) -> tuple[Block, Ints]:
     """Block of the class, and the class of each record, 0 to the last that occurs.
 
     A numeric target is a class too where it has few distinct values.
@@ -163,7 +162,7 @@ def classes_of(records: Records) -> tuple[Block, NDArray[np.int64]]:
     return block, codes.astype(np.int64)
 
 
-def choose_size(counts: NDArray[np.int64], floor: int, tolerance: float = TOLERANCE) -> int:
+def choose_size(counts: Ints, floor: int, tolerance: float = _TOLERANCE) -> int:
     """Choose the group size from the sizes of the classes [KCG12, fig. 5, step 1].
 
     The paper's t is the given share of the smallest class, a tenth by default, and at least the floor.
@@ -171,7 +170,7 @@ def choose_size(counts: NDArray[np.int64], floor: int, tolerance: float = TOLERA
     return approximate_gcd(counts.tolist(), max(floor, round(tolerance * int(counts.min()))))
 
 
-def check_pure(labels: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
+def check_pure(labels: Ints, cells: Ints) -> None:
     """Fail closed if a group holds records of two classes, or of two strata."""
     pairs = np.unique(np.column_stack([labels, cells]), axis=0)
     mixed = len(pairs) - len(np.unique(labels))
@@ -179,7 +178,7 @@ def check_pure(labels: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
         raise PrivacyRefusal(f"{mixed} groups mix classes; nothing is released. Please report this as a defect")
 
 
-def _check_sizes(column: str, cells: NDArray[np.int64], levels: NDArray[np.int64]) -> None:
+def _check_sizes(column: str, cells: Ints, levels: Ints) -> None:
     """Refuse levels that a class has too few persons for; one record of each is given."""
     sizes = np.bincount(cells)
     highest = np.zeros(len(sizes), dtype=np.int64)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import inner
 from sfumato.core.threads import one_blas_thread
 from sfumato.mechanisms.condense.centroid_index import ASKED, LOOKED, WIDTH, Index, build_index
@@ -41,13 +41,13 @@ class DistanceCache(NamedTuple):
     rounding error is a share of. ``terms`` holds -2 c and |c|^2 of each centroid c about ``origin``, for the next one.
     """
 
-    near: NDArray[np.float64]
-    own: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    first: NDArray[np.int64]
-    lanes: NDArray[np.float64]
-    terms: NDArray[np.float64]
-    origin: NDArray[np.float64]
+    near: Floats
+    own: Floats
+    reach: Floats
+    first: Ints
+    lanes: Floats
+    terms: Floats
+    origin: Floats
 
 
 def empty_cache() -> DistanceCache:
@@ -57,13 +57,7 @@ def empty_cache() -> DistanceCache:
 
 
 def fill_cache(
-    before: DistanceCache,
-    store: Slots,
-    groups: int,
-    values: NDArray[np.float64],
-    first: int,
-    last: int,
-    memory: NDArray[np.float64],
+    before: DistanceCache, store: Slots, groups: int, values: Floats, first: int, last: int, memory: Floats
 ) -> DistanceCache:
     """Write the distances of records ``first`` to ``last`` to the centroids of all groups, with room for new ones.
 
@@ -100,7 +94,7 @@ def _columns(groups: int, records: int) -> int:
 
 
 @inner
-def closest_cached(cache: DistanceCache, store: Slots, i: int, x: NDArray[np.float64], level: int) -> int:
+def closest_cached(cache: DistanceCache, store: Slots, i: int, x: Floats, level: int) -> int:
     """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
 
     Where the closest of all is too small for the level, the row is gone through once more.
@@ -119,7 +113,7 @@ def closest_cached(cache: DistanceCache, store: Slots, i: int, x: NDArray[np.flo
 
 
 @inner
-def _least(near: NDArray[np.float64], row: int, lanes: NDArray[np.float64]) -> float:
+def _least(near: Floats, row: int, lanes: Floats) -> float:
     """Smallest number of a row, and in ``lanes[j]`` that of columns j, j + 128, j + 256 and so on."""
     width = lanes.shape[0]  # not a constant, which lets the compiler take several at a time
     for j in range(width):
@@ -136,16 +130,16 @@ def _least(near: NDArray[np.float64], row: int, lanes: NDArray[np.float64]) -> f
 
 @inner
 def _best_within(
-    near: NDArray[np.float64],
+    near: Floats,
     row: int,
     least: float,
     own: float,
     reach: float,
-    lanes: NDArray[np.float64],
-    count: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    x: NDArray[np.float64],
+    lanes: Floats,
+    count: Ints,
+    ids: Ints,
+    mean: Floats,
+    x: Floats,
     level: int,
 ) -> int:
     """Compute the distances near the least again and give the slot of the smallest; -1 where the least is of no use."""
@@ -171,7 +165,7 @@ def _best_within(
 
 
 @inner
-def rewrite_column(cache: DistanceCache, store: Slots, slot: int, values: NDArray[np.float64], following: int) -> None:
+def rewrite_column(cache: DistanceCache, store: Slots, slot: int, values: Floats, following: int) -> None:
     """Compute a column anew for the records from ``following`` on, after its centroid has moved, and its terms."""
     near, mean, own, first = cache.near, store.mean, cache.own, cache.first[0]
     d, square = mean.shape[1], 0.0
@@ -212,9 +206,7 @@ class CentroidSearch:
         self.index.numbers[[LOOKED, ASKED]] = kept
         self._cache = empty_cache()
 
-    def next_block(
-        self, store: Slots, groups: int, values: NDArray[np.float64], first: int
-    ) -> tuple[int, DistanceCache]:
+    def next_block(self, store: Slots, groups: int, values: Floats, first: int) -> tuple[int, DistanceCache]:
         """Tell how far to go by the same means, and give the cache, which is blank where the index is to be used."""
         self._caching = groups >= _FEWEST and self._index_is_slow(groups)
         left = values[first:]

@@ -10,26 +10,35 @@ randomness hangs on their place, so the partition is the same for any number of 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed
 from sfumato.core.progress import tell
-from sfumato.mechanisms.condense.leaves import start_leaves
-from sfumato.mechanisms.condense.rounds import (
-    Grouping,
-    Team,
-    collect,
-    even,
-    grow_tree,
-    improved_grouping,
-    widened_grouping,
-)
-from sfumato.mechanisms.condense.trees import principal_tree
+from sfumato.mechanisms.condense.leaves import improve_leaves, start_leaves, width_leaves
+from sfumato.mechanisms.condense.trees import principal_tree, random_tree
 
-__all__ = ["EFFORTS", "Effort", "compact_groups", "first_grouping", "in_fewer_columns"]
+__all__ = [
+    "EFFORTS",
+    "Effort",
+    "Grouping",
+    "Team",
+    "collect",
+    "compact_groups",
+    "even",
+    "first_grouping",
+    "grow_tree",
+    "improved_grouping",
+    "in_fewer_columns",
+    "widened_grouping",
+]
 
 _START_RECORDS = 128  # records of a leaf of the start, or 24 times the level
 _HIGH = 2.0  # times the median: from there on a level is much higher than the others
@@ -67,15 +76,15 @@ EFFORTS = {
 
 
 def compact_groups(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
     rng: np.random.Generator,
     *,
     effort: str = "default",
     threads: int | None = None,
     widths: bool = False,
     among: int = 0,
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Group records compactly, each group at least as large as the highest level inside it.
 
     Parameters
@@ -127,13 +136,7 @@ def compact_groups(
 
 
 def _kicked(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    grouping: Grouping,
-    plan: Effort,
-    kicks: int,
-    seeds: NDArray[np.uint64],
-    team: Team,
+    values: Floats, levels: Ints, grouping: Grouping, plan: Effort, kicks: int, seeds: NDArray[np.uint64], team: Team
 ) -> Grouping:
     """Search by rounds of kicks for the best grouping, which is never worse than the given one.
 
@@ -158,7 +161,7 @@ def _kicked(
     return best
 
 
-def _shaken(values: NDArray[np.float64], levels: NDArray[np.int64], grouping: Grouping, seed: np.uint64) -> Grouping:
+def _shaken(values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64) -> Grouping:
     """Dissolve some groups at random: each record goes to the nearest group that stays and meets its level."""
     sizes = np.diff(grouping.starts)
     labels = np.empty(len(values), dtype=np.int64)
@@ -183,7 +186,7 @@ def _lent() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def first_grouping(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
+def first_grouping(values: Floats, levels: Ints, team: Team) -> Grouping:
     """Make the first groups: all records together or, where few levels are much higher, those apart, as is better.
 
     A record of a very high level makes its whole neighbourhood one group. Where such records are scattered it may cost
@@ -206,9 +209,7 @@ def first_grouping(values: NDArray[np.float64], levels: NDArray[np.int64], team:
     return min(together, separate, key=lambda grouping: _ssq(values, grouping))
 
 
-def _filled(
-    values: NDArray[np.float64], levels: NDArray[np.int64], high: NDArray[np.int64], low: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _filled(values: Floats, levels: Ints, high: Ints, low: Ints) -> tuple[Ints, Ints]:
     """Bring records of high levels up to the highest of them, with those nearest to what they then make together."""
     lacking = int(levels[high].max()) - len(high)
     if lacking <= 0:
@@ -221,19 +222,19 @@ def _filled(
     return np.append(high, low[nearest]), np.delete(low, nearest)
 
 
-def _ssq(values: NDArray[np.float64], grouping: Grouping) -> float:
+def _ssq(values: Floats, grouping: Grouping) -> float:
     """Sum the squared distances of all records to the centres of their groups."""
     own = np.repeat(grouping.centres, np.diff(grouping.starts), axis=0)
     return float(((values[grouping.order] - own) ** 2).sum())
 
 
-def _centres(values: NDArray[np.float64], grouping: Grouping) -> NDArray[np.float64]:
+def _centres(values: Floats, grouping: Grouping) -> Floats:
     """Means of the groups."""
     sizes = np.diff(grouping.starts)
     return np.asarray(np.add.reduceat(values[grouping.order], grouping.starts[:-1], axis=0) / sizes[:, None])
 
 
-def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -> Grouping:
+def _start(values: Floats, levels: Ints, team: Team) -> Grouping:
     """Cut records into leaves along principal axes and group each leaf from its extremes inwards."""
     n, d = values.shape
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
@@ -241,7 +242,7 @@ def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -
     unit = typical if (levels == typical).all() else 1
     order, key = np.arange(n), np.empty(n)
 
-    def cut(low: int, high: int, depth: int, bounds: NDArray[np.int64]) -> int:
+    def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
         most = max(_START_RECORDS, 24 * typical)
         return principal_tree(values, levels, most, unit, order, key, low, high, depth, bounds)
 
@@ -259,7 +260,7 @@ def _start(values: NDArray[np.float64], levels: NDArray[np.int64], team: Team) -
 _BLOCK = 512  # columns whose inner products are summed at a time
 
 
-def in_fewer_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_fewer_columns(values: Floats) -> Floats:
     """Find coordinates of records with the distances they had, at most as many columns as there are records.
 
     Sums are taken in one order whatever the machine, so that the same table gives the same coordinates everywhere.
@@ -280,7 +281,7 @@ def in_fewer_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @compiled
-def _add_products(across: NDArray[np.float64], gram: NDArray[np.float64]) -> None:
+def _add_products(across: Floats, gram: Floats) -> None:
     """Add the inner products of the columns of ``across`` to the lower half of a matrix, four rows at a time."""
     d, n = across.shape
     for first in range(0, n, 4):
@@ -302,7 +303,7 @@ def _add_products(across: NDArray[np.float64], gram: NDArray[np.float64]) -> Non
 
 
 @compiled
-def _root(gram: NDArray[np.float64], root: NDArray[np.float64]) -> int:
+def _root(gram: Floats, root: Floats) -> int:
     """Fill the rows of ``root`` so that root.T @ root is the matrix whose lower half is given (pivoted Cholesky).
 
     Returns how many rows there are: the rank, as far as rounding shows it.
@@ -331,3 +332,162 @@ def _root(gram: NDArray[np.float64], root: NDArray[np.float64]) -> int:
             left[i] -= root[k, i] * root[k, i]
         done[p] = True
     return int(n)
+
+
+_LEAF_GROUPS = 32  # groups searched together, or more that hold so few records
+_FEW_RECORDS = 160
+_LEAF_RECORDS = 1024  # and about so many records at the most
+_FROZEN = 4096  # a group of more records is left as it is: searching it would cost its square
+_TOP = 5  # levels of a tree that are built before its parts are handed to threads
+_CHUNKS = 64  # parts of a round that threads take one after the other
+_WIDTH_PASSES = 8
+_WIDTH_FLOOR = 1e-3  # of the records' own variance: narrower than that no group is worth being
+
+
+class Grouping(NamedTuple):
+    """Records in group order: group g holds ``order[starts[g]:starts[g + 1]]``."""
+
+    order: Ints
+    starts: Ints
+    centres: Floats
+
+
+class Team:
+    """Threads that work through parts; one thread works alone."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def each(self, work: Callable[[int, int], object], cuts: Ints) -> list[object]:
+        """Do the work between each two cuts and give the results in order."""
+        parts = [(low, high) for low, high in pairwise(cuts.tolist()) if low < high]
+        if self._pool is None:
+            return [work(low, high) for low, high in parts]
+        return list(self._pool.map(lambda part: work(*part), parts))
+
+
+def grow_tree(n: int, cut: Callable[[int, int, int, Ints], int], team: Team) -> Ints:
+    """Build the top of a tree alone and its parts by threads; give where leaves begin, and the end."""
+    bounds = np.empty(n + 1, dtype=np.int64)
+    tops = cut(0, n, _TOP, bounds)
+    top = np.append(bounds[:tops], n)
+
+    def part(low: int, high: int) -> Ints:
+        own = np.empty(high - low + 1, dtype=np.int64)
+        return own[: cut(low, high, -1, own)]
+
+    parts = team.each(part, top)
+    return np.concatenate([*parts, [n]]).astype(np.int64)
+
+
+def improved_grouping(
+    values: Floats, levels: Ints, grouping: Grouping, passes: int, kicks: int, tries: int, seed: np.uint64, team: Team
+) -> Grouping:
+    """Search neighbouring groups once, over a fresh random tree of their centres; never raises the sum of squares.
+
+    By ``passes`` of moves or, where there are ``kicks`` for each leaf, by these, with so many tries for each group.
+    """
+    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
+    lowest = int(levels.min())
+
+    def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
+        improve_leaves(
+            values, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
+            passes, kicks, tries, lowest, seed, made.order, made.sizes, made.counts, made.centres, made.gains,
+        )  # fmt: skip
+
+    return _over_leaves(values, grouping, seed, team, search)
+
+
+def widened_grouping(values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64, team: Team) -> Grouping:
+    """Search neighbouring groups once for groups of different width, over a fresh random tree of their centres.
+
+    Records are searched as seen from the first of them. Equal records then lie at exactly 0, so do their means, and no
+    group of them looks narrower than another because its mean was rounded otherwise.
+    """
+    origin = values[0]
+    seen, levels = fixed(values - origin, np.float64), fixed(levels, np.int64)
+    grouping = grouping._replace(centres=grouping.centres - origin)
+    lowest = int(levels.min())
+    floor = max(_WIDTH_FLOOR * float(seen.var(axis=0).sum()), np.finfo(np.float64).tiny)
+
+    def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
+        width_leaves(
+            seen, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
+            _WIDTH_PASSES, lowest, floor, made.order, made.sizes, made.counts, made.centres,
+        )  # fmt: skip
+
+    widened = _over_leaves(seen, grouping, seed, team, search)
+    return widened._replace(centres=widened.centres + origin)
+
+
+class _Tree(NamedTuple):
+    """Leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]`` and writes its records from ``places[l]`` on."""
+
+    group_order: Ints
+    bounds: Ints
+    places: Ints
+
+
+class _Made(NamedTuple):
+    """What a round over leaves fills in."""
+
+    order: Ints
+    sizes: Ints
+    counts: Ints
+    centres: Floats
+    gains: Floats
+
+
+def _over_leaves(
+    values: Floats, grouping: Grouping, seed: np.uint64, team: Team, search: Callable[[int, int, _Tree, _Made], None]
+) -> Grouping:
+    """Cut the centres of groups into leaves by a random tree and search each leaf."""
+    n, d = values.shape
+    weight = np.diff(grouping.starts)
+    most_groups = max(_LEAF_GROUPS, _FEW_RECORDS * len(weight) // n)
+    small = np.flatnonzero(weight <= _FROZEN)
+    frozen = np.flatnonzero(weight > _FROZEN)
+    group_order, key = small.copy(), np.empty(len(weight))
+
+    def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
+        return random_tree(
+            grouping.centres, weight, most_groups, _LEAF_RECORDS, seed, group_order, key, low, high, depth, bounds
+        )
+
+    bounds = grow_tree(len(small), cut, team) if len(small) else np.zeros(1, dtype=np.int64)
+    places = np.concatenate([[0], np.cumsum(weight[group_order])])[bounds]
+    tree = _Tree(group_order, bounds, places)
+    leaves = len(bounds) - 1
+    made = _Made(
+        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.zeros(leaves, dtype=np.int64), np.empty((n, d)),
+        np.zeros(leaves),
+    )  # fmt: skip
+    team.each(lambda first, last: search(first, last, tree, made), even(leaves))
+    end, counts = int(places[-1]), made.counts
+    for group in frozen:
+        rows = grouping.order[grouping.starts[group] : grouping.starts[group + 1]]
+        made.order[end : end + len(rows)] = rows
+        made.sizes[end], made.centres[end] = len(rows), grouping.centres[group]
+        places, counts = np.append(places, end + len(rows)), np.append(counts, 1)
+        end += len(rows)
+    return collect(made.order, places, made.sizes, counts, made.centres)
+
+
+def even(parts: int) -> Ints:
+    """Cut so many parts into the portions that threads take."""
+    return np.unique(np.linspace(0, parts, min(parts, _CHUNKS) + 1).astype(np.int64))
+
+
+def collect(order: Ints, places: Ints, sizes: Ints, counts: Ints, centres: Floats) -> Grouping:
+    """Gather the groups that leaves left behind at their places."""
+    skipped = np.cumsum(counts) - counts
+    held = np.repeat(places[:-1] - skipped, counts) + np.arange(counts.sum())
+    return Grouping(order, np.concatenate([[0], np.cumsum(sizes[held])]), centres[held])

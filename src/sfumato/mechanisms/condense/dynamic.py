@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
-from sfumato.mechanisms.condense.axis import leading_axis, padded
 from sfumato.mechanisms.condense.centroid_index import (
     SINCE,
     Index,
@@ -42,12 +41,14 @@ __all__ = [
     "Work",
     "absorb_record",
     "closest_eligible",
+    "leading_axis",
     "maintain",
+    "padded",
+    "rows_of",
     "split_group",
     "splits_by_paper",
     "splits_strictly",
 ]
-
 
 _ROUNDING = 1.0 + 1e-12  # parts of Ps after odd splits are rounded; equality still splits
 
@@ -55,14 +56,14 @@ _ROUNDING = 1.0 + 1e-12  # parts of Ps after odd splits are rounded; equality st
 class Work(NamedTuple):
     """Memory for the steps: a record's gap to a centroid, an axis, and what finding the axis takes."""
 
-    gap: NDArray[np.float64]
-    e1: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    lines: NDArray[np.float64]
+    gap: Floats
+    e1: Floats
+    matrix: Floats
+    lines: Floats
 
 
 @inner
-def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: int) -> int:
+def closest_eligible(store: Slots, groups: int, x: Floats, level: int) -> int:
     """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
 
     Of equally close ones the lowest id. This is the brute force that the index must agree with.
@@ -81,7 +82,7 @@ def closest_eligible(store: Slots, groups: int, x: NDArray[np.float64], level: i
 
 
 @inner
-def absorb_record(store: Slots, slot: int, x: NDArray[np.float64], level: int, gap: NDArray[np.float64]) -> None:
+def absorb_record(store: Slots, slot: int, x: Floats, level: int, gap: Floats) -> None:
     """Add a record to the statistics of a group: n, Fs, Sc and Ps, of which mean and scatter are kept (errata AY05.9).
 
     The mean moves by (x - mean) / (n + 1) and the scatter gains n / (n + 1) (x - mean)(x - mean)^T. Cost O(d^2).
@@ -142,9 +143,7 @@ def split_group(store: Slots, slot: int, other: int, first_id: int, work: Work) 
 
 
 @inner
-def _write_piece(
-    store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: NDArray[np.float64]
-) -> None:
+def _write_piece(store: Slots, slot: int, into: int, count: int, share: float, lambda1: float, e1: Floats) -> None:
     """Write scatter and levels of the piece of a group that is ``share`` of its range along e1."""
     d, n, place = e1.shape[0], store.count[slot], 0
     lost = lambda1 * (share * share - 1.0)  # lambda1 -> share^2 lambda1
@@ -166,14 +165,14 @@ def maintain(
     store: Slots,
     index: Index,
     cache: DistanceCache,
-    numbers: NDArray[np.int64],
+    numbers: Ints,
     pool: Pool,
     strict: bool,
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
     first: int,
     last: int,
-    where: NDArray[np.int64],
+    where: Ints,
     journal: Journal,
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
@@ -221,7 +220,7 @@ def maintain(
 
 
 @inner
-def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDArray[np.float64]) -> int:
+def _copy(values: Floats, levels: Ints, i: int, x: Floats) -> int:
     """Copy a record into ``x`` and give its level."""
     for t in range(x.shape[0]):
         x[t] = values[i, t]
@@ -229,7 +228,7 @@ def _copy(values: NDArray[np.float64], levels: NDArray[np.int64], i: int, x: NDA
 
 
 @inner
-def _largest(count: NDArray[np.int64], groups: int) -> int:
+def _largest(count: Ints, groups: int) -> int:
     """Size of the largest group."""
     largest = whole(0)
     for slot in range(groups):
@@ -242,12 +241,12 @@ def _join(
     store: Slots,
     index: Index,
     cache: DistanceCache,
-    numbers: NDArray[np.int64],
+    numbers: Ints,
     slot: int,
-    x: NDArray[np.float64],
+    x: Floats,
     level: int,
     strict: bool,
-    values: NDArray[np.float64],
+    values: Floats,
     following: int,
     work: Work,
     journal: Journal,
@@ -280,7 +279,7 @@ def _join(
 
 
 @inner
-def _note_join(journal: Journal, numbers: NDArray[np.int64], group: int, x: NDArray[np.float64]) -> None:
+def _note_join(journal: Journal, numbers: Ints, group: int, x: Floats) -> None:
     """Write down which group a record joined, with its coordinates that are followed."""
     line = numbers[NOTED]
     journal.ids[line], journal.into[line] = group, -1
@@ -290,7 +289,7 @@ def _note_join(journal: Journal, numbers: NDArray[np.int64], group: int, x: NDAr
 
 
 @inner
-def _note_split(journal: Journal, numbers: NDArray[np.int64], before: int, store: Slots, slot: int, other: int) -> None:
+def _note_split(journal: Journal, numbers: Ints, before: int, store: Slots, slot: int, other: int) -> None:
     """Write down which group became which two, and how far apart they lie in the coordinates that are followed."""
     line = numbers[NOTED]
     journal.ids[line], journal.into[line] = before, store.ids[slot]
@@ -301,7 +300,7 @@ def _note_split(journal: Journal, numbers: NDArray[np.int64], before: int, store
 
 
 @inner
-def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level: int) -> None:
+def _wait(pool: Pool, numbers: Ints, x: Floats, level: int) -> None:
     """Put a record at the end of the pool."""
     place = numbers[PENDING]
     for t in range(x.shape[0]):
@@ -312,7 +311,7 @@ def _wait(pool: Pool, numbers: NDArray[np.int64], x: NDArray[np.float64], level:
 
 
 @inner
-def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
+def _first_ripe(pool: Pool, numbers: Ints) -> int:
     """First record in the pool that some group is now large enough for, or -1."""
     if numbers[PENDING] and numbers[LEAST] <= numbers[RIPE] + 1:
         for place in range(numbers[PENDING]):
@@ -322,7 +321,7 @@ def _first_ripe(pool: Pool, numbers: NDArray[np.int64]) -> int:
 
 
 @inner
-def _leave(pool: Pool, numbers: NDArray[np.int64], place: int) -> None:
+def _leave(pool: Pool, numbers: Ints, place: int) -> None:
     """Take a record out of the pool; its place stays empty until the ranks are closed."""
     pool.levels[place] = 0
     numbers[GAPS] += 1
@@ -330,7 +329,7 @@ def _leave(pool: Pool, numbers: NDArray[np.int64], place: int) -> None:
 
 
 @inner
-def _close_ranks(pool: Pool, numbers: NDArray[np.int64]) -> None:
+def _close_ranks(pool: Pool, numbers: Ints) -> None:
     """Close the gaps that admitted records have left in the pool, keeping the order."""
     left, least = 0, 0
     for place in range(numbers[PENDING]):
@@ -341,3 +340,190 @@ def _close_ranks(pool: Pool, numbers: NDArray[np.int64]) -> None:
             pool.levels[left] = pool.levels[place]
             left += 1
     numbers[PENDING], numbers[LEAST], numbers[GAPS] = left, least, 0
+
+
+_CLOSE = 1e-13  # width of the last interval around lambda1, as a share of the largest entry
+_LEAST = 1e-30  # stands for a pivot that is zero
+_TINY = 1e-200  # squared length of a column that is as good as zero; 2 over less may be infinite
+_STEPS = 4  # of inverse iteration; each divides what is not e1 by its share of the gap
+
+
+@inner
+def padded(d: int) -> int:
+    """Length of a row of d numbers with room for whole turns of the compiled loops."""
+    return (d + 31) // 32 * 32
+
+
+@inner
+def leading_axis(triangle: Floats, matrix: Floats, lines: Floats, e1: Floats) -> float:
+    """Write the leading eigenvector of a symmetric matrix into ``e1`` and give its eigenvalue, which is never negative.
+
+    The upper triangle of d rows is given, one row after the other; ``matrix`` (d, w) and ``lines`` (6, w)
+    are for work, with w from `padded`.
+    The sign of e1 is that of `sfumato.core.groups.eigen`, so that each piece of a split has its side.
+    """
+    d = e1.shape[0]
+    scale = 0.0
+    for place in range(triangle.shape[0]):
+        scale = max(scale, abs(triangle[place]))
+    for t in range(d):
+        e1[t] = 0.0
+    if scale == 0.0:  # records that are all equal: any axis will do
+        e1[0] = 1.0
+        return 0.0
+    place = 0
+    for i in range(d):
+        for j in range(i, d):
+            matrix[i, j] = triangle[place] / scale
+            matrix[j, i] = matrix[i, j]
+            place += 1
+        for j in range(d, matrix.shape[1]):
+            matrix[i, j] = 0.0
+    diagonal, off, weight, pivot = lines[0], lines[1], lines[2], lines[3]
+    _tridiagonal(matrix, diagonal, off, weight, lines[4], lines[5])
+    _inverse_iteration(diagonal, off, pivot, _above_largest(diagonal, off, d), e1)
+    for k in range(d - 3, -1, -1):  # back through the reflections, which stand in the columns of the matrix
+        dot = 0.0
+        for t in range(k + 1, d):
+            dot += matrix[t, k] * e1[t]
+        for t in range(k + 1, d):
+            e1[t] -= weight[k] * dot * matrix[t, k]
+    _normalize(e1)
+    return max(_variance_along(triangle, e1), 0.0)
+
+
+@inner
+def _tridiagonal(
+    matrix: Floats, diagonal: Floats, off: Floats, weight: Floats, product: Floats, vector: Floats
+) -> None:
+    """Reduce the matrix by reflections I - weight v v^T, whose v are left in its columns below the diagonal.
+
+    The long loops run over whole padded rows, zeros and all: that many numbers at a time are less work than few alone.
+    """
+    d, width = matrix.shape
+    for t in range(width):
+        vector[t] = 0.0
+    for k in range(d - 2):
+        vector[k] = 0.0
+        norm = 0.0
+        for t in range(k + 1, d):
+            vector[t] = matrix[t, k]
+            norm += vector[t] * vector[t]
+        norm = np.sqrt(norm)
+        off[k] = -norm if vector[k + 1] > 0.0 else norm
+        vector[k + 1] -= off[k]
+        length = 0.0
+        for t in range(k + 1, d):
+            length += vector[t] * vector[t]
+            matrix[t, k] = vector[t]
+        weight[k] = 2.0 / length if length > _TINY else 0.0
+        _times(matrix, vector, k + 1, product)
+        half = 0.0
+        for t in range(d):
+            product[t] = weight[k] * product[t] if t > k else 0.0
+            half += product[t] * vector[t]
+        for t in range(width):
+            product[t] -= 0.5 * weight[k] * half * vector[t]
+        for s in range(k + 1, d):
+            own, other = vector[s], product[s]
+            for t in range(width):
+                matrix[s, t] -= own * product[t] + other * vector[t]
+    for t in range(d):
+        diagonal[t] = matrix[t, t]
+    if d > 1:
+        off[d - 2] = matrix[d - 1, d - 2]
+
+
+@inner
+def _times(matrix: Floats, vector: Floats, first: int, product: Floats) -> None:
+    """Multiply the rows of a symmetric matrix from ``first`` on with a vector."""
+    d, width, s = matrix.shape[0], product.shape[0], first
+    for t in range(width):
+        product[t] = 0.0
+    while s + 4 <= d:
+        a, b, c, e = vector[s], vector[s + 1], vector[s + 2], vector[s + 3]
+        for t in range(width):
+            ab, ce = a * matrix[s, t] + b * matrix[s + 1, t], c * matrix[s + 2, t] + e * matrix[s + 3, t]
+            product[t] += ab + ce
+        s += 4
+    while s < d:
+        a = vector[s]
+        for t in range(width):
+            product[t] += a * matrix[s, t]
+        s += 1
+
+
+@inner
+def _above_largest(diagonal: Floats, off: Floats, d: int) -> float:
+    """A number just above all eigenvalues of the tridiagonal matrix."""
+    low, high = diagonal[0], diagonal[0]
+    for t in range(d):
+        reach = (abs(off[t - 1]) if t > 0 else 0.0) + (abs(off[t]) if t < d - 1 else 0.0)
+        low, high = max(low, diagonal[t]), max(high, diagonal[t] + reach)  # a diagonal entry is no larger than lambda1
+    high += _CLOSE
+    while high - low > _CLOSE * max(1.0, abs(high)):
+        middle = 0.5 * (low + high)
+        pivot, below = 1.0, True
+        for t in range(d):
+            pivot = middle - diagonal[t] - (off[t - 1] * off[t - 1] / pivot if t > 0 else 0.0)
+            if pivot <= 0.0:  # an eigenvalue is at least this large (Sturm)
+                below = False
+                break
+        if below:
+            high = middle
+        else:
+            low = middle
+    return float(high)
+
+
+@inner
+def _inverse_iteration(diagonal: Floats, off: Floats, pivot: Floats, above: float, e1: Floats) -> None:
+    """Solve (above I - T) z = e1 a few times; the matrix is positive definite, so nothing need be pivoted."""
+    d = e1.shape[0]
+    for t in range(d):
+        pivot[t] = above - diagonal[t] - (off[t - 1] * off[t - 1] / pivot[t - 1] if t > 0 else 0.0)
+        pivot[t] = max(pivot[t], _LEAST)
+        e1[t] = 1.0 + 0.125 * (t % 7)
+    for _ in range(_STEPS):
+        for t in range(1, d):
+            e1[t] += off[t - 1] / pivot[t - 1] * e1[t - 1]
+        e1[d - 1] /= pivot[d - 1]
+        for t in range(d - 2, -1, -1):
+            e1[t] = (e1[t] + off[t] * e1[t + 1]) / pivot[t]
+        _normalize(e1)
+
+
+@inner
+def _normalize(vector: Floats) -> None:
+    """Scale to length 1, on the side that `sfumato.core.groups.eigen` takes."""
+    largest = 0.0
+    for t in range(vector.shape[0]):
+        largest = max(largest, abs(vector[t]))
+    length, side = 0.0, 0.0
+    for t in range(vector.shape[0]):
+        vector[t] /= largest
+        length += vector[t] * vector[t]
+        side += np.cos(t + 1.0) * vector[t]
+    length = -np.sqrt(length) if side < 0.0 else np.sqrt(length)
+    for t in range(vector.shape[0]):
+        vector[t] /= length
+
+
+@inner
+def _variance_along(triangle: Floats, e1: Floats) -> float:
+    d, place, total = e1.shape[0], 0, 0.0
+    for i in range(d):
+        total += triangle[place] * e1[i] * e1[i]
+        for j in range(i + 1, d):
+            total += 2.0 * triangle[place + j - i] * e1[i] * e1[j]
+        place += d - i
+    return total
+
+
+def rows_of(triangle: Floats, d: int) -> Floats:
+    """Full symmetric matrices (g, d, d) of upper triangles (g, d (d + 1) / 2)."""
+    i, j = np.triu_indices(d)
+    full = np.empty((len(triangle), d, d))
+    full[:, i, j] = triangle
+    full[:, j, i] = triangle
+    return full

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, PrivacyRefusal
 from sfumato.core.facts import PersonsApart
 from sfumato.core.records import Layout, Records
@@ -32,14 +32,14 @@ class Layers:
     whose layer is large enough for their levels. The others join groups afterwards.
     """
 
-    code: NDArray[np.int64]
-    begins: NDArray[np.bool_]
+    code: Ints
+    begins: Bools
 
     def __repr__(self) -> str:
         return "Layers(owner only)"
 
 
-def layers_of(strata: NDArray[np.int64], persons: NDArray[np.int64] | None, levels: NDArray[np.int64]) -> Layers:
+def layers_of(strata: Ints, persons: Ints | None, levels: Ints) -> Layers:
     """Layers of the records, in the order of the table; the strata themselves where each row is a person.
 
     All records of a first layer begin, so that levels which it cannot meet are refused.
@@ -62,7 +62,7 @@ def layers_of(strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leve
     return Layers(code, begins)
 
 
-def _rank(strata: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rank(strata: Ints, persons: Ints) -> Ints:
     """How many records of the same person and stratum stand above each record."""
     order = np.lexsort((persons, strata))
     changes = np.flatnonzero((np.diff(strata[order]) != 0) | (np.diff(persons[order]) != 0)) + 1
@@ -74,15 +74,15 @@ def _rank(strata: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.i
 
 
 def partition_layers(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    strata: NDArray[np.int64],
-    persons: NDArray[np.int64] | None,
+    values: Floats,
+    levels: Ints,
+    strata: Ints,
+    persons: Ints | None,
     rng: np.random.Generator,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     **options: Any,
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+) -> tuple[Ints, Ints | None]:
     """Group of each record that is kept, and which ones are; None where all of them are.
 
     A record of a layer that is too thin for its level goes to the nearest group of its stratum that is large enough
@@ -118,12 +118,12 @@ def partition_layers(
     return labels[kept], kept if len(kept) < len(values) else None
 
 
-def first_of_person(strata: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def first_of_person(strata: Ints, persons: Ints | None) -> Ints:
     """Places of the first record of each person in each stratum."""
     return np.arange(len(strata)) if persons is None else np.flatnonzero(_rank(strata, persons) == 0)
 
 
-def _check_enough(strata: NDArray[np.int64], persons: NDArray[np.int64] | None, levels: NDArray[np.int64]) -> None:
+def _check_enough(strata: Ints, persons: Ints | None, levels: Ints) -> None:
     """Refuse strata with fewer persons than a level that one of their records asks for."""
     if persons is None:
         return
@@ -141,14 +141,7 @@ def _check_enough(strata: NDArray[np.int64], persons: NDArray[np.int64] | None, 
         )
 
 
-def _join(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    strata: NDArray[np.int64],
-    persons: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    layers: Layers,
-) -> None:
+def _join(values: Floats, levels: Ints, strata: Ints, persons: Ints, labels: Ints, layers: Layers) -> None:
     """Put the records that wait into the nearest group that may take each, those of low levels first."""
     waiting = np.flatnonzero(~layers.begins)
     in_groups = np.flatnonzero(layers.begins)
@@ -184,7 +177,7 @@ def _join(
                     theirs.append(group)
 
 
-def check_persons(labels: NDArray[np.int64], persons: NDArray[np.int64] | None) -> None:
+def check_persons(labels: Ints, persons: Ints | None) -> None:
     """Fail closed if a group holds two records of one person."""
     if persons is None:
         return
@@ -196,20 +189,16 @@ def check_persons(labels: NDArray[np.int64], persons: NDArray[np.int64] | None) 
         )
 
 
-Places = NDArray[np.int64]
-Matrix = NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class _Wide:
     """How the rows of a person lie side by side: columns that never change within a person once, others row by row."""
 
-    same: Places  # coordinates of the columns that never change within a person
-    changing: Places
+    same: Ints  # coordinates of the columns that never change within a person
+    changing: Ints
     layout: Layout
 
     @classmethod
-    def of(cls, records: Records, starts: Places) -> _Wide:
+    def of(cls, records: Records, starts: Ints) -> _Wide:
         """Layout of records that stand person by person, from each of these starts on."""
         moved = np.zeros(records.values.shape[1], dtype=np.bool_)
         if len(records) > len(starts):
@@ -239,12 +228,12 @@ class _Wide:
                 )
         return tuple(sorted(blocks, key=lambda block: block.start))
 
-    def joined(self, rows: Matrix) -> Matrix:
+    def joined(self, rows: Floats) -> Floats:
         """Persons (p, times, d) as one row each."""
         people, times, _ = rows.shape
         return np.hstack([rows[:, 0, self.same], rows[:, :, self.changing].reshape(people, times * len(self.changing))])
 
-    def parted(self, people: Matrix, times: int) -> Matrix:
+    def parted(self, people: Floats, times: int) -> Floats:
         """Rows (p, times, d) of persons that lie side by side."""
         rows = np.empty((len(people), times, len(self.same) + len(self.changing)))
         rows[:, :, self.same] = people[:, None, : len(self.same)]
@@ -254,11 +243,11 @@ class _Wide:
 
 def synthesize_linked(
     records: Records,
-    levels: Places,
+    levels: Ints,
     algorithm: str,
     rng: np.random.Generator,
     *,
-    weights: Matrix | None = None,
+    weights: Floats | None = None,
     **options: Any,
 ) -> Sanitized:
     """Draw as many persons as there are, each with all rows, from groups of persons who have as many rows.
@@ -304,7 +293,7 @@ def synthesize_linked(
     return _shuffled(records, levels, algorithm, rng, kept, labels, np.concatenate(values), np.concatenate(dealt))
 
 
-def _lengths(counts: Places, levels: Places, strata: Places) -> Places:
+def _lengths(counts: Ints, levels: Ints, strata: Ints) -> Ints:
     """How many rows each person keeps, so that as many in the stratum keep as many; 0 where there are too few."""
     length = counts.astype(np.int64)
     for stratum in np.unique(strata):
@@ -318,13 +307,13 @@ def _lengths(counts: Places, levels: Places, strata: Places) -> Places:
 
 def _shuffled(
     records: Records,
-    levels: Places,
+    levels: Ints,
     algorithm: str,
     rng: np.random.Generator,
-    kept: list[Places],
-    labels: list[Places],
-    values: Matrix,
-    drawn: Places,
+    kept: list[Ints],
+    labels: list[Ints],
+    values: Floats,
+    drawn: Ints,
 ) -> Sanitized:
     """Rows in random order under random numbers of persons, with the facts; ``drawn`` are persons and groups."""
     whole, rows = len(records), np.concatenate(kept)

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError, TableError
-from sfumato.core.groups import Groups, summarize
-from sfumato.core.groups.model import check_partition
+from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.errors import OptionError, PrivacyRefusal, TableError
+from sfumato.core.groups import Groups, check_partition, summarize
 from sfumato.mechanisms.condense.closest import CentroidSearch
-from sfumato.mechanisms.condense.dynamic import maintain
-from sfumato.mechanisms.condense.maintained import (
-    Absorbed,
-    GroupRows,
-    MaintainerState,
-    PublishMarks,
-    check_due,
-    first_rows,
-    marks_of,
-    refusal_of,
-)
+from sfumato.mechanisms.condense.dynamic import maintain, rows_of
 from sfumato.mechanisms.condense.slots import (
     ADMITTED,
     GROUPS,
@@ -33,6 +22,7 @@ from sfumato.mechanisms.condense.slots import (
     PENDING,
     RIPE,
     SPLITS,
+    CategoryTally,
     Pool,
     as_batch,
     check_options,
@@ -41,9 +31,130 @@ from sfumato.mechanisms.condense.slots import (
     grown,
     places_of,
 )
-from sfumato.mechanisms.condense.tally import CategoryTally
 
-__all__ = ["Absorbed", "GroupRows", "Maintainer", "MaintainerState", "PublishMarks"]
+__all__ = [
+    "Absorbed",
+    "GroupRows",
+    "Maintainer",
+    "MaintainerState",
+    "PublishMarks",
+    "first_rows",
+    "refusal_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Absorbed:
+    """What became of a batch: counts, and for the owner alone the group of each record.
+
+    Parameters
+    ----------
+    absorbed, pending : int
+        Records of the batch that joined a group on arrival, and records of it that had to wait.
+    admitted : int
+        Records that had waited, of this batch or an earlier one, and were taken in.
+    splits : int
+    where : ndarray of shape (n,)
+        Id of the group that each record joined on arrival, which may have split since; -1 where it had to wait.
+    """
+
+    absorbed: int
+    pending: int
+    admitted: int
+    splits: int
+    where: Ints
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("absorbed", "pending", "admitted", "splits"))
+        return f"Absorbed({counts})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GroupRows:
+    """All that is kept of some groups, in order of id; ``triangle`` is the upper triangle of the scatter."""
+
+    ids: Ints
+    count: Ints
+    mean: Floats
+    triangle: Floats
+    level_sum: Floats
+    level_max: Ints
+    family: Ints
+    fresh: Ints
+    fresh_level_max: Ints
+    pseudo: Bools
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(g={len(self.ids)}, d={self.mean.shape[1]})"
+
+    @property
+    def groups(self) -> Groups:
+        """The statistics, as the rest of the house knows them."""
+        scatter = rows_of(self.triangle, self.mean.shape[1])
+        return Groups(self.count.copy(), self.mean.copy(), scatter, self.level_sum.copy(), self.level_max.copy())
+
+
+def first_rows(groups: Groups) -> GroupRows:
+    """Rows of groups that a stream starts from: each a family of its own, all its records fresh."""
+    ids, upper = np.arange(len(groups)), np.triu_indices(groups.mean.shape[1])
+    return GroupRows(
+        ids=ids,
+        count=groups.count,
+        mean=groups.mean,
+        triangle=groups.scatter[:, upper[0], upper[1]],
+        level_sum=groups.level_sum,
+        level_max=groups.level_max,
+        family=ids,
+        fresh=groups.count,
+        fresh_level_max=groups.level_max,
+        pseudo=np.zeros(len(groups), dtype=np.bool_),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MaintainerState(GroupRows):
+    """Everything that later results depend on; for the owner alone, since the pool holds records as they came."""
+
+    d: int
+    k: int
+    split: str
+    pending_limit: int
+    track: bool
+    next_id: int
+    splits: int
+    pending_values: Floats
+    pending_levels: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class PublishMarks:
+    """The units of publication, in order of family: what has come since each last left, and what must have come.
+
+    A family is all groups that descend by splits from one group as it last left, or was started. It is ``due`` when its
+    fresh records are at least the highest level inside it, and k (errata AY05.10).
+    """
+
+    family: Ints
+    fresh: Ints
+    needed: Ints
+
+    @property
+    def due(self) -> Bools:
+        """Whether the present state of each family may leave."""
+        return np.asarray(self.fresh >= self.needed)
+
+    def __repr__(self) -> str:
+        return f"PublishMarks(families={len(self.family)}, due={int(self.due.sum())})"
+
+
+def refusal_of(limit: int, records: int) -> PrivacyRefusal:
+    """Say that the pool cannot hold the records of a batch that would have to wait."""
+    return PrivacyRefusal(
+        f"more than {limit} records would wait for a group as large as their privacy level asks, which is all that the "
+        f"pool holds; none of these {records} was taken in; lower the highest levels, or start anew from more "
+        "records or with a higher limit of the pool"
+    )
+
 
 _FIRST_SLOTS = 64
 
@@ -106,11 +217,11 @@ class Maintainer:
         return int(self._numbers[GROUPS])
 
     @property
-    def _order(self) -> NDArray[np.int64]:
+    def _order(self) -> Ints:
         return np.argsort(self._store.ids[: self._g], kind="stable")
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ints:
         """Ids of the groups, ascending; a split gives both pieces new ones, and none is used again."""
         return np.sort(self._store.ids[: self._g])
 
@@ -140,26 +251,26 @@ class Maintainer:
         return int((self._store.count[: self._g] < self._store.level_max[: self._g]).sum())
 
     @property
-    def family(self) -> NDArray[np.int64]:
+    def family(self) -> Ints:
         """The published unit that each group descends from, in order of id."""
         return np.asarray(self._store.family[self._order])
 
     @property
-    def fresh(self) -> NDArray[np.int64]:
+    def fresh(self) -> Ints:
         """Each group's part of the records that came since its family last left; they add up over a family."""
         return np.asarray(self._store.fresh[self._order])
 
     @property
-    def fresh_level_max(self) -> NDArray[np.int64]:
+    def fresh_level_max(self) -> Ints:
         """Highest level, or an upper bound, among each group's fresh records."""
         return np.asarray(self._store.fresh_level_max[self._order])
 
     @property
-    def pseudo(self) -> NDArray[np.bool_]:
+    def pseudo(self) -> Bools:
         """Whether each group came from a split, so that its count is the model's and not of people (errata AY05.11)."""
         return np.asarray(self._store.pseudo[self._order])
 
-    def start(self, values: NDArray[np.float64], levels: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+    def start(self, values: Floats, levels: Ints, labels: Ints) -> None:
         """Begin with the groups of a static condensation of the first records; each is a family of its own.
 
         Parameters
@@ -186,7 +297,7 @@ class Maintainer:
             self.tally.start(values, labels)
         self._run(values[:0], levels[:0])  # records that came before may wait
 
-    def absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> Absorbed:
+    def absorb(self, values: Floats, levels: Ints) -> Absorbed:
         """Let records join the closest group that is large enough for them, one after the other; split what has grown.
 
         Parameters
@@ -214,7 +325,7 @@ class Maintainer:
         waited = int((where < 0).sum())
         return Absorbed(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
 
-    def changed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def changed(self) -> tuple[Ints, Ints]:
         """Ids written and ids retired since the last call, ascending; the count of both begins anew.
 
         A group that came and went in between is in neither.
@@ -230,14 +341,25 @@ class Maintainer:
 
     def publish_marks(self) -> PublishMarks:
         """Tell of each family how many fresh records it has and how many it needs before its state may leave."""
-        return marks_of(self.rows(), self.k)
+        rows = self.rows()
+        family, where = np.unique(rows.family, return_inverse=True)
+        fresh, needed = np.zeros(len(family), dtype=np.int64), np.full(len(family), self.k, dtype=np.int64)
+        np.add.at(fresh, where, rows.fresh)
+        np.maximum.at(needed, where, np.maximum(rows.level_max, rows.fresh_level_max))
+        return PublishMarks(family, fresh, needed)
 
-    def mark_published(self, families: NDArray[np.int64]) -> None:
+    def mark_published(self, families: Ints) -> None:
         """Note that the present state of these families leaves: each of their groups becomes a family of its own.
 
         Families that are not due are refused, and nothing is marked then.
         """
-        check_due(self.publish_marks(), families)
+        marks, asked = self.publish_marks(), np.unique(families)
+        early = int((~np.isin(asked, marks.family[marks.due])).sum())
+        if early:
+            raise PrivacyRefusal(
+                f"{early} of {len(asked)} families have too few fresh records for their new state to leave; publish "
+                "those that are due and repeat the earlier rows of the others"
+            )
         g, store = self._g, self._store
         leaving = np.flatnonzero(np.isin(store.family[:g], families))
         store.family[leaving] = store.ids[leaving]
@@ -245,7 +367,7 @@ class Maintainer:
         store.fresh_level_max[leaving] = 0
         store.written[leaving] = True
 
-    def rows(self, ids: NDArray[np.int64] | None = None) -> GroupRows:
+    def rows(self, ids: Ints | None = None) -> GroupRows:
         """Copy all that is kept of some groups, by default of all; for writing them down one by one."""
         slots = self._order
         if ids is not None:
@@ -273,7 +395,7 @@ class Maintainer:
         made._known = made.ids
         return made
 
-    def _run(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def _run(self, values: Floats, levels: Ints) -> Ints | None:
         """Absorb records and give the group of each; None where the pool is full."""
         where = np.full(len(values), -1, dtype=np.int64)
         following, done = 0, False

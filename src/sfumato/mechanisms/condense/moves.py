@@ -1,18 +1,175 @@
-"""Moves that make neighbouring groups more compact: relocate, swap, dissolve, split.
+"""A leaf of neighbouring groups, and moves that make them more compact: relocate, swap, dissolve, split.
 
-Every move keeps each group at least as large as the
-highest level inside it, and each is taken only if it lowers the sum of squares exactly.
+Every move keeps each group at least as large as the highest level inside it, and each is taken only if it lowers the
+sum of squares exactly.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import inner, whole
-from sfumato.mechanisms.condense.leaf import Leaf, highest_but, mark, measure, refresh, squared_gap
 
-__all__ = ["NONE", "RELOCATE", "SWAP", "best_move", "dissolve", "relocate", "split", "swap"]
+__all__ = [
+    "NONE",
+    "RELOCATE",
+    "SWAP",
+    "Leaf",
+    "best_move",
+    "dissolve",
+    "highest_but",
+    "mark",
+    "measure",
+    "refresh",
+    "relocate",
+    "split",
+    "swap",
+    "write_gaps",
+]
+
+
+class Leaf(NamedTuple):
+    """The records of a leaf and the groups they are in; slots of size 0 are free.
+
+    ``own`` is each record's squared distance to its own centre, ``distance[g, i]`` that of record i to centre g, and
+    ``bar`` the highest level inside a group. ``gaps[i, j]`` is the squared distance of two records: where it was
+    written all else follows from it, whatever the number of columns, and centres are not kept; where it is empty
+    distances follow from values and centres.
+
+    Time is counted in changes of groups, by ``clock``. ``changed[g]`` is when group g last changed, ``looked[i]`` when
+    the moves of record i were last looked at, ``tried[g]`` when group g was last tried to be split: what has not
+    changed since need not be looked at again.
+    """
+
+    values: Floats
+    level: Ints
+    label: Ints
+    own: Floats
+    centre: Floats
+    distance: Floats
+    size: Ints
+    bar: Ints
+    gaps: Floats
+    clock: Ints
+    changed: Ints
+    looked: Ints
+    tried: Ints
+
+
+@inner
+def mark(leaf: Leaf, group: int) -> None:
+    """Note that a group has changed."""
+    leaf.clock[0] += 1
+    leaf.changed[group] = leaf.clock[0]
+
+
+@inner
+def _squared_gap(leaf: Leaf, i: int, j: int) -> float:
+    """Squared distance of two records."""
+    if leaf.gaps.shape[0] > 0:
+        return float(leaf.gaps[i, j])
+    apart = 0.0
+    for t in range(leaf.values.shape[1]):
+        gap = leaf.values[i, t] - leaf.values[j, t]
+        apart += gap * gap
+    return apart
+
+
+@inner
+def write_gaps(leaf: Leaf) -> None:
+    """Write the squared distances of all pairs of records; column by column, so that processors can do many at once."""
+    n, d = leaf.values.shape
+    across = np.empty((d, n))
+    for i in range(n):
+        for t in range(d):
+            across[t, i] = leaf.values[i, t]
+    for i in range(n):
+        for j in range(i + 1):
+            leaf.gaps[i, j] = 0.0
+        for t in range(d):
+            x = across[t, i]
+            for j in range(i):
+                gap = x - across[t, j]
+                leaf.gaps[i, j] += gap * gap
+        for j in range(i):
+            leaf.gaps[j, i] = leaf.gaps[i, j]
+
+
+@inner
+def measure(leaf: Leaf, group: int) -> None:
+    """Bring the distances to a centre, and those of its own records, up to date."""
+    for i in range(leaf.values.shape[0]):
+        total = 0.0
+        for t in range(leaf.values.shape[1]):
+            gap = leaf.values[i, t] - leaf.centre[group, t]
+            total += gap * gap
+        leaf.distance[group, i] = total
+        if leaf.label[i] == group:
+            leaf.own[i] = total
+
+
+@inner
+def refresh(leaf: Leaf, group: int) -> None:
+    """Compute a group anew from its labels; an empty one lies infinitely far."""
+    n, d = leaf.values.shape
+    size, bar = whole(0), 0
+    for i in range(n):
+        if leaf.label[i] == group:
+            size += 1
+            bar = max(bar, leaf.level[i])
+    leaf.size[group] = size
+    leaf.bar[group] = bar
+    if size == 0:
+        for i in range(n):
+            leaf.distance[group, i] = np.inf
+        return
+    if leaf.gaps.shape[0] > 0:
+        _measure_by_gaps(leaf, group, size)
+        return
+    for t in range(d):
+        leaf.centre[group, t] = 0.0
+    for i in range(n):
+        if leaf.label[i] == group:
+            for t in range(d):
+                leaf.centre[group, t] += leaf.values[i, t]
+    for t in range(d):
+        leaf.centre[group, t] /= size
+    measure(leaf, group)
+
+
+@inner
+def _measure_by_gaps(leaf: Leaf, group: int, size: int) -> None:
+    """Distances to a centre: the mean squared distance to its records, less half of that among them."""
+    n = leaf.label.shape[0]
+    for i in range(n):
+        leaf.distance[group, i] = 0.0
+    for j in range(n):
+        if leaf.label[j] == group:
+            for i in range(n):
+                leaf.distance[group, i] += leaf.gaps[j, i]
+    among = 0.0
+    for j in range(n):
+        if leaf.label[j] == group:
+            among += leaf.distance[group, j]
+    among /= 2.0 * size * size
+    for i in range(n):
+        leaf.distance[group, i] = max(leaf.distance[group, i] / size - among, 0.0)
+        if leaf.label[i] == group:
+            leaf.own[i] = leaf.distance[group, i]
+
+
+@inner
+def highest_but(leaf: Leaf, group: int, record: int) -> int:
+    """Highest level in a group without one of its records."""
+    bar = 0
+    for i in range(leaf.label.shape[0]):
+        if i != record and leaf.label[i] == group:
+            bar = max(bar, leaf.level[i])
+    return bar
+
 
 NONE, RELOCATE, SWAP = 0, 1, 2
 
@@ -20,7 +177,7 @@ _ROUNDING = 1e-10  # a gain below this share of what it is computed from may be 
 
 
 @inner
-def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tuple[float, int, int]:
+def best_move(leaf: Leaf, i: int, lowest: int, row: Floats) -> tuple[float, int, int]:
     """Find what is best for record i: nothing, another group, or the place of a later record.
 
     Joining a group of size n at squared distance q adds q*n/(n+1), leaving one of size n gives q*n/(n-1). Exchanging i
@@ -59,7 +216,7 @@ def best_move(leaf: Leaf, i: int, lowest: int, row: NDArray[np.float64]) -> tupl
         weight = inverse + 1.0 / leaf.size[b]
         if 2.0 * (here + there) * weight - change <= best or leaf.size[b] < level or size < leaf.level[j]:
             continue
-        gain = squared_gap(leaf, i, j) * weight - change
+        gain = _squared_gap(leaf, i, j) * weight - change
         if gain > best and gain > _ROUNDING * (there + row[b]):
             best, kind, target = gain, SWAP, j
     return (best if kind != NONE else 0.0), kind, target
@@ -120,7 +277,7 @@ def swap(leaf: Leaf, i: int, j: int) -> None:
 
 
 @inner
-def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], target: NDArray[np.int64]) -> float:
+def dissolve(leaf: Leaf, a: int, least: float, members: Ints, target: Ints) -> float:
     """Hand the records of a group to their nearest groups, if the sum of squares then falls by more than ``least``.
 
     Returns by how much it did. A quick sum tells most groups that cannot gain; the others are dissolved, measured
@@ -164,7 +321,7 @@ def dissolve(leaf: Leaf, a: int, least: float, members: NDArray[np.int64], targe
 
 
 @inner
-def _is_first(target: NDArray[np.int64], place: int) -> bool:
+def _is_first(target: Ints, place: int) -> bool:
     first = True
     for earlier in range(place):
         if target[earlier] == target[place]:
@@ -173,7 +330,7 @@ def _is_first(target: NDArray[np.int64], place: int) -> bool:
 
 
 @inner
-def _inside_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> float:
+def _inside_targets(leaf: Leaf, target: Ints, held: int) -> float:
     """Sum the squares inside the groups that targets name, each once."""
     total = 0.0
     for place in range(held):
@@ -185,14 +342,14 @@ def _inside_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> float:
 
 
 @inner
-def _refresh_targets(leaf: Leaf, target: NDArray[np.int64], held: int) -> None:
+def _refresh_targets(leaf: Leaf, target: Ints, held: int) -> None:
     for place in range(held):
         if _is_first(target, place):
             refresh(leaf, target[place])
 
 
 @inner
-def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDArray[np.float64]) -> float:
+def split(leaf: Leaf, a: int, lowest: int, members: Ints, key: Floats) -> float:
     """Cut a group in two along the line between its farthest records, where both parts are large enough.
 
     Returns by how much the sum of squares fell: splitting never raises it. Takes the first free slot.
@@ -227,12 +384,12 @@ def split(leaf: Leaf, a: int, lowest: int, members: NDArray[np.int64], key: NDAr
 
 
 @inner
-def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, key: NDArray[np.float64]) -> None:
+def _order_along(leaf: Leaf, far: int, members: Ints, held: int, key: Floats) -> None:
     """Sort members along the line from a far record to the one farthest from it."""
     d = leaf.values.shape[1]
     opposite, widest = far, -1.0
     for place in range(held):
-        apart = squared_gap(leaf, members[place], far)
+        apart = _squared_gap(leaf, members[place], far)
         if apart > widest:
             opposite, widest = members[place], apart
     for place in range(held):
@@ -252,7 +409,7 @@ def _order_along(leaf: Leaf, far: int, members: NDArray[np.int64], held: int, ke
 
 
 @inner
-def _best_cut(leaf: Leaf, a: int, members: NDArray[np.int64], held: int) -> tuple[int, float]:
+def _best_cut(leaf: Leaf, a: int, members: Ints, held: int) -> tuple[int, float]:
     """Find the cut of ordered members that lowers the sum of squares most with both parts large enough."""
     after = np.empty(held + 1, dtype=np.int64)
     after[held] = 0
@@ -281,7 +438,7 @@ def _best_cut(leaf: Leaf, a: int, members: NDArray[np.int64], held: int) -> tupl
 
 
 @inner
-def _lengthened(leaf: Leaf, members: NDArray[np.int64], place: int) -> float:
+def _lengthened(leaf: Leaf, members: Ints, place: int) -> float:
     """By how much |sum of (x - centre)|^2 over the first members grows with the next one."""
     i = members[place]
     more = leaf.own[i]

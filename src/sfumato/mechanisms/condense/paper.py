@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled
 from sfumato.core.groups.kmeans import centroids, closest, squared_distances, ssq
 from sfumato.core.progress import tell
@@ -22,9 +22,7 @@ __all__ = [
 _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
 
 
-def segment(
-    values: NDArray[np.float64], pool: NDArray[np.int64], p: int, order: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
+def segment(values: Floats, pool: Ints, p: int, order: Ints) -> list[Ints]:
     """Cut the records of one privacy level into groups of p neighbours.
 
     Implements Segment [AY05, fig. 3].
@@ -78,13 +76,7 @@ def segment(
 
 @compiled
 def _form_groups(
-    values: NDArray[np.float64],
-    remaining: NDArray[np.int64],
-    place: NDArray[np.int64],
-    seeds: NDArray[np.int64],
-    cursor: int,
-    left: int,
-    members: NDArray[np.int64],
+    values: Floats, remaining: Ints, place: Ints, seeds: Ints, cursor: int, left: int, members: Ints
 ) -> tuple[int, int]:
     """Fill members with the next seeds and their nearest remaining records; shrinks remaining in place."""
     p = members.shape[1]
@@ -128,7 +120,7 @@ def _form_groups(
 
 
 @compiled
-def _take_out(remaining: NDArray[np.int64], place: NDArray[np.int64], row: int, left: int) -> int:
+def _take_out(remaining: Ints, place: Ints, row: int, left: int) -> int:
     """Remove one row from the remaining ones by putting the last in its place."""
     spot = place[row]
     last = remaining[left - 1]
@@ -142,12 +134,8 @@ _BLOCK = 4_000_000  # distances held at once
 
 
 def attrition(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    lower: list[NDArray[np.int64]],
-    upper: list[NDArray[np.int64]],
-    p: int,
-) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+    values: Floats, levels: Ints, lower: list[Ints], upper: list[Ints], p: int
+) -> tuple[list[Ints], list[Ints]]:
     """Move records of H_p that a group can spare to the closest viable group of H_{p-1}.
 
     Implements Attrition [AY05, fig. 5].
@@ -176,7 +164,7 @@ def attrition(
         return lower, upper
     low_centres = centroids(values, lower)
     low_sizes = np.array([len(group) for group in lower])
-    gained: list[list[NDArray[np.int64]]] = [[group] for group in lower]
+    gained: list[list[Ints]] = [[group] for group in lower]
     upper = list(upper)
     for index in spare:
         group = upper[index]
@@ -192,12 +180,7 @@ def attrition(
     return [np.concatenate(parts) for parts in gained], upper
 
 
-def closest_viable(
-    points: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    centres: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def closest_viable(points: Floats, levels: Ints, centres: Floats, sizes: Ints) -> tuple[Floats, Ints]:
     """Distance to, and the index of, the closest group that would be large enough for each point.
 
     The distance is infinite where no group is viable.
@@ -214,12 +197,7 @@ def closest_viable(
     return distance, target
 
 
-def cannibalize(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    lower: list[NDArray[np.int64]],
-    upper: list[NDArray[np.int64]],
-) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+def cannibalize(values: Floats, levels: Ints, lower: list[Ints], upper: list[Ints]) -> tuple[list[Ints], list[Ints]]:
     """Dissolve groups of H_{p-1} into H_p where that lowers the sum of squares.
 
     Implements Cannibalize [AY05, fig. 4].
@@ -244,7 +222,7 @@ def cannibalize(
         return lower, upper
     centres = centroids(values, upper)
     sizes = np.array([len(group) for group in upper])
-    joined: list[list[NDArray[np.int64]]] = [[group] for group in upper]
+    joined: list[list[Ints]] = [[group] for group in upper]
     kept = []
     for group in lower:
         points = values[group]
@@ -261,18 +239,15 @@ def cannibalize(
 
 
 def cost_of_joining(
-    points: NDArray[np.float64],
-    nearest: NDArray[np.int64],
-    centres: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-) -> tuple[float, dict[int, tuple[NDArray[np.float64], int]]]:
+    points: Floats, nearest: Ints, centres: Floats, sizes: Ints
+) -> tuple[float, dict[int, tuple[Floats, int]]]:
     """Count by how much SSQ grows when each point joins its group, and what those groups become.
 
     A point that joins a group of size n at squared distance q from its centroid adds q*n/(n+1) and moves the
     centroid by 1/(n+1) of the way (errata AY05.6).
     """
     cost = 0.0
-    touched: dict[int, tuple[NDArray[np.float64], int]] = {}
+    touched: dict[int, tuple[Floats, int]] = {}
     for point, target in zip(points, nearest.tolist(), strict=True):
         centre, size = touched.get(target, (centres[target], int(sizes[target])))
         gap = point - centre
@@ -281,9 +256,7 @@ def cost_of_joining(
     return cost, touched
 
 
-def construct_groups(
-    values: NDArray[np.float64], levels: NDArray[np.int64], order: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
+def construct_groups(values: Floats, levels: Ints, order: Ints) -> list[Ints]:
     """Group records so that each group is at least as large as the highest level inside it.
 
     Implements ConstructGroups [AY05, fig. 2]; one level for all records is the homogeneous case.
@@ -323,12 +296,7 @@ def construct_groups(
     return place_deficient(values, levels, groups, carried)
 
 
-def place_deficient(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    groups: list[NDArray[np.int64]],
-    carried: NDArray[np.int64],
-) -> list[NDArray[np.int64]]:
+def place_deficient(values: Floats, levels: Ints, groups: list[Ints], carried: Ints) -> list[Ints]:
     """Place the records that formed no group at any level (errata AY05.5).
 
     Each joins the group that costs least SSQ and is large enough with it, lower levels first. Those for which no group

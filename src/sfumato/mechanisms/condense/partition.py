@@ -11,37 +11,36 @@ and redrawn both ways, and the class of the nearest drawn row is compared with t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.core.compiled import fixed
+from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.compiled import compiled, fixed
 from sfumato.core.errors import OptionError
-from sfumato.core.groups.kmeans import holistic_groups
-from sfumato.core.groups.model import check_feasible, check_partition, check_values
-from sfumato.core.groups.modified import modified_groups
+from sfumato.core.groups import check_feasible, check_partition, check_values
+from sfumato.core.groups.kmeans import holistic_groups, modified_groups
+from sfumato.core.progress import tell
 from sfumato.core.records import Layout
 from sfumato.mechanisms.condense.compact import EFFORTS, compact_groups
-from sfumato.mechanisms.condense.mdav import mdav_groups
 from sfumato.mechanisms.condense.paper import construct_groups
 from sfumato.mechanisms.condense.synthesize import redraw_coded
 
-__all__ = ["GROUPINGS", "TRIED", "better_grouping", "can_begin", "can_try", "check_choice", "partition"]
+__all__ = ["GROUPINGS", "TRIED", "better_grouping", "can_begin", "can_try", "mdav_groups", "partition"]
 
 GROUPINGS = ("compact", "mdav", "paper", "modified", "holistic")
 
 
 def partition(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    strata: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
+    strata: Ints,
     rng: np.random.Generator,
     *,
     grouping: str = "compact",
     effort: str = "default",
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
     threads: int | None = None,
     widths: bool = False,
     among: int = 0,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Label each record with its group, 0 to g-1.
 
     Parameters
@@ -74,7 +73,7 @@ def partition(
     PrivacyRefusal
         Where a group came out smaller than a level inside it; nothing is released then.
     """
-    check_choice(grouping, effort)
+    _check_choice(grouping, effort)
     check_feasible(levels, strata)
     check_values(values)
     if weights is not None:
@@ -98,9 +97,7 @@ def partition(
     return labels
 
 
-def _one_level_groups(
-    values: NDArray[np.float64], k: int, grouping: str, rng: np.random.Generator
-) -> list[NDArray[np.int64]]:
+def _one_level_groups(values: Floats, k: int, grouping: str, rng: np.random.Generator) -> list[Ints]:
     """Group the records of a stratum at its highest level."""
     if grouping == "mdav":
         return mdav_groups(values, k)
@@ -109,7 +106,7 @@ def _one_level_groups(
     return holistic_groups(values, k, rng)
 
 
-def check_choice(grouping: str, effort: str) -> None:
+def _check_choice(grouping: str, effort: str) -> None:
     """Refuse a grouping or an effort that there is not."""
     if grouping not in GROUPINGS:
         raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
@@ -117,7 +114,7 @@ def check_choice(grouping: str, effort: str) -> None:
         raise OptionError(f"there is no effort {effort!r}; choose one of {', '.join(EFFORTS)}")
 
 
-def can_begin(levels: NDArray[np.int64]) -> NDArray[np.bool_]:
+def can_begin(levels: Ints) -> Bools:
     """Mark the largest set of records none of which asks for a level above the size of the set.
 
     The others must wait until a group is large enough for them.
@@ -144,10 +141,10 @@ _BLOCK = 500  # records whose nearest rows are looked up at a time
 
 
 def better_grouping(
-    values: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    cells: NDArray[np.int64],
+    values: Floats,
+    levels: Ints,
+    classes: Ints,
+    cells: Ints,
     layout: Layout,
     rng: np.random.Generator,
     *,
@@ -194,9 +191,7 @@ def better_grouping(
     return TRIED[int(np.argmax(right))]
 
 
-def can_try(
-    values: NDArray[np.float64], levels: NDArray[np.int64], classes: NDArray[np.int64], cells: NDArray[np.int64]
-) -> bool:
+def can_try(values: Floats, levels: Ints, classes: Ints, cells: Ints) -> bool:
     """Tell whether there is something to try.
 
     There is nothing where there is one class only, where levels differ within a cell (the other grouping knows the
@@ -206,13 +201,13 @@ def can_try(
     return not (one or not _is_one_level(levels, cells) or _is_long(values, levels, cells))
 
 
-def _is_one_level(levels: NDArray[np.int64], cells: NDArray[np.int64]) -> bool:
+def _is_one_level(levels: Ints, cells: Ints) -> bool:
     """Tell whether all records of each cell have the same level."""
     pairs = np.unique(np.column_stack([cells, levels]), axis=0)
     return len(pairs) == len(np.unique(cells))
 
 
-def _is_long(values: NDArray[np.float64], levels: NDArray[np.int64], cells: NDArray[np.int64]) -> bool:
+def _is_long(values: Floats, levels: Ints, cells: Ints) -> bool:
     """Tell whether K-means would compare too many records with too many centres."""
     counts = np.bincount(cells).astype(np.float64)
     level = np.ones(len(counts))
@@ -220,7 +215,7 @@ def _is_long(values: NDArray[np.float64], levels: NDArray[np.int64], cells: NDAr
     return bool((counts**2 / level).sum() * values.shape[1] > _LONG)
 
 
-def _folds(cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(cells: Ints, rng: np.random.Generator) -> Ints:
     """Deal the records of each cell out at random; every fifth is set aside at a time, and no cell as a whole."""
     mixed = rng.permutation(len(cells))
     by_cell = mixed[np.argsort(cells[mixed], kind="stable")]
@@ -231,7 +226,7 @@ def _folds(cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int
     return fold
 
 
-def _told(rows: NDArray[np.float64], classes: NDArray[np.int64], queries: NDArray[np.float64]) -> NDArray[np.int64]:
+def _told(rows: Floats, classes: Ints, queries: Floats) -> Ints:
     """Class of the row nearest to each query, in blocks of bounded memory."""
     rows, lengths = fixed(rows, np.float64), (rows**2).sum(axis=1)
     told = np.empty(len(queries), dtype=np.int64)
@@ -239,3 +234,106 @@ def _told(rows: NDArray[np.float64], classes: NDArray[np.int64], queries: NDArra
         some = queries[first : first + _BLOCK]
         told[first : first + _BLOCK] = classes[np.argmin(lengths - 2.0 * (some @ rows.T), axis=1)]
     return told
+
+
+_PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar
+
+
+def mdav_groups(values: Floats, k: int) -> list[Ints]:
+    """Group records by MDAV, which knows one level only.
+
+    While at least 3k records are left, the one farthest from their mean takes its k-1 nearest, and then the one
+    farthest from that record does. Of 2k to 3k-1 records one more group is taken and the rest is the last; fewer
+    than 2k are one group.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    k : int
+
+    Returns
+    -------
+    list of ndarray
+        The groups as rows of values.
+
+    Notes
+    -----
+    Equal distances go to the lower row. Cost O(n^2 d / k).
+    """
+    n, d = values.shape
+    values = fixed(values, np.float64)
+    left = np.arange(n)
+    members = np.empty((n // k + 1, k), dtype=np.int64)
+    distance = np.empty(n)
+    remaining, groups = n, 0
+    while remaining >= 2 * k:
+        batch = max(1, _PAIRS_A_CALL // (remaining * d + 1))
+        remaining, groups = _take_groups(values, k, left, remaining, members, groups, distance, batch)
+        tell("grouping", 1.0 - remaining / n)
+    made = list(members[:groups])
+    return [*made, left[:remaining].copy()] if remaining else made
+
+
+@compiled
+def _take_groups(
+    values: Floats, k: int, left: Ints, remaining: int, members: Ints, groups: int, distance: Floats, batch: int
+) -> tuple[int, int]:
+    """Take some more groups from the records left, which stay in the order of their rows."""
+    d = values.shape[1]
+    centre = np.empty(d)
+    for _ in range(batch):
+        if remaining < 2 * k:
+            break
+        pair = 2 if remaining >= 3 * k else 1
+        for t in range(d):
+            total = 0.0
+            for place in range(remaining):
+                total += values[left[place], t]
+            centre[t] = total / remaining
+        for _turn in range(pair):
+            far, widest = 0, -1.0
+            for place in range(remaining):
+                apart = 0.0
+                for t in range(d):
+                    gap = values[left[place], t] - centre[t]
+                    apart += gap * gap
+                if apart > widest:
+                    far, widest = left[place], apart
+            for t in range(d):
+                centre[t] = values[far, t]
+            remaining = _take_nearest(values, centre, left, remaining, members[groups], distance)
+            groups += 1
+    return remaining, groups
+
+
+@compiled
+def _take_nearest(values: Floats, centre: Floats, left: Ints, remaining: int, group: Ints, distance: Floats) -> int:
+    """Move the records nearest to a point from those left into a group."""
+    k, d = group.shape[0], values.shape[1]
+    held = 0
+    for place in range(remaining):
+        apart = 0.0
+        for t in range(d):
+            gap = values[left[place], t] - centre[t]
+            apart += gap * gap
+        if held == k and apart >= distance[k - 1]:
+            continue
+        spot = held if held < k else k - 1
+        while spot > 0 and distance[spot - 1] > apart:
+            distance[spot] = distance[spot - 1]
+            group[spot] = group[spot - 1]
+            spot -= 1
+        distance[spot] = apart
+        group[spot] = left[place]
+        held = min(held + 1, k)
+    kept = 0
+    for place in range(remaining):
+        taken = False
+        for member in range(k):
+            if group[member] == left[place]:
+                taken = True
+                break
+        if not taken:
+            left[kept] = left[place]
+            kept += 1
+    return kept

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
-from sfumato.mechanisms.condense.search import below, mix
 
-__all__ = ["around", "principal_tree", "random_tree", "select", "start_groups"]
+__all__ = ["around", "below", "mix", "principal_tree", "random_tree", "select", "start_groups"]
 
 _SAMPLE = 512  # records of a node that its principal axis is computed from
 _FEWEST = 4  # groups in a leaf: with fewer there is nothing to exchange
 
 
 @inner
-def select(order: NDArray[np.int64], key: NDArray[np.float64], first: int, last: int, cut: int) -> None:
+def select(order: Ints, key: Floats, first: int, last: int, cut: int) -> None:
     """Reorder ``order[first:last]`` so that the smallest keys stand before the cut (quickselect)."""
     low, high = first, last - 1
     while low < high:
@@ -41,17 +41,17 @@ def select(order: NDArray[np.int64], key: NDArray[np.float64], first: int, last:
 
 @compiled
 def random_tree(
-    centres: NDArray[np.float64],
-    weight: NDArray[np.int64],
+    centres: Floats,
+    weight: Ints,
     most_groups: int,
     most_records: int,
     seed: np.uint64,
-    order: NDArray[np.int64],
-    key: NDArray[np.float64],
+    order: Ints,
+    key: Floats,
     first: int,
     last: int,
     depth: int,
-    bounds: NDArray[np.int64],
+    bounds: Ints,
 ) -> int:
     """Cut groups ``order[first:last]`` into leaves of few groups and few records, along random directions.
 
@@ -96,16 +96,16 @@ def random_tree(
 
 @compiled
 def principal_tree(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
+    values: Floats,
+    level: Ints,
     most: int,
     unit: int,
-    order: NDArray[np.int64],
-    key: NDArray[np.float64],
+    order: Ints,
+    key: Floats,
     first: int,
     last: int,
     depth: int,
-    bounds: NDArray[np.int64],
+    bounds: Ints,
 ) -> int:
     """Cut records ``order[first:last]`` in halves along their principal axes into leaves of at most ``most`` records.
 
@@ -150,15 +150,7 @@ def principal_tree(
 
 
 @inner
-def around(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    order: NDArray[np.int64],
-    key: NDArray[np.float64],
-    low: int,
-    high: int,
-    who: int,
-) -> int:
+def around(values: Floats, level: Ints, order: Ints, key: Floats, low: int, high: int, who: int) -> int:
     """Put the nearest records of one with a very high level first; give where they end."""
     rest, bound = high - low - level[who], 0
     for place in range(low, high):
@@ -181,9 +173,7 @@ def around(
 
 
 @inner
-def _principal_axis(
-    values: NDArray[np.float64], order: NDArray[np.int64], low: int, high: int, axis: NDArray[np.float64]
-) -> None:
+def _principal_axis(values: Floats, order: Ints, low: int, high: int, axis: Floats) -> None:
     """Find the direction of greatest variance of a node by power iteration over a sample of it."""
     d = values.shape[1]
     step = max(1, (high - low) // _SAMPLE)
@@ -225,7 +215,7 @@ def _principal_axis(
 
 
 @inner
-def start_groups(values: NDArray[np.float64], level: NDArray[np.int64], label: NDArray[np.int64]) -> int:
+def start_groups(values: Floats, level: Ints, label: Ints) -> int:
     """Group the records of a leaf as MDAV does, with a level for each; returns how many groups there are.
 
     The record farthest from the mean, and then the one farthest from that record, take their nearest neighbours until
@@ -263,7 +253,7 @@ def start_groups(values: NDArray[np.float64], level: NDArray[np.int64], label: N
 
 
 @inner
-def _farthest(values: NDArray[np.float64], left: NDArray[np.int64], done: int, last: int) -> int:
+def _farthest(values: Floats, left: Ints, done: int, last: int) -> int:
     """Find the record farthest from the mean of those left, or from the last seed."""
     n, d = values.shape
     centre = np.empty(d)
@@ -285,15 +275,7 @@ def _farthest(values: NDArray[np.float64], left: NDArray[np.int64], done: int, l
 
 
 @inner
-def _gather(
-    values: NDArray[np.float64],
-    level: NDArray[np.int64],
-    left: NDArray[np.int64],
-    done: int,
-    key: NDArray[np.float64],
-    seed: int,
-    highest: int,
-) -> int:
+def _gather(values: Floats, level: Ints, left: Ints, done: int, key: Floats, seed: int, highest: int) -> int:
     """Bring a seed and its nearest records next, until they are as many as the highest level among them."""
     n = values.shape[0]
     for place in range(done, n):
@@ -324,9 +306,7 @@ def _gather(
 
 
 @inner
-def _join(
-    values: NDArray[np.float64], level: NDArray[np.int64], label: NDArray[np.int64], record: int, groups: int
-) -> None:
+def _join(values: Floats, level: Ints, label: Ints, record: int, groups: int) -> None:
     """Put a record into the group with the nearest centre that is large enough with it, if there is one."""
     n, d = values.shape
     centre, size = np.empty((groups, d)), np.empty(groups, dtype=np.int64)
@@ -352,7 +332,7 @@ def _join(
 
 
 @inner
-def _gather_unplaced(level: NDArray[np.int64], label: NDArray[np.int64], groups: int) -> int:
+def _gather_unplaced(level: Ints, label: Ints, groups: int) -> int:
     """Make one group of the records that no group could take, with as many whole groups as they need."""
     unplaced, highest = 0, 0
     for i in range(label.shape[0]):
@@ -372,3 +352,19 @@ def _gather_unplaced(level: NDArray[np.int64], label: NDArray[np.int64], groups:
         if label[i] < 0:
             label[i] = groups
     return groups + 1
+
+
+@inner
+def mix(state: NDArray[np.uint64]) -> np.uint64:
+    """Advance a small generator (splitmix64): kicks need variety, not secrecy."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@inner
+def below(state: NDArray[np.uint64], n: int) -> int:
+    """Draw a number from 0 to n-1."""
+    return whole(mix(state) % np.uint64(n))

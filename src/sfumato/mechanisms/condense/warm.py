@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 from sfumato.core.compiled import fixed, is_cached
-from sfumato.core.groups import generate, summarize
+from sfumato.core.groups import summarize
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.mechanisms.condense.compact import first_grouping
+from sfumato.mechanisms.condense.compact import Team, first_grouping
 from sfumato.mechanisms.condense.leaves import improve_leaves, start_leaves
-from sfumato.mechanisms.condense.rounds import Team
 from sfumato.mechanisms.condense.trees import principal_tree, random_tree
 
 __all__ = ["compile_ahead", "compile_search", "compile_start"]

@@ -6,21 +6,31 @@ Whoever has the key has the table, so its terms stand in no repr, no error and n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sfumato.core.documents import read_text
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.documents import Inline, Lines, read_text, toml_entries, write_toml
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.replacing import reason, replacing_file
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sfumato.mechanisms.geometry.draw import Ranges
+    from sfumato.mechanisms.geometry.transformations import Ranges
 
-__all__ = ["Add", "Key", "Mult", "Rotate", "Step"]
+__all__ = [
+    "Add",
+    "Key",
+    "Mult",
+    "Rotate",
+    "Step",
+    "check_key_path",
+    "keeping_key",
+]
 
 _FEW = 3  # known rows that tell turns of pairs, two for each angle and its pair and one for doubt
 _COLUMNS = 40  # up to which that was tried
@@ -254,23 +264,30 @@ class Key:
         kind: str = "rotate",
         pairs: str = "chain",
     ) -> Key:
-        """Draw a key; see `sfumato.mechanisms.geometry.draw.draw_steps`."""
-        from sfumato.mechanisms.geometry.draw import draw_steps
+        """Draw a key; see `sfumato.mechanisms.geometry.transformations.draw_steps`."""
+        from sfumato.mechanisms.geometry.transformations import draw_steps
 
         return cls(draw_steps(columns, ranges, rng, kind=kind, pairs=pairs))
 
     def to_toml(self) -> str:
         """Write the key as TOML, terms included."""
-        from sfumato.mechanisms.geometry.keyfile import key_to_toml
-
-        return key_to_toml(self)
+        steps = Lines(Inline(_to_document(step)) for step in self.steps)
+        return write_toml({"format": _FORMAT, "step": steps}, _NOTE)
 
     @classmethod
     def from_toml(cls, text: str) -> Key:
-        """Read a key from TOML."""
-        from sfumato.mechanisms.geometry.keyfile import key_from_toml
+        r"""Read a key from TOML.
 
-        return key_from_toml(text)
+        Examples
+        --------
+        >>> Key.from_toml('format = 1\nstep = [{ op = "add", column = "age", term = -3 }]')
+        Key(add; 1 columns)
+        """
+        document = toml_entries(text, "key", "write it as the documentation shows", ("step",))
+        steps = document.get("step")
+        if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+            raise OptionError("the key has no list 'step'; write one with a table for each operation")
+        return cls(tuple(_step(step, place) for place, step in enumerate(steps, start=1)))
 
     @classmethod
     def load(cls, path: str | Path) -> Key:
@@ -287,9 +304,14 @@ class Key:
         apart_from : path, optional
             The folder of the release, in which a key is never written.
         """
-        from sfumato.mechanisms.geometry.keyfile import save_key
-
-        return save_key(self, path, apart_from=apart_from)
+        place = check_key_path(path, apart_from=apart_from)
+        try:
+            with replacing_file(place, private=True) as work:
+                work.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+                check_key_path(place)
+        except OSError as error:
+            raise SfumatoError(f"the key could not be written ({reason(error)}); name another file") from None
+        return place
 
 
 def _next_round(step: float) -> float:
@@ -312,3 +334,85 @@ def _check_term(term: float, column: str, what: str) -> None:
 def _check_change(idle: bool, column: str) -> None:
     if idle:
         raise OptionError(f"a step leaves column {column!r} as it is; choose another term")
+
+
+_FORMAT = 1
+_NOTE = """Key of a table that was moved: whoever has it has the original.
+Keep it apart from the release, and never send it along."""
+_ENTRIES = {
+    "add": {"op", "column", "term"},
+    "mult": {"op", "column", "term"},
+    "rotate": {"op", "columns", "degrees", "units"},
+}
+
+
+def _to_document(step: Step) -> dict[str, Any]:
+    if not isinstance(step, Rotate):
+        return {"op": step.op, "column": step.column, "term": step.term}
+    units = {column: unit for column, unit in zip(step.pair, step.units, strict=True) if unit != 1}
+    turn = {"op": step.op, "columns": list(step.pair), "degrees": step.degrees}
+    return turn | {"units": units} if units else turn
+
+
+def _step(document: dict[str, Any], place: int) -> Step:
+    op = document.get("op")
+    if not isinstance(op, str) or op not in _ENTRIES:
+        raise OptionError(f"step {place} of the key has no operation; choose one of {', '.join(_ENTRIES)}")
+    wrong = sorted(set(document) - _ENTRIES[op]) + sorted(_ENTRIES[op] - set(document) - {"units"})
+    if wrong:
+        raise OptionError(f"step {place} of the key lacks or should not have the entry {wrong[0]!r}; mend it")
+    if op != "rotate":
+        if not isinstance(document["column"], str):
+            raise OptionError(f"the column of step {place} of the key is not a name; write it in quotes")
+        return (Add if op == "add" else Mult)(document["column"], document["term"])
+    pair, units = document["columns"], document.get("units", {})
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
+        raise OptionError(f"step {place} of the key does not name two columns to turn; write columns = ['a', 'b']")
+    if not isinstance(units, dict) or not set(units) <= set(pair):
+        raise OptionError(f"the units of step {place} of the key are not those of its two columns; mend them")
+    return Rotate((pair[0], pair[1]), document["degrees"], (units.get(pair[0], 1.0), units.get(pair[1], 1.0)))
+
+
+def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) -> Path:
+    """Refuse a place where a new key must not be written: over a file, or into the folder of a release."""
+    place = Path(path)
+    if apart_from is not None:
+        folder, real = Path(apart_from).resolve(), place.resolve()
+        if folder == real or folder in real.parents:
+            raise PrivacyRefusal("the key would lie in the output folder, part of which leaves; keep it elsewhere")
+    if place.exists() or place.is_symlink():
+        raise OptionError(f"there is a file {str(path)!r} already and a key that is overwritten is lost; name another")
+    return place
+
+
+@contextmanager
+def keeping_key(key: Key | None, place: str | Path | None, folder: str | Path) -> Iterator[None]:
+    """Write a new key first, for a release without its key is lost; take it back where no release comes of it.
+
+    Parameters
+    ----------
+    key : Key or None
+    place : path or None
+        Nothing is written where either is None.
+    folder : path
+        Of the release: as long as no other folder stands there than before, none has come.
+    """
+    if key is None or place is None:
+        yield
+        return
+    before = _standing(folder)
+    saved = key.save(place, apart_from=folder)
+    try:
+        yield
+    except BaseException:
+        if _standing(folder) == before:
+            saved.unlink(missing_ok=True)
+        raise
+
+
+def _standing(folder: str | Path) -> tuple[int, int] | None:
+    try:
+        found = Path(folder).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

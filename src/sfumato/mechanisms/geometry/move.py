@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.core.laws.noise import Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
@@ -51,7 +51,7 @@ class Spacing:
     low: float = 0.0
     high: float = 0.0
 
-    def add(self, numbers: NDArray[np.float64]) -> None:
+    def add(self, numbers: Floats) -> None:
         """Take in further numbers of the column."""
         if self.lost or not len(numbers):
             return
@@ -69,7 +69,7 @@ class Spacing:
             self.apart, self.lost = 0.0, True
         self._take(np.array([other.apart]))
 
-    def _take(self, away: NDArray[np.float64]) -> None:
+    def _take(self, away: Floats) -> None:
         """Take in how far some numbers lie from the first."""
         away = np.append(away, self.apart)
         for some in (away[-_FEW:], away):  # most columns without a spacing are told by a few numbers
@@ -82,7 +82,7 @@ class Spacing:
         assert self.first is not None
         return max(self.first - self.low, self.high - self.first)
 
-    def _fits(self, away: NDArray[np.float64]) -> bool:
+    def _fits(self, away: Floats) -> bool:
         if self.lost or not self.apart or self._farthest * 10.0**self.decimals > _MOST_PLACES:
             return self.lost
         places = away / self.apart
@@ -93,7 +93,7 @@ class Spacing:
         """How far from a place of so many decimals a difference may lie that is one of them."""
         return max(_ROUNDING, _LAST_DIGITS * max(abs(self.low), abs(self.high)) * 10.0**decimals)
 
-    def _narrow(self, away: NDArray[np.float64]) -> None:
+    def _narrow(self, away: Floats) -> None:
         for decimals in range(_MOST_DECIMALS + 1):
             if self._farthest * 10.0**decimals > _MOST_PLACES:
                 break
@@ -185,9 +185,7 @@ def _spacing(records: Records, block: Block) -> float:
     return spacing.apart
 
 
-def _enhance(
-    values: NDArray[np.float64], names: Sequence[str], extra: Extra, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], int]:
+def _enhance(values: Floats, names: Sequence[str], extra: Extra, rng: np.random.Generator) -> tuple[Floats, int]:
     """Add noise to the moved numbers of a share of the rows, and count these.
 
     All rows are brought to the grid of the noise: on another one those that got it would stand out.

@@ -1,33 +1,103 @@
-"""Blocking: cells turned to missing where what they tell together is held by too few [JS07, sec. 2.1]."""
+"""Aggregation and blocking: cells made wider, or missing where too few hold what they tell [JS07, sec. 2.1]."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
 from sfumato.core.records import Records
-from sfumato.mechanisms.modify.cells import (
+from sfumato.mechanisms.condense import effective_levels
+from sfumato.mechanisms.modify import (
     alike_rows,
     columns_of_layout,
     columns_told,
+    modifiable,
     names_of,
     people_of,
-    refuse_strata,
     rows_alike,
     shuffled,
     unchanged,
 )
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings, refuse_strata
 
-__all__ = ["Blocking", "block_rare"]
+__all__ = ["Aggregation", "Blocking", "block_rare"]
+
+_WIDEST = 1e300
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Rows as they are, with the values of some columns given as wider labels.
+
+    Columns that the schema releases at a level of their hierarchy (``coarsened``) are taken without being told.
+
+    Parameters
+    ----------
+    coarsened : pairs of (str, int)
+        Columns and the level of their hierarchy that they are released at. A column of dates without a hierarchy takes
+        the calendar: 1 is the month, 2 the quarter, 3 the year.
+    widths : pairs of (str, float)
+        Columns of numbers and the width of the intervals that they are released as, which begin at multiples of it.
+
+    Examples
+    --------
+    >>> Aggregation(widths={"age": 10}).widths
+    (('age', 10.0),)
+    """
+
+    method: ClassVar[str] = "aggregate"
+
+    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = ()
+    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = ()
+
+    def __post_init__(self) -> None:
+        levels, widths = _pairs(self.coarsened, "coarsened"), _pairs(self.widths, "widths")
+        if any(isinstance(level, bool) or not isinstance(level, int) or level < 1 for _, level in levels):
+            raise OptionError("a level of a hierarchy is a whole number of at least 1; write --coarsened COLUMN=1")
+        if any(isinstance(width, bool) or not isinstance(width, int | float) for _, width in widths) or any(
+            not (math.isfinite(width) and 0.0 < width < _WIDEST) for _, width in widths
+        ):
+            raise OptionError("the width of an interval is a number above 0; write --widths COLUMN=10")
+        both = {name for name, _ in levels} & {name for name, _ in widths}
+        if both:
+            raise OptionError(f"column {min(both)!r} has a level and a width; leave one of them out")
+        object.__setattr__(self, "coarsened", levels)
+        object.__setattr__(self, "widths", tuple((name, float(width)) for name, width in widths))
+
+    @property
+    def traits(self) -> Traits:
+        """What an engine must know of it."""
+        wide = tuple(Coarsened(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
+        levels = tuple(Coarsened(name, None, level) for name, level in dict(self.coarsened).items())
+        return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+        """Shuffle the rows, whose columns stand at their levels already."""
+        columns = modifiable(records, "aggregation").values()
+        released, order = shuffled(records, records.values, rng)
+        facts = (*unchanged(columns, released.values), alike_rows(columns, released.values), Shuffled(len(records)))
+        return Sanitized(released, facts, Workings(origin=order))
+
+
+def _pairs(told: Any, option: str) -> tuple[tuple[str, Any], ...]:
+    items: list[Any] = list(told.items()) if isinstance(told, Mapping) else [told]
+    if isinstance(told, list | tuple):
+        items = list(told)
+    if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
+        raise OptionError(f"{option} takes pairs of a column and a number")
+    names = [name for name, _ in items]
+    if len(set(names)) < len(names):
+        raise OptionError(f"{option} names a column twice; name it once")
+    return tuple((name, number) for name, number in items)
+
 
 _MOST_SETS = 70  # sets of columns of one size that are all looked at; of more, those that widen the best before
 
@@ -66,7 +136,6 @@ class Blocking:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Turn cells to missing and shuffle the rows."""
         from sfumato.mechanisms.chain.columns import count_persons
-        from sfumato.mechanisms.condense.mechanism import effective_levels
 
         refuse_strata(records, "blocking")
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
@@ -105,9 +174,7 @@ class Blocking:
         return Sanitized(released, facts, Workings(origin=order))
 
 
-def block_rare(
-    codes: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> Bools:
     """Cells to turn to missing, so that equal rows of the rest are of as many persons as the highest level among them.
 
     Parameters
@@ -154,7 +221,7 @@ def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int,
     yield from (tuple(sorted((*best, other))) for other in range(columns) if other not in best)
 
 
-def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
     """Whether each row is equal to rows of as many persons as any of these asks for."""
     from sfumato.mechanisms.chain.columns import count_persons
 
@@ -164,14 +231,7 @@ def _enough(shown: NDArray[np.int64], levels: NDArray[np.int64], persons: NDArra
     return np.asarray((count_persons(classes, persons) >= need)[classes])
 
 
-def _settled(
-    shown: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    rare: NDArray[np.int64],
-    lost: Sequence[int],
-    levels: NDArray[np.int64],
-    persons: NDArray[np.int64],
-) -> NDArray[np.bool_]:
+def _settled(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
     """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
     tried = codes[rare]
     tried[:, list(lost)] = 0
@@ -182,12 +242,7 @@ def _settled(
     return _enough(np.concatenate([tried, shown[beside]]), levels[both], persons[both])[: len(rare)]
 
 
-def _fill_rest(
-    shown: NDArray[np.int64],
-    levels: NDArray[np.int64],
-    persons: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> None:
+def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> None:
     """Let rows join those that show nothing, until these are of enough persons."""
     from sfumato.mechanisms.chain.columns import count_persons
 

@@ -9,20 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
-from sfumato.mechanisms.modify.cells import (
-    ColumnCells,
-    columns_of_layout,
-    columns_told,
-    modifiable,
-    people_of,
-    released,
-)
-from sfumato.mechanisms.modify.sample import people_drawn
+from sfumato.mechanisms.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
+from sfumato.mechanisms.modify.swap import people_drawn
 from sfumato.mechanisms.protocol import Sanitized, Traits
 
 if TYPE_CHECKING:
@@ -120,8 +113,8 @@ def _warn(lost: int, cells: int, limit: float) -> None:
 
 
 def _downgrade(
-    records: Records, private: ColumnCells, hidden: NDArray[np.bool_], classes: int, limit: float, leaf: int
-) -> tuple[Channel, Channel, NDArray[np.float64]]:
+    records: Records, private: ColumnCells, hidden: Bools, classes: int, limit: float, leaf: int
+) -> tuple[Channel, Channel, Floats]:
     """Block cells until a tree that is grown on what is left tells no hidden label by more than the limit.
 
     The first tree is grown on all records, as whoever has the labels of others would; every further one on the hidden
@@ -162,7 +155,7 @@ def _classes(private: ColumnCells) -> int:
     return len(block.extent.labels)
 
 
-def _check(private: ColumnCells, people: NDArray[np.int64], leaf: int, columns: int) -> None:
+def _check(private: ColumnCells, people: Ints, leaf: int, columns: int) -> None:
     """Refuse what no rule could be of: too few people with a label that is hidden, or a label alone."""
     count = len(np.unique(people))
     if count < leaf:
@@ -200,8 +193,8 @@ def _page(
     first: Channel,
     last: Channel,
     columns: dict[str, ColumnCells],
-    values: NDArray[np.float64],
-    hidden: NDArray[np.bool_],
+    values: Floats,
+    hidden: Bools,
     limit: float,
     cells: int,
 ) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.records import Records
 from sfumato.mechanisms.chain.columns import Column, count_persons, read_columns
 from sfumato.mechanisms.chain.draw import LEAST_GAIN
@@ -29,9 +30,9 @@ class Grown:
     asked: tuple[Column, ...]
     codes: NDArray[np.uint8]
     tree: Tree
-    labels: NDArray[np.int64]
+    labels: Ints
 
-    def smallest(self, persons: NDArray[np.int64] | None) -> int:
+    def smallest(self, persons: Ints | None) -> int:
         """Persons of the smallest leaf."""
         places = np.unique(self.labels, return_inverse=True)[1]
         return int(count_persons(places, persons).min())
@@ -73,7 +74,7 @@ _LOOKED = 2_000  # records at least, where there are more, that the choice of a 
 _BLOCK = 1 << 22  # numbers that are held at once
 
 
-def entropy_of(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def entropy_of(counts: Floats) -> Floats:
     """Entropy in bits of each row of counts or probabilities; 0 where there are none.
 
     Examples
@@ -96,9 +97,9 @@ class Kept:
 
     ends: tuple[int, ...]
     lost: dict[int, frozenset[int]]
-    of: NDArray[np.int64]
+    of: Ints
 
-    def blocked(self, columns: int) -> NDArray[np.bool_]:
+    def blocked(self, columns: int) -> Bools:
         """Cells that become missing, by record and column."""
         cells = np.zeros((len(self.of), columns), dtype=np.bool_)
         for end, lost in self.lost.items():
@@ -115,8 +116,8 @@ class Channel:
     """
 
     grown: Grown
-    counts: NDArray[np.float64]
-    theta: NDArray[np.float64]
+    counts: Floats
+    theta: Floats
 
     @classmethod
     def of(cls, grown: Grown, classes: int) -> Channel:
@@ -134,7 +135,7 @@ class Channel:
         return cls(grown, counts, theta)
 
     @property
-    def drops(self) -> NDArray[np.float64]:
+    def drops(self) -> Floats:
         """Bits by which the entropy of the label falls at each node, from that of all records; below 0 it rises."""
         entropies = entropy_of(self.counts)
         return np.asarray(entropies[0] - entropies)
@@ -144,7 +145,7 @@ class Channel:
         """Nodes that are leaves, each a rule."""
         return tuple(int(node) for node in np.flatnonzero(self.grown.tree.nodes[:, 0] < 0))
 
-    def give_up(self, limit: float, hidden: NDArray[np.bool_]) -> Kept:
+    def give_up(self, limit: float, hidden: Bools) -> Kept:
         """What hidden rows lose next, so that rules that tell the label by more than ``limit`` bits grow wider.
 
         A rule that tells too much is given up for a wider one, a node above it that does not; of all ways to cover the
@@ -182,7 +183,7 @@ class Channel:
         }
         return Kept(tuple(ends), lost, of)
 
-    def _most_telling(self, end: int, rows: NDArray[np.bool_], columns: list[int]) -> frozenset[int]:
+    def _most_telling(self, end: int, rows: Bools, columns: list[int]) -> frozenset[int]:
         """The column that, where the rows of a node lose it, raises the entropy of the label most for a cell lost."""
         columns.sort()
         if len(columns) < 2 or not rows.any():
@@ -199,7 +200,7 @@ class Channel:
             gains[column] = (after - before) / max(1, int((~absent[:, column]).sum()))
         return frozenset({max(columns, key=lambda column: gains[column])})
 
-    def _present(self, hidden: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _present(self, hidden: Bools) -> Ints:
         """Cells of hidden rows that are not missing, by node and column."""
         nodes, columns = self.grown.tree.nodes, self.grown.asked
         present = np.zeros((len(nodes), len(columns)), dtype=np.int64)
@@ -219,16 +220,14 @@ class Channel:
                 found += [int(nodes[each, 1]), int(nodes[each, 2])]
         return found
 
-    def _ends(self, ends: list[int]) -> NDArray[np.int64]:
+    def _ends(self, ends: list[int]) -> Ints:
         """End of each record: the node above its leaf that is a leaf now."""
         up = np.full(len(self.grown.tree.nodes), -1, dtype=np.int64)
         for node in ends:
             up[self._below(node)] = node
         return up[self.grown.labels]
 
-    def posterior(
-        self, blocked: NDArray[np.bool_], records: NDArray[np.int64] | None = None, root: int = 0
-    ) -> NDArray[np.float64]:
+    def posterior(self, blocked: Bools, records: Ints | None = None, root: int = 0) -> Floats:
         """Probabilities of the labels of each record, or of some, by the parametric base set below a node.
 
         Where the answer to a question is blocked, a record goes both ways: to the first child with probability theta,
@@ -277,14 +276,14 @@ class Channel:
             )
         return told
 
-    def _path(self, end: int) -> dict[int, tuple[NDArray[np.bool_], float]]:
+    def _path(self, end: int) -> dict[int, tuple[Bools, float]]:
         """Of each column that is asked about on the way to a node: the bins that lead there, and their theta."""
         nodes, lower = self.grown.tree.nodes, self.grown.tree.lower
         above = {int(child): node for node, (column, *both) in enumerate(nodes) if column >= 0 for child in both}
         way = [end]
         while way[-1] in above:
             way.append(above[way[-1]])
-        found: dict[int, tuple[NDArray[np.bool_], float]] = {}
+        found: dict[int, tuple[Bools, float]] = {}
         for parent, child in zip(way[:0:-1], way[-2::-1], strict=True):
             column, first = int(nodes[parent, 0]), int(nodes[parent, 1]) == child
             bins = np.unpackbits(lower[parent], bitorder="little")[: self.grown.asked[column].bins].astype(np.bool_)
@@ -296,7 +295,7 @@ class Channel:
         return found
 
 
-def _condition(column: Column, goes: NDArray[np.bool_]) -> str:
+def _condition(column: Column, goes: Bools) -> str:
     """What the cells of some bins of a column have in common."""
     shift = int(column.missing is not None)
     gap = bool(shift and goes[0] and np.isnan(column.cells).any())
@@ -306,14 +305,14 @@ def _condition(column: Column, goes: NDArray[np.bool_]) -> str:
     return f"{column.name} {words}{' or missing' if gap else ''}"
 
 
-def _interval(column: Column, inside: NDArray[np.int64]) -> str:
+def _interval(column: Column, inside: Ints) -> str:
     low, high = int(inside[0]), int(inside[-1])
     words = [f"from {_edge(column, low - 1)}"] if low else []
     words += [f"below {_edge(column, high)}"] if high < len(column.edges) else []
     return " ".join(words) or "known"
 
 
-def _categories(column: Column, goes: NDArray[np.bool_]) -> str:
+def _categories(column: Column, goes: Bools) -> str:
     names = _labels(column)
     own = [names[place] for place, code in zip(column.commonest, goes, strict=False) if code]
     more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""

@@ -1,4 +1,4 @@
-"""Swapping: cells of a column exchanged between rows, near in rank or in a leaf of a tree [JS07, sec. 2.1; OZ03, 2]."""
+"""Swapping and sampling: cells exchanged between rows, or rows of some people that leave [JS07, sec. 2.1; OZ03, 2]."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import Swapped
+from sfumato.core.facts import Sampled, Shuffled, Swapped
 from sfumato.core.records import Records
-from sfumato.mechanisms.modify.cells import (
+from sfumato.mechanisms.modify import (
     ColumnCells,
     columns_of_layout,
     columns_told,
@@ -21,10 +21,12 @@ from sfumato.mechanisms.modify.cells import (
     names_of,
     people_of,
     released,
+    shuffled,
+    unchanged,
 )
-from sfumato.mechanisms.protocol import Sanitized, Traits
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
-__all__ = ["WITHIN", "Swapping", "swap_in_leaves", "swap_ranks"]
+__all__ = ["WITHIN", "Sampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
 
 WITHIN = ("window", "leaves")
 """Between which rows cells are exchanged."""
@@ -133,7 +135,7 @@ class Swapping:
             )
         return chosen
 
-    def _leaves(self, records: Records) -> tuple[NDArray[np.int64], int, int]:
+    def _leaves(self, records: Records) -> tuple[Ints, int, int]:
         """Leaf of each record, how many there are, and the persons of the smallest."""
         from sfumato.mechanisms.modify.rules import grow_on
 
@@ -154,20 +156,14 @@ def _target(records: Records) -> tuple[str]:
     return (records.target,)
 
 
-def _exchange(column: ColumnCells, values: NDArray[np.float64], source: NDArray[np.int64]) -> None:
+def _exchange(column: ColumnCells, values: Floats, source: Ints) -> None:
     """Every row gets the cell of another."""
     values[:, column.block.where] = values[source, column.block.where]
     if column.missing is not None:
         values[:, column.missing.where] = values[source, column.missing.where]
 
 
-def swap_ranks(
-    column: ColumnCells,
-    values: NDArray[np.float64],
-    persons: NDArray[np.int64],
-    window: float,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def swap_ranks(column: ColumnCells, values: Floats, persons: Ints, window: float, rng: np.random.Generator) -> Ints:
     """Row that each row takes its cell from: its partner, at most ``window`` percent of the cells away in rank.
 
     Cells are taken in the order of their ranks, equal ones in random order; each that has no partner yet gets one drawn
@@ -219,9 +215,7 @@ def _uniform(rng: np.random.Generator) -> Iterator[float]:
         yield from rng.random(_DRAWS).tolist()
 
 
-def swap_in_leaves(
-    column: ColumnCells, values: NDArray[np.float64], labels: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def swap_in_leaves(column: ColumnCells, values: Floats, labels: Ints, rng: np.random.Generator) -> Ints:
     """Row that each row takes its cell from: the rows of a leaf in an order drawn uniformly. Missing cells stay."""
     rows = np.flatnonzero(~column.absent(values))
     by_leaf = rows[np.argsort(labels[rows], kind="stable")]
@@ -230,3 +224,63 @@ def swap_in_leaves(
     source = np.arange(len(values))
     source[by_leaf] = mixed
     return source
+
+
+def people_drawn(share: float, people: int) -> int:
+    """How many of so many people a share is: rounded, and at least one.
+
+    Examples
+    --------
+    >>> people_drawn(0.1, 1234), people_drawn(0.01, 7)
+    (123, 1)
+    """
+    return max(1, round(share * people))
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """All rows of a random share of the people, unchanged; nobody else's rows leave.
+
+    Parameters
+    ----------
+    share : float
+        Share of the people who are drawn, without replacement and each with the same chance.
+
+    Examples
+    --------
+    >>> Sampling(share=0.2).method
+    'sample'
+    >>> Sampling(share=2)
+    Traceback (most recent call last):
+        ...
+    sfumato.core.errors.OptionError: the share of people to draw must lie between 0 and 1; try 0.1
+    """
+
+    method: ClassVar[str] = "sample"
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
+
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0.0 < self.share < 1.0:
+            raise OptionError("the share of people to draw must lie between 0 and 1; try 0.1")
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+        """Draw people and shuffle their rows."""
+        columns = modifiable(records, "sampling")
+        told = records.persons is not None
+        who = people_of(records)
+        people = int(who.max()) + 1
+        count = people_drawn(self.share, people)
+        if count < 2:
+            raise LevelError(f"a share of {self.share:g} of {people} people is one alone; draw more of them")
+        chosen = np.zeros(people, dtype=np.bool_)
+        chosen[rng.permutation(people)[:count]] = True
+        kept = np.flatnonzero(chosen[who]).astype(np.int64)
+        released, order = shuffled(records, records.values[kept], rng)
+        facts = (
+            Sampled(len(records), len(kept), people, count, told),
+            *unchanged(columns.values(), released.values),
+            Shuffled(len(kept)),
+        )
+        return Sanitized(released, facts, Workings(origin=order, sample=kept))

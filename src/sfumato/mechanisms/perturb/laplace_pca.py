@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped, Shuffled
+from sfumato.core.facts import ComponentNoise, Fact, Shuffled
+from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights
 from sfumato.core.laws.amplification import GUARANTEES, solve_b
+from sfumato.core.laws.exact import draw_laplace
+from sfumato.core.laws.noise import DiscreteLaplace, snap
+from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
-from sfumato.mechanisms.perturb.noise import number_blocks
+from sfumato.core.threads import one_blas_thread
+from sfumato.mechanisms.perturb import number_blocks
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
 
 __all__ = [
@@ -21,10 +26,19 @@ __all__ = [
     "USUAL_K",
     "USUAL_RHO1",
     "LaplacePCA",
+    "component_noise",
+    "component_places",
+    "component_ranges",
+    "flatten",
     "form_groups",
     "levels_to_reach",
     "most_components",
+    "noise_scales",
+    "perturb_group",
     "perturb_groups",
+    "principal_axes",
+    "project",
+    "rotate_back",
     "state_facts",
 ]
 
@@ -129,8 +143,6 @@ class LaplacePCA:
 
         Implements [BCG10, alg. 2] for one owner.
         """
-        from sfumato.core.groups import response_weights
-
         weights = response_weights(records.layout, records.target, self.response_weight)
         levels, labels = form_groups(self, records, weights, rng)
         components = most_components(records.layout)
@@ -152,15 +164,13 @@ class LaplacePCA:
 
 
 def form_groups(
-    mechanism: LaplacePCA, records: Records, weights: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    mechanism: LaplacePCA, records: Records, weights: Floats, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
     """Level that each record's group must reach, and its group [BCG10, alg. 2, lines 4 to 11].
 
     Groups never cross strata. Every group of a stratum reaches the highest level in it.
     """
-    from sfumato.core.groups.kmeans import holistic_groups
-    from sfumato.core.groups.model import check_feasible, check_partition, check_values
-    from sfumato.core.groups.modified import filled_groups
+    from sfumato.core.groups.kmeans import filled_groups, holistic_groups
 
     levels = levels_to_reach(mechanism, records)
     check_feasible(levels, records.strata)
@@ -196,8 +206,8 @@ def most_components(layout: Layout) -> int:
 
 
 def perturb_groups(
-    records: Records, labels: NDArray[np.int64], scale: float, step: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    records: Records, labels: Ints, scale: float, step: float, rng: np.random.Generator
+) -> tuple[Floats, Ints, int]:
     """Perturb each group's records, group after group [BCG10, alg. 2, lines 12 to 28].
 
     Returns
@@ -210,9 +220,6 @@ def perturb_groups(
         Most components that got noise in a group.
     """
     from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, ranked_rows, settle_codes
-    from sfumato.core.progress import tell
-    from sfumato.core.threads import one_blas_thread
-    from sfumato.mechanisms.perturb.components import perturb_group
 
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
@@ -241,7 +248,7 @@ def _check_sizes(k: int | None, groups: int | None) -> None:
         raise OptionError("groups must be a whole number of at least 1")
 
 
-def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64]:
+def levels_to_reach(mechanism: LaplacePCA, records: Records) -> Ints:
     """max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
     if (records.levels < 0).any():
         count = int((records.levels < 0).sum())
@@ -260,14 +267,12 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> NDArray[np.int64
 
 
 def state_facts(
-    mechanism: LaplacePCA, records: Records, levels: NDArray[np.int64], labels: NDArray[np.int64], components: int
+    mechanism: LaplacePCA, records: Records, levels: Ints, labels: Ints, components: int
 ) -> tuple[Fact, ...]:
     """State what was done; warn where groups are so small that their ranges are nearly their members.
 
     Of several owners the records are the released ones, which are alike wherever the original ones are.
     """
-    from sfumato.core.groups import columns_of_blocks, count_alike
-
     sizes = np.bincount(labels)
     tiny = int((sizes <= _TINY).sum())
     if tiny:
@@ -277,22 +282,90 @@ def state_facts(
             PrivacyLeakWarning,
             stacklevel=3,  # whoever called the mechanism
         )
-    grouped = Grouped(
-        algorithm=ALGORITHMS[mechanism.grouping],
-        records=len(labels),
-        groups=len(sizes),
-        smallest=int(sizes.min()),
-        asked_min=int(levels.min()),
-        asked_max=int(levels.max()),
-        violations=int((sizes[labels] < levels).sum()),
-        tiny=tiny,
-        alone=int((sizes == 1).sum()),
-        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
-    )
+    grouped, *kept = facts_of_groups(ALGORITHMS[mechanism.grouping], records, sizes, levels, labels, tiny)
     rho1 = USUAL_RHO1 if mechanism.rho1 is None else mechanism.rho1
     scale = mechanism.scale(components)
     noise = ComponentNoise("laplace", scale, components, mechanism.guarantee, rho1, mechanism.grid)
-    categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
-    missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
-    kept = (CountsKept(categories, missing),) if categories or missing else ()
     return (grouped, noise, *kept, Shuffled(rows=len(labels)))
+
+
+_CONSTANT = 1
+"""Range, in steps, up to which a component counts as the same for all records: rounding alone can be one step."""
+
+
+def principal_axes(covariance: Floats) -> Floats:
+    """Infer the transform matrix M from a group's statistics: its columns are the axes, the longest first [line 14]."""
+    return np.ascontiguousarray(eigen(covariance)[1][:, ::-1])
+
+
+def project(values: Floats, axes: Floats) -> Floats:
+    """Principal components D M [lines 16 and 21]; of some columns with their rows of M it is a summand."""
+    return np.asarray(values @ axes)
+
+
+def component_places(projected: Floats, step: float) -> Ints:
+    """Bring components to the grid, counted in steps."""
+    return snap(projected, step)
+
+
+def component_ranges(places: Ints) -> Ints:
+    """Range (max - min) of each component, in steps [lines 17 and 23]."""
+    return np.asarray(places.max(axis=0) - places.min(axis=0))
+
+
+def flatten(places: Ints, ranges: Ints, centre: Ints) -> Ints:
+    """Put all records of the group at its centre in components that do not vary: they then tell nobody apart."""
+    return np.where(ranges > _CONSTANT, places, centre)
+
+
+def noise_scales(ranges: Ints, b: float) -> Floats:
+    """Scales b_j = b (max - min) of the noise, in steps; 0 where a component does not vary [lines 17 and 23].
+
+    The scale of the Laplace law and not its standard deviation (errata BCG10.1).
+    """
+    return np.where(ranges > _CONSTANT, b * ranges, 0.0)
+
+
+def component_noise(scales: Floats, rows: int, rng: np.random.Generator) -> Ints:
+    """Draw Laplace noise for each component of so many records, in whole steps [line 18].
+
+    Of two owners each draws `core.laws.draw_geometric` with these scales, and the difference has this law [line 24].
+    """
+    noise = np.zeros((rows, len(scales)), dtype=np.int64)
+    for j, scale in enumerate(scales.tolist()):
+        if scale > 0:
+            DiscreteLaplace(scale)  # refuses a scale that is out of proportion
+            noise[:, j] = draw_laplace(scale, rows, rng)
+    return noise
+
+
+def rotate_back(places: Ints, axes: Floats, step: float) -> Floats:
+    """Map components back to the columns: D' M^T [lines 19 and 26]."""
+    return np.asarray((places * step) @ axes.T)
+
+
+def perturb_group(values: Floats, b: float, step: float, rng: np.random.Generator) -> tuple[Floats, int]:
+    """Perturb the records of one group [BCG10, alg. 2, lines 13 to 19]; tell how many components got noise.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+    b : float
+        Scale of the noise, in ranges of each component.
+    step : float
+        Of the grid, in the units of the values.
+    rng : numpy.random.Generator
+
+    Notes
+    -----
+    The paper projects records as they are, not their distances from the mean; the ranges are the same. A group of
+    n <= d records varies in n - 1 components at most, and noise moves its rows in those alone. Cost O(n d^2 + d^3).
+    """
+    mean = values.mean(axis=0)
+    centred = values - mean
+    axes = principal_axes(centred.T @ centred / len(values))
+    places = component_places(project(values, axes), step)
+    ranges = component_ranges(places)
+    places = flatten(places, ranges, component_places(project(mean, axes), step))
+    noise = component_noise(noise_scales(ranges, b), len(values), rng)
+    return rotate_back(places + noise, axes, step), int((ranges > _CONSTANT).sum())

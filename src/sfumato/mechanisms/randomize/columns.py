@@ -7,17 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.laws.domains import Integers, Labels, Reals
+from sfumato.core.laws.domains import UNITS, Dates, Integers, Labels, Reals
 from sfumato.core.laws.exact import exact
-from sfumato.core.laws.operators import Membership, Operator
+from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.laws.operators import Additive, Membership, Operator
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout
-from sfumato.mechanisms.randomize.numbers import check_dates, dates_between, read_numbers, write_numbers
 
-__all__ = ["MISSING", "Column", "Places", "fit_column", "places_of_layout", "spec_for_epsilon"]
+__all__ = [
+    "MISSING",
+    "Column",
+    "Places",
+    "fit_column",
+    "places_of_layout",
+    "read_numbers",
+    "spec_for_epsilon",
+    "write_numbers",
+]
 
 MISSING = ""
 """The label that stands for a missing cell, in a specification of labels that has it."""
@@ -83,7 +92,7 @@ class Column:
             return None
         return self.name, float(released.low), float(released.step)
 
-    def randomize(self, values: NDArray[np.float64], rng: np.random.Generator) -> Answers | None:
+    def randomize(self, values: Floats, rng: np.random.Generator) -> Answers | None:
         """Put answers in the place of the column's cells; a missing cell that is no label stays missing.
 
         Where answers are of another kind than the cells they come back, and in the place of each cell stands a value
@@ -94,9 +103,7 @@ class Column:
             return self._randomize_numbers(values, ~absent, rng)
         return self._randomize_labels(values, absent, rng)
 
-    def _randomize_numbers(
-        self, values: NDArray[np.float64], present: NDArray[np.bool_], rng: np.random.Generator
-    ) -> Answers | None:
+    def _randomize_numbers(self, values: Floats, present: Bools, rng: np.random.Generator) -> Answers | None:
         block, domain = self.places.block, _numeric_domain(self)
         numbers = read_numbers(values[present, block.start], block, domain)
         try:
@@ -109,7 +116,7 @@ class Column:
         values[present, block.start] = write_numbers(answers, block, domain)
         return None if places is None else self._answers(sent, present)
 
-    def _answers(self, sent: NDArray[np.int64], asked: NDArray[np.bool_]) -> Answers:
+    def _answers(self, sent: Ints, asked: Bools) -> Answers:
         codes = np.full(len(asked), -1, dtype=np.int64)
         codes[asked] = sent
         released = self.spec.released
@@ -119,9 +126,7 @@ class Column:
             codes[codes == released.values.index(MISSING)] = -1
         return Answers(self.name, codes, released.values, ordered=self.places.is_number)
 
-    def _randomize_labels(
-        self, values: NDArray[np.float64], absent: NDArray[np.bool_], rng: np.random.Generator
-    ) -> Answers | None:
+    def _randomize_labels(self, values: Floats, absent: Bools, rng: np.random.Generator) -> Answers | None:
         assert isinstance(self.spec.domain, Labels)
         place = {label: index for index, label in enumerate(self.spec.domain.values)}
         known = _array([place.get(label, -1) for label in (*self.places.extent.labels, MISSING)])
@@ -161,7 +166,7 @@ def fit_column(places: Places, spec: NoiseSpec) -> Column:
                 f"column {name!r} holds numbers and its specification labels; declare the column nominal, or specify "
                 "numbers"
             )
-        check_dates(places.block, spec)
+        _check_dates(places.block, spec)
         return Column(places, spec)
     return _fit_labels(places, spec)
 
@@ -204,7 +209,7 @@ def _labels_of(spec: NoiseSpec) -> tuple[str, ...]:
     return spec.released.values
 
 
-def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _fitting(operator: Operator, sent: Ints, rng: np.random.Generator) -> Ints:
     """A place for each answer, of those that send it most likely: the middle one of a class, else any of them."""
     if isinstance(operator, Membership):
         classes = np.array(operator.cells)
@@ -219,13 +224,13 @@ def _fitting(operator: Operator, sent: NDArray[np.int64], rng: np.random.Generat
     return found
 
 
-def _absent(values: NDArray[np.float64], places: Places) -> NDArray[np.bool_]:
+def _absent(values: Floats, places: Places) -> Bools:
     if places.gap is None:
         return np.zeros(len(values), dtype=np.bool_)
     return np.asarray(values[:, places.gap.start] > 0.5)
 
 
-def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int64]:
+def _label_codes(values: Floats, places: Places) -> Ints:
     block, extent = places.block, places.extent
     if block.kind is BlockKind.CATEGORY:
         return np.asarray(np.argmax(values[:, block.where], axis=1), dtype=np.int64)
@@ -233,9 +238,7 @@ def _label_codes(values: NDArray[np.float64], places: Places) -> NDArray[np.int6
     return np.clip(drawn, 0, len(extent.labels) - 1).astype(np.int64)
 
 
-def _write_labels(
-    values: NDArray[np.float64], places: Places, rows: NDArray[np.int64], answers: NDArray[np.int64]
-) -> None:
+def _write_labels(values: Floats, places: Places, rows: Ints, answers: Ints) -> None:
     block, extent = places.block, places.extent
     values[np.ix_(rows, np.arange(block.start, block.stop))] = block.fill  # what a missing cell has
     told = answers >= 0
@@ -249,7 +252,7 @@ def _write_labels(
         values[rows, places.gap.start] = np.where(told, 0.0, 1.0)
 
 
-def _array(numbers: Any) -> NDArray[np.int64]:
+def _array(numbers: Any) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
 
@@ -287,7 +290,7 @@ def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pa
         )
     if not extent.low < extent.high:
         raise OptionError(f"column {name!r} has a single value, so there is nothing to hide; drop the column")
-    domain = dates_between(extent) if extent.dates else _numbers(extent.low, extent.high, extent.step)
+    domain = _dates_between(extent) if extent.dates else _numbers(extent.low, extent.high, extent.step)
     scale = float((exact(domain.high) - exact(domain.low)) / exact(epsilon))
     return NoiseSpec(domain, {"name": "laplace", "scale": scale})
 
@@ -314,3 +317,116 @@ def _numbers(low: float, high: float, step: float | None) -> Integers | Reals:
     grid = float(f"1e{math.floor(math.log10((high - low) / _FINENESS))}") if step is None else step
     steps = math.ceil((exact(high) - exact(low)) / exact(grid))
     return Reals(low, float(exact(low) + steps * exact(grid)), grid)
+
+
+_NEAR = 1e-9  # part of the range by which arithmetic may carry a number beyond its bound
+_WHOLE = 1e-6  # how far from a whole number arithmetic may carry one
+_SCALES, _DEVIATIONS = 8.0, 5.0  # of noise that dates have room for beyond their bounds: all but 2 in 10,000 answers
+
+
+def read_numbers(coordinates: Floats, block: Block, domain: Integers | Reals) -> Floats | Ints:
+    """Numbers behind coordinates; dates are counted in the unit of the domain, and what is below it is cut off."""
+    if not isinstance(domain, Dates):
+        numbers = coordinates * float(block.scale or 1.0) + float(block.centre or 0.0)
+        return _settle(numbers, domain)
+    extent = _extent(block)
+    counts = np.rint(coordinates * extent.unit + extent.origin).astype(np.int64)
+    return domain.counts(_as_moments(counts, extent))
+
+
+def write_numbers(numbers: Floats | Ints, block: Block, domain: Integers | Reals) -> Floats:
+    """Coordinates of numbers; of dates that a column cannot hold, those of the first or the last that it can."""
+    if not isinstance(domain, Dates):
+        return np.asarray((numbers - float(block.centre or 0.0)) / float(block.scale or 1.0))
+    extent = _extent(block)
+    first, last = _room(domain, extent)
+    moments = domain.moments(np.clip(np.rint(numbers).astype(np.int64), first, last))
+    counts = moments.view("datetime64[us]").astype(f"datetime64[{_unit(extent)}]").view(np.int64)
+    return np.asarray((counts - extent.origin) / extent.unit)
+
+
+def _dates_between(extent: Extent) -> Dates:
+    """Domain of the dates of a column between its bounds, by its step."""
+    assert extent.low is not None
+    assert extent.high is not None
+    counts = np.array([extent.low, extent.high], dtype=np.int64)
+    low, high = Dates(0, 1, extent.dates).counts(_as_moments(counts, extent)).tolist()
+    return Dates(low, high, extent.dates)
+
+
+def _check_dates(block: Block, spec: NoiseSpec) -> None:
+    """Refuse a specification that does not fit a column of dates, or one of dates for another column.
+
+    Raises
+    ------
+    SchemaError
+        Where the one counts in numbers and the other in dates.
+    OptionError
+        Where answers lie between two steps of the column, or outside what it can hold.
+    """
+    domain, extent, name = spec.domain, _extent(block), block.column
+    if isinstance(domain, Dates) != bool(extent.dates):
+        raise SchemaError(
+            f"column {name!r} holds dates and its specification none; give its domain the kind dates"
+            if extent.dates
+            else f"the specification of column {name!r} is of dates and the column holds none; specify numbers"
+        )
+    if not isinstance(domain, Dates):
+        return
+    units = list(UNITS)
+    if units.index(domain.unit) > units.index(extent.dates):
+        raise OptionError(
+            f"the specification of column {name!r} counts in {domain.unit}s and the column in {extent.dates}s; take "
+            f"the unit {extent.dates}"
+        )
+    released = spec.released
+    if not spec.recodes and not isinstance(released, Labels) and float(released.step) % 1.0:
+        raise OptionError(f"the law of column {name!r} rounds to parts of a {domain.unit}; take a whole number of them")
+    first, last = _room(domain, extent)
+    reach = _reach(spec)
+    if domain.low - reach < first or domain.high + reach > last:
+        raise OptionError(
+            f"the noise of column {name!r} would carry dates beyond what the column can hold (years 1 to 9999, or the "
+            "hours of a day); use less noise, or a law that stays inside, such as keep-or-replace or shift-modulo"
+        )
+
+
+def _reach(spec: NoiseSpec) -> float:
+    """How far beyond the domain answers must have room."""
+    operator = spec.operator
+    if not isinstance(operator, Additive):
+        return 0.0
+    law = operator.law
+    if isinstance(law, DiscreteLaplace):
+        return _SCALES * law.scale
+    return _DEVIATIONS * law.sd if isinstance(law, DiscreteGaussian) else float(law.steps)
+
+
+def _room(domain: Dates, extent: Extent) -> tuple[int, int]:
+    """First and last date that a column can hold, as the domain counts."""
+    first, last = domain.counts(_as_moments(np.array([extent.first, extent.last], dtype=np.int64), extent)).tolist()
+    return int(first) + 1 if domain.unit == "month" else int(first), int(last)
+
+
+def _as_moments(counts: Ints, extent: Extent) -> Ints:
+    return np.asarray(counts.view(f"datetime64[{_unit(extent)}]").astype("datetime64[us]").view(np.int64))
+
+
+def _unit(extent: Extent) -> str:
+    """NumPy's name of what a column of dates counts in: days also where it is by months."""
+    return UNITS["day" if extent.dates == "month" else extent.dates]
+
+
+def _extent(block: Block) -> Extent:
+    assert block.extent is not None
+    return block.extent
+
+
+def _settle(numbers: Floats, domain: Integers | Reals) -> Floats:
+    """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
+    if isinstance(domain, Integers):
+        whole = np.rint(numbers)
+        return np.where(np.abs(numbers - whole) <= _WHOLE, whole, numbers)
+    hair = _NEAR * (domain.high - domain.low)
+    near = (numbers >= domain.low - hair) & (numbers <= domain.high + hair)
+    return np.where(near, np.clip(numbers, domain.low, domain.high), numbers)

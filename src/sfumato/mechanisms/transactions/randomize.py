@@ -14,12 +14,12 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.laws.basket_operators import OPERATORS, BasketOperator, OperatorName
-from sfumato.mechanisms.transactions.protocol import BasketRule, SanitizedBaskets
+from sfumato.mechanisms.transactions import BasketRule, SanitizedBaskets
 from sfumato.tables.baskets import BasketTable
 
-__all__ = ["MADE_UP", "MOST_ENTRIES", "USUAL", "BasketRandomization"]
+__all__ = ["MOST_ENTRIES", "USUAL", "BasketRandomization"]
 
-MADE_UP = 10
+_MADE_UP = 10
 """Entries for each true one that what is usual makes up at most."""
 
 MOST_ENTRIES = 1 << 24
@@ -121,7 +121,7 @@ def usual_insert(baskets: Baskets) -> float:
     """Chance for an item to come in: 0.1, or so much less that 10 come in for each true one, to two digits."""
     entries = len(baskets.items)
     free = len(baskets) * baskets.width - entries
-    chance = _INSERT if free <= 0 else min(_INSERT, MADE_UP * max(entries, 1) / free)
+    chance = _INSERT if free <= 0 else min(_INSERT, _MADE_UP * max(entries, 1) / free)
     return chance if chance == _INSERT else _rounded_down(chance)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from sfumato.mine.reconstruct.answers import Reconstruction
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.estimate import reconstruct
 from sfumato.mine.reconstruct.iterate import Estimate, reconstruct_counts
 from sfumato.mine.reconstruct.joint import CrossTable, Regression, cross_table, regress
-from sfumato.mine.reconstruct.model import Reconstruction
 
 __all__ = [
     "Channel",

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Channel:
     Channel(inputs=2, outputs=2)
     """
 
-    matrix: NDArray[np.float64]
-    exact: NDArray[np.float64] | None = None
+    matrix: Floats
+    exact: Floats | None = None
 
     @classmethod
     def of(cls, matrix: ArrayLike) -> Self:
@@ -79,18 +80,18 @@ class Channel:
         return int(self.matrix.shape[1])
 
     @property
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> Floats:
         """The chances themselves, rows add up to 1."""
         return self.matrix if self.exact is None else self.exact
 
-    def mix(self, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mix(self, probability: Floats) -> Floats:
         """Chances of the outputs, a row for each row of probabilities."""
         if self._sparse is None:
             return np.asarray(probability @ self.matrix)
         floor, rest, _ = self._sparse
         return np.asarray(probability @ rest + floor * probability.sum(axis=1, keepdims=True))
 
-    def unmix(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unmix(self, weights: Floats) -> Floats:
         """Multiply weights of the outputs, a row each, with the transposed matrix."""
         if self._sparse is None:
             return np.asarray(weights @ self.matrix.T)
@@ -110,12 +111,12 @@ class Channel:
         return floor, csr_array(rest), csr_array(rest.T)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """Share of the information that each direction keeps at the uniform distribution, largest first (m - 1,)."""
         return shares_let_through(self.chances, np.full(self.inputs, 1.0 / self.inputs))
 
 
-def shares_let_through(matrix: NDArray[np.float64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def shares_let_through(matrix: Floats, probability: Floats) -> Floats:
     """Share of Fisher information that the noise lets through, for each direction in which p can change.
 
     The information of n released records about p is n A diag(1/q) A', with q = pA; of n plain records it is
@@ -141,8 +142,6 @@ def shares_let_through(matrix: NDArray[np.float64], probability: NDArray[np.floa
 _PENALTIES = np.logspace(-8.0, 6.0, 113)  # relative to the largest eigenvalue; eight to a decade
 _LEVEL = 1e-6  # of the roughness: a little of the plain square, so that the penalty is definite
 
-_Matrix = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ridge:
@@ -164,10 +163,10 @@ class Ridge:
         Chances of the outputs under u.
     """
 
-    right: _Matrix
-    basis: _Matrix
-    size: NDArray[np.float64]
-    uniform: NDArray[np.float64]
+    right: Floats
+    basis: Floats
+    size: Floats
+    uniform: Floats
 
     @classmethod
     def of(cls, channel: Channel, *, ordered: bool) -> Self:
@@ -178,7 +177,7 @@ class Ridge:
         size, basis = eigh(matrix @ matrix.T, _roughness(channel.inputs, ordered=ordered))
         return cls(matrix.T @ basis, basis, np.maximum(size, 0.0), matrix.mean(axis=0))
 
-    def solve(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def solve(self, counts: Floats) -> Floats:
         """Probabilities for one count vector, with the penalty that it asks for."""
         n = counts.sum()
         along = (counts / n - self.uniform) @ self.right
@@ -190,7 +189,7 @@ class Ridge:
         return onto_simplex(along / left[best] @ self.basis.T + 1.0 / len(self.size))
 
 
-def _roughness(inputs: int, *, ordered: bool) -> _Matrix:
+def _roughness(inputs: int, *, ordered: bool) -> Floats:
     level = np.eye(inputs)
     if not ordered:
         return level
@@ -198,7 +197,7 @@ def _roughness(inputs: int, *, ordered: bool) -> _Matrix:
     return np.asarray(steps.T @ steps + _LEVEL * level)
 
 
-def onto_simplex(points: _Matrix) -> _Matrix:
+def onto_simplex(points: Floats) -> Floats:
     """Nearest probabilities to each row [Held, Wolfe, Crowder 1974].
 
     Examples

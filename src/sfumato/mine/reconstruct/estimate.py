@@ -9,36 +9,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import DoesNotFit, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
-from sfumato.mine.reconstruct.admissible import Plain
-from sfumato.mine.reconstruct.answers import mean_and_quantiles, moments_of
+from sfumato.mine.reconstruct.answers import Reconstruction, mean_and_quantiles, moments_of
 from sfumato.mine.reconstruct.bands import (
     LEAST,
     Bands,
+    Plain,
     cell_bands,
     effective_records,
     refuse_too_few,
     refuse_worthless,
     resolved_directions,
 )
-from sfumato.mine.reconstruct.cells import Cells, coarsening, cut_domain, cut_outputs, refine
-from sfumato.mine.reconstruct.chances import at_midpoints, summed
+from sfumato.mine.reconstruct.cells import Cells, at_midpoints, coarsening, cut_domain, cut_outputs, refine, summed
 from sfumato.mine.reconstruct.channel import Channel, Ridge
 from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, iterate, make_stop
-from sfumato.mine.reconstruct.model import Reconstruction
 
-__all__ = ["DOUBTFUL", "Counted", "count_released", "doubt", "predicts_better", "reconstruct", "solve"]
+__all__ = ["DOUBTFUL", "Counted", "doubt", "reconstruct", "solve"]
 
 DOUBTFUL = 0.01
 """P-value of the fit below which the law is called into doubt."""
-
-_Vector = NDArray[np.float64]
 
 
 @one_thread()
@@ -107,12 +104,12 @@ def reconstruct(
     cells = cut_domain(spec.domain, spec.operator, intervals)
     channel, notes = _channel(spec, cells, cut_outputs(cells, spec.operator, codes), method)
     refuse_too_few(channel, len(codes), least)
-    seen = count_released(codes, spec, cells, channel, split=method in ("auto", "em"))
+    seen = _count_released(codes, spec, cells, channel, split=method in ("auto", "em"))
     solved = solve(seen, stop, method, ordered=not isinstance(spec.domain, Labels), limit=limit)
     probability = np.asarray(np.add.reduceat(solved.probability, seen.begins))
     worth = effective_records(channel, probability, len(codes))
     refuse_worthless(worth, len(codes), len(cells), least)
-    fine = seen if method in ("auto", "em") else count_released(codes, spec, cells, channel, split=True)
+    fine = seen if method in ("auto", "em") else _count_released(codes, spec, cells, channel, split=True)
     known = cell_bands(fine.counts, Channel(fine.channel.chances), fine.begins, bands)
     if strict and known.fit < DOUBTFUL:
         raise DoesNotFit(doubt(known.fit))
@@ -155,9 +152,7 @@ def _check(stop: str | None, method: str, bands: float, least: float, limit: int
         raise OptionError("the limit of iterations must be a whole number above 0")
 
 
-def _channel(
-    spec: NoiseSpec, cells: Cells, outputs: NDArray[np.int64] | None, method: str
-) -> tuple[Channel, tuple[str, ...]]:
+def _channel(spec: NoiseSpec, cells: Cells, outputs: Ints | None, method: str) -> tuple[Channel, tuple[str, ...]]:
     operator = spec.operator
     notes: tuple[str, ...] = ()
     exact = summed(operator, cells.cuts, outputs)
@@ -170,7 +165,7 @@ def _channel(
     return Channel(exact), notes
 
 
-def _count(codes: NDArray[np.int64], outputs: NDArray[np.int64] | None, channel: Channel, *, tails: bool) -> _Vector:
+def _count(codes: Ints, outputs: Ints | None, channel: Channel, *, tails: bool) -> Floats:
     """N(I_s)."""
     places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - (0 if tails else 1)
     counts = np.bincount(places, minlength=channel.outputs).astype(np.float64)
@@ -195,15 +190,13 @@ class Counted:
         First part of each cell.
     """
 
-    counts: _Vector
+    counts: Floats
     channel: Channel
     parts: Cells
-    begins: NDArray[np.int64]
+    begins: Ints
 
 
-def count_released(
-    codes: NDArray[np.int64], spec: NoiseSpec, cells: Cells, channel: Channel, *, split: bool
-) -> Counted:
+def _count_released(codes: Ints, spec: NoiseSpec, cells: Cells, channel: Channel, *, split: bool) -> Counted:
     """Count released values, with the cells split into small parts where asked for."""
     parts, begins = refine(cells, spec.operator) if split else (cells, np.arange(len(cells)))
     outputs = cut_outputs(parts, spec.operator, codes)
@@ -215,7 +208,7 @@ def count_released(
 class Solved:
     """The estimate of each part, and how it was reached."""
 
-    probability: _Vector
+    probability: Floats
     iterations: int
     ended: str
     method: str
@@ -228,7 +221,7 @@ def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit:
         return Solved(np.ones(1), 0, "start", "em" if method == "auto" else method)
     if method == "direct" or (method == "auto" and stop is None):
         ridge = Ridge.of(channel, ordered=ordered)
-        if method == "direct" or predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit, ordered=ordered):
+        if method == "direct" or _predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit, ordered=ordered):
             return Solved(ridge.solve(counts), 0, "penalty", "direct")
     stop = stop or STOPS[0]
     path = iterate(counts[None, :], channel, make_stop(stop, channel), limit=limit)
@@ -274,8 +267,8 @@ _EVEN = 1e-3  # share of the uniform distribution in a prediction, so that none 
 _LEAD = 2.0  # in log-likelihood, that the smooth solution must have: it can be far off where records are few
 
 
-def predicts_better(
-    counts: _Vector, channel: Channel, ridge: Ridge, *, stop: str, limit: int, ordered: bool = True
+def _predicts_better(
+    counts: Floats, channel: Channel, ridge: Ridge, *, stop: str, limit: int, ordered: bool = True
 ) -> bool:
     """Whether the direct solution predicts a third of the records from the others better than the iteration does.
 
@@ -298,7 +291,7 @@ def predicts_better(
     return _height(direct, channel, dealt) > _height(iterated, channel, dealt) + (_LEAD if ordered else 0.0)
 
 
-def _height(probability: NDArray[np.float64], channel: Channel, dealt: list[_Vector]) -> float:
+def _height(probability: Floats, channel: Channel, dealt: list[Floats]) -> float:
     even = (1.0 - _EVEN) * probability + _EVEN / channel.inputs
     seen = np.array(dealt)
     logs = np.log(even @ channel.chances, out=np.zeros_like(seen), where=seen > 0.0)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import tell
 from sfumato.mine.reconstruct.channel import Channel, Ridge
@@ -26,7 +27,6 @@ __all__ = [
     "Step",
     "Stop",
     "bayes_step",
-    "check_counts",
     "iterate",
     "log_likelihood",
     "make_stop",
@@ -52,17 +52,17 @@ class Step:
 
     done: int
     """Iterations before this one."""
-    records: NDArray[np.float64]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    gain: NDArray[np.float64]
+    records: Floats
+    before: Floats
+    after: Floats
+    gain: Floats
     """By how much the log-likelihood rose."""
 
 
 class Stop(Protocol):
     """Says of each row whether the iteration has come far enough."""
 
-    def ends(self, step: Step) -> NDArray[np.bool_]:
+    def ends(self, step: Step) -> Bools:
         """Judge one iteration."""
         ...
 
@@ -80,7 +80,7 @@ class ChiSquare:
 
         self.threshold = _SHARE * float(chi2.ppf(_LEVEL, max(inputs - 1, 1)))
 
-    def ends(self, step: Step) -> NDArray[np.bool_]:
+    def ends(self, step: Step) -> Bools:
         """Judge one iteration."""
         moved = (step.after - step.before) ** 2
         parts = np.divide(moved, step.before, out=np.zeros_like(moved), where=step.before > 0.0)
@@ -108,7 +108,7 @@ class Likelihood:
     def __init__(self, channel: Channel) -> None:
         self._shares = channel.shares
 
-    def ends(self, step: Step) -> NDArray[np.bool_]:
+    def ends(self, step: Step) -> Bools:
         """Judge one iteration."""
         price = _arrival(self._shares, step.done, step.records)
         smoothed = ~_plenty(self._shares, step.records)
@@ -116,18 +116,18 @@ class Likelihood:
         return np.asarray(step.gain <= price)
 
 
-def _used(shares: NDArray[np.float64], done: int) -> float:
+def _used(shares: Floats, done: int) -> float:
     """Free parameters that the next iteration uses up."""
     return float((shares * (1.0 - shares) ** done).sum())
 
 
-def _plenty(shares: NDArray[np.float64], records: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _plenty(shares: Floats, records: Floats) -> Bools:
     """Tell for which rows every direction is known so well that nothing need be smoothed."""
     worst = float(shares.min(initial=1.0))
     return np.asarray((worst >= _QUICK) & (records * worst >= _PLENTY * (len(shares) + 1)))
 
 
-def _arrival(shares: NDArray[np.float64], done: int, records: NDArray[np.float64]) -> NDArray[np.float64]:
+def _arrival(shares: Floats, done: int, records: Floats) -> Floats:
     """Gain at which the iteration of each row has arrived; below 0 while it still uses up parameters."""
     pace = -1.0 if _used(shares, done) > _SPENT else _PACE / (done + 1)
     return np.where(_plenty(shares, records), _CLOSE * shares.min(initial=1.0), pace)
@@ -151,20 +151,18 @@ def make_stop(name: str, channel: Channel) -> Stop:
 LIMIT = 5000
 """Iterations after which it ends in any case."""
 
-_Matrix = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Path:
     """Where the iteration ended, a row for each count vector."""
 
-    probability: _Matrix
-    iterations: NDArray[np.int64]
-    stopped: NDArray[np.bool_]
+    probability: Floats
+    iterations: Ints
+    stopped: Bools
     """Whether the stop ended it; else the limit did."""
 
 
-def bayes_step(counts: _Matrix, channel: Channel, pr: _Matrix, mixed: _Matrix) -> _Matrix:
+def bayes_step(counts: Floats, channel: Channel, pr: Floats, mixed: Floats) -> Floats:
     """Apply Bayes' rule once, to every row.
 
     Implements [JS07, ch. 4], with a(p, s) = f_Y(m(I_s) - m(I_p)) or, for EM, the chance of I_s given I_p::
@@ -188,17 +186,17 @@ def bayes_step(counts: _Matrix, channel: Channel, pr: _Matrix, mixed: _Matrix) -
     """
     n = counts.sum(axis=1, keepdims=True)
     weights = np.divide(counts, mixed, out=np.zeros_like(mixed), where=counts > 0.0)
-    estimate: _Matrix = pr * channel.unmix(weights) / n
+    estimate: Floats = pr * channel.unmix(weights) / n
     return np.asarray(estimate / estimate.sum(axis=1, keepdims=True))  # the sum is 1 but for rounding
 
 
-def log_likelihood(counts: _Matrix, mixed: _Matrix) -> NDArray[np.float64]:
+def log_likelihood(counts: Floats, mixed: Floats) -> Floats:
     """sum_s N(I_s) ln q_s of each row; columns may be scaled, which adds a constant."""
     logs = np.log(mixed, out=np.zeros_like(mixed), where=counts > 0.0)
     return np.asarray((counts * logs).sum(axis=1))
 
 
-def iterate(counts: _Matrix, channel: Channel, stop: Stop, *, limit: int = LIMIT, start: _Matrix | None = None) -> Path:
+def iterate(counts: Floats, channel: Channel, stop: Stop, *, limit: int = LIMIT) -> Path:
     """Begin uniform and apply Bayes' rule until the stop says that it is enough, row by row.
 
     Parameters
@@ -208,11 +206,9 @@ def iterate(counts: _Matrix, channel: Channel, stop: Stop, *, limit: int = LIMIT
     channel : Channel
     stop : Stop
     limit : int
-    start : ndarray of shape (rows, inputs), optional
-        In place of the uniform distribution.
     """
     rows = len(counts)
-    pr = np.full((rows, channel.inputs), 1.0 / channel.inputs) if start is None else start.copy()
+    pr = np.full((rows, channel.inputs), 1.0 / channel.inputs)
     path = Path(pr.copy(), np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_))
     left = np.arange(rows)
     mixed = channel.mix(pr)
@@ -252,8 +248,8 @@ class Estimate:
         For each row ``likelihood``, ``chi-square``, ``limit``, ``penalty`` (direct) or ``start`` (nothing to do).
     """
 
-    probability: NDArray[np.float64]
-    iterations: NDArray[np.int64]
+    probability: Floats
+    iterations: Ints
     stopped_by: tuple[str, ...]
 
 
@@ -296,7 +292,7 @@ def reconstruct_counts(
     array([0.3, 0.7])
     """
     channel = matrix if isinstance(matrix, Channel) else Channel.of(matrix)
-    table = check_counts(counts, channel)
+    table = _check_counts(counts, channel)
     rows = np.atleast_2d(table)
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
@@ -319,7 +315,7 @@ def reconstruct_counts(
     return Estimate(probability, iterations, tuple(ended.tolist()))
 
 
-def check_counts(counts: ArrayLike, channel: Channel) -> NDArray[np.float64]:
+def _check_counts(counts: ArrayLike, channel: Channel) -> Floats:
     """Counts as doubles, if the matrix can have given them."""
     try:
         table = np.asarray(counts, dtype=np.float64)

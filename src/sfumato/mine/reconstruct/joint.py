@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import plain
 from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
 from sfumato.core.laws.domains import Labels
@@ -22,8 +23,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
 from sfumato.mine.reconstruct.answers import Answer, moments_of
 from sfumato.mine.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine
-from sfumato.mine.reconstruct.chances import summed
+from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.estimate import DOUBTFUL, Counted, doubt, solve
 from sfumato.mine.reconstruct.iterate import LIMIT
@@ -59,9 +59,9 @@ class CrossTable:
         Records without one of the two values.
     """
 
-    probability: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    probability: Floats
+    lower: Floats
+    upper: Floats
     level: float
     fit: float
     records: int
@@ -182,9 +182,9 @@ class _Side:
     """One of the two columns: its cells and their parts, chances of outputs, and the output of each record."""
 
     cells: Cells
-    begins: NDArray[np.int64]
-    chances: NDArray[np.float64]
-    places: NDArray[np.int64]
+    begins: Ints
+    chances: Floats
+    places: Ints
 
     @classmethod
     def of(cls, values: ArrayLike, spec: NoiseSpec, wish: Intervals) -> _Side:
@@ -204,7 +204,7 @@ class _Side:
             places = places // step
         return cls(cells, begins, chances, places)
 
-    def of_cells(self) -> NDArray[np.float64]:
+    def of_cells(self) -> Floats:
         """Chances of the output cells given the cells, their parts as equally likely."""
         sizes = np.diff(np.r_[self.begins, len(self.chances)])
         return np.asarray(np.add.reduceat(self.chances, self.begins, axis=0) / sizes[:, None])
@@ -320,7 +320,7 @@ def regress(
     )
 
 
-def _fieller(covariance: float, variance: float, spread: NDArray[np.float64], normal: float) -> tuple[float, float]:
+def _fieller(covariance: float, variance: float, spread: Floats, normal: float) -> tuple[float, float]:
     """Slopes b with (covariance - b variance)^2 <= normal^2 Var(covariance - b variance)."""
     a = variance**2 - normal**2 * float(spread[1, 1])
     if a <= 0.0 or variance <= 0.0:
