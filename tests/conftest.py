@@ -15,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 
 from sfumato.assess import catalogue, measure
 from sfumato.assess.attacks import labels
-from sfumato.assess.utility import clustering, learning, propensity
+from sfumato.assess.utility import clustering, prediction, propensity
 from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
@@ -38,7 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FEWER = {
-    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity)},
+    **{(room, "_ROUNDS"): 10 for room in (prediction, labels, propensity)},
     (clustering, "_REDRAWS"): 2,
 }
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}

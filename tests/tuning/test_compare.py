@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.verdict import Ruling, Verdict
+from sfumato.assess.report import Ruling, Verdict
 from sfumato.core.randomness import Randomness
 from sfumato.publish.policy import Policy
 from sfumato.publish.trial import End, Outlook, chance_of

@@ -38,10 +38,10 @@ def declared() -> dict[str, Number]:
 
 def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
+    from sfumato.assess.utility.comparison import QUERIES
     from sfumato.assess.utility.distortion import CHANGES, DISTANCES
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
-    from sfumato.assess.utility.queries import QUERIES
     from sfumato.assess.utility.rules import COLUMN_RULES, RULES
 
     mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
@@ -50,10 +50,8 @@ def _utility() -> tuple[Measure, ...]:
 
 def _risk() -> tuple[Measure, ...]:
     from sfumato.assess.risk.closest import NEIGHBOUR_RATIO
-    from sfumato.assess.risk.conditioning import CONDITIONING
-    from sfumato.assess.risk.groups import DIVERSITY
-    from sfumato.assess.risk.interval import INTERVAL
-    from sfumato.assess.risk.uncertainty import UNCERTAINTY
+    from sfumato.assess.risk.groups import CONDITIONING, DIVERSITY
+    from sfumato.assess.risk.uncertainty import INTERVAL, UNCERTAINTY
     from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
     from sfumato.assess.utility.distortion import PERTURBATION, SECURITY
 
@@ -62,7 +60,6 @@ def _risk() -> tuple[Measure, ...]:
 
 
 def _attacks() -> tuple[Measure, ...]:
-    from sfumato.assess.attacks.answers import BEST_GUESS
     from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
@@ -70,7 +67,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.linkability import GROUP_LINKAGE, LINKABILITY
     from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
-    from sfumato.assess.attacks.noise_filter import GROUP_FILTER, NOISE_FILTER
+    from sfumato.assess.attacks.noise_filter import BEST_GUESS, GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS, UNIQUE_VALUES, WHOLE_ROWS
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS

@@ -13,16 +13,13 @@ import pyarrow as pa
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
 from sfumato.assess.catalogue import basic, catalogue, declared
 from sfumato.assess.figures.bars import attack_figures, distance_figures, group_figures, model_figures
-from sfumato.assess.figures.maps import association_figures, component_figures
-from sfumato.assess.figures.marginals import marginal_figures
+from sfumato.assess.figures.columns import association_figures, component_figures, marginal_figures
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family, Finding
+from sfumato.assess.findings import Family, Finding, risk_by_column
 from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
-from sfumato.assess.risk.uniqueness import class_findings
-from sfumato.assess.standing import Standing
+from sfumato.assess.risk.uniqueness import Standing, class_findings
 from sfumato.assess.study import Places, Study, bits_of, read_pairs, row_keys, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances

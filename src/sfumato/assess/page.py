@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.assess.figures.marginals import MOST_COLUMNS
+from sfumato.assess.figures.columns import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
 from sfumato.assess.plain import (
@@ -16,9 +16,10 @@ from sfumato.assess.plain import (
     risk_sentence,
     risky_columns,
     risky_kinds,
+    show,
+    spoken_name,
     use_sentence,
 )
-from sfumato.assess.words import show, spoken_name
 from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import Standing, whole_standings
+from sfumato.assess.risk.uniqueness import Standing, whole_standings
 from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.outcome import Comparison
 from sfumato.mechanisms.protocol import Workings

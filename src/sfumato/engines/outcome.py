@@ -21,7 +21,7 @@ from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.assess.baskets import BasketPair
-    from sfumato.assess.standing import Standing
+    from sfumato.assess.risk.uniqueness import Standing
 
 __all__ = ["Apart", "BasketComparison", "Comparison", "Outcome", "bounds_kept"]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
-from sfumato.assess.standing import Standing
+from sfumato.assess.risk.uniqueness import Standing
 from sfumato.core.errors import PrivacyLeakWarning, TableError
 from sfumato.engines.columns import RELEASED_PERSON, released_persons
 from sfumato.engines.measured import measured_note, measured_rows

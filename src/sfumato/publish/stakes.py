@@ -6,10 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sfumato.assess.findings import Tries
-from sfumato.assess.intervals import difference_interval, exact_interval
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Missing
+from sfumato.assess.findings import Tries, difference_interval, exact_interval
+from sfumato.assess.report import Missing, Report
 from sfumato.publish.policy import Policy
 
 __all__ = ["CONFIDENCE", "FAMILIES", "LEAST_HELD_OUT", "TPR", "Stake", "confidence_of", "stakes_of", "times_allowed"]

@@ -15,11 +15,8 @@ from time import monotonic
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.findings import Tries
-from sfumato.assess.intervals import difference_interval
-from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import ColumnRisk
-from sfumato.assess.verdict import ChangeTried, Verdict
+from sfumato.assess.findings import ColumnRisk, Tries, difference_interval
+from sfumato.assess.report import ChangeTried, Report, Verdict
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness

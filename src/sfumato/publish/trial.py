@@ -16,9 +16,8 @@ import pyarrow as pa
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Finding
-from sfumato.assess.report import Report
+from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
 from sfumato.assess.study import Study, study_of
-from sfumato.assess.verdict import Exceeded, Ruling, Verdict
 from sfumato.core.documents import plain
 from sfumato.core.facts import Fact
 from sfumato.core.progress import tell

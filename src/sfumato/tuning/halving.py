@@ -15,7 +15,7 @@ from time import monotonic
 
 import numpy as np
 
-from sfumato.assess.verdict import Ruling
+from sfumato.assess.report import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
 from sfumato.publish.suggest import ColumnChange

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from sfumato.assess.plain import limit_words
-from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling
+from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page
@@ -268,7 +268,7 @@ class Tuning:
         return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
 
     def lines(self) -> list[tuple[int, str]]:
-        """What was found in a line each, with ranks for `sfumato.assess.words.fitting`."""
+        """What was found in a line each, with ranks for `sfumato.assess.plain.fitting`."""
         best, nearest = self.best, self.nearest
         lines: list[tuple[int, str]] = []
         if best is not None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sfumato.assess.figures.axes import Axes, draw
-from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Figure
-from sfumato.assess.words import show
+from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
+from sfumato.assess.plain import show
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import page_template

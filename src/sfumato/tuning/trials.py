@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.by_column import ColumnRisk, risk_by_column
+from sfumato.assess.findings import ColumnRisk, risk_by_column
+from sfumato.assess.report import Verdict
 from sfumato.assess.study import study_of
-from sfumato.assess.verdict import Verdict
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison

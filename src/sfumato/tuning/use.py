@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.study import Column, Matrix, Study, sample
 from sfumato.assess.utility.comparison import compatibility
-from sfumato.assess.utility.learning import is_class, predict, task_of
+from sfumato.assess.utility.prediction import is_class, predict, task_of
 from sfumato.core.errors import OptionError
 from sfumato.core.threads import one_thread
 from sfumato.mechanisms.condense.classwise import MOST_CLASSES

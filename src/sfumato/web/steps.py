@@ -14,8 +14,7 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Verdict
+from sfumato.assess.report import Report, Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text

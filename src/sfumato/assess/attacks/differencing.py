@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.intervals import wilson
+from sfumato.assess.findings import Family, Finding, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study
 from sfumato.core.facts import EpochPublished, Fact, Joint

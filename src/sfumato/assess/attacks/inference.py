@@ -15,12 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.known_labels import known_as, with_known_labels
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, split_in_tenths, success
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study
 from sfumato.tables.schema import Kind
 

@@ -12,11 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values, success, where
+from sfumato.assess.algebra import (
+    SHARE,
+    Measure,
+    Need,
+    NotRun,
+    Number,
+    Scale,
+    Stated,
+    Values,
+    split_in_tenths,
+    success,
+    where,
+)
 from sfumato.assess.attacks.inference import Reader
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.core.facts import Downgraded, Swapped
 from sfumato.tables.schema import Kind

@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_tenths, success, where
 from sfumato.assess.attacks.linkage import most_people
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries, wilson
+from sfumato.assess.findings import Family, Tries, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys
 from sfumato.core.facts import Grouped
 

@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_two, success
 from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.known_labels import known_as, with_known_labels
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import TREE, nearest
-from sfumato.assess.stand_ins import split_in_two
+from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import Matrix, Places, Study, drawn_note
 from sfumato.core.records import BlockKind, Layout, width
 

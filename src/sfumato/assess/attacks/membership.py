@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success, where
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, once, sample
 from sfumato.core.facts import Chained

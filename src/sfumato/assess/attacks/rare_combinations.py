@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, success
+from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, split_in_tenths, success
 from sfumato.assess.attacks.inference import CLOSE
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries, median_interval
-from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.standing import standing_in
+from sfumato.assess.findings import Family, Tries, median_interval
+from sfumato.assess.risk.uniqueness import standing_in
 from sfumato.assess.study import Column, Matrix, Places, Study, row_codes, value_codes
 
 __all__ = ["RARE_COMBINATIONS", "UNIQUE_VALUES", "WHOLE_ROWS"]

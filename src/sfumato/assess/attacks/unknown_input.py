@@ -16,8 +16,7 @@ import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import redraw_interval, wilson
+from sfumato.assess.findings import Family, redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.core.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers

@@ -13,13 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.assess.catalogue import declared
-from sfumato.assess.figures.axes import Axes, draw
-from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Figure, label, percents, ticks
+from sfumato.assess.figures.svg import (
+    BASE,
+    BASE_FILL,
+    INK,
+    MAIN,
+    MAIN_FILL,
+    MUTED,
+    Axes,
+    Figure,
+    draw,
+    label,
+    percents,
+    ticks,
+)
 from sfumato.assess.findings import Family, Finding, is_rate, rank
-from sfumato.assess.plain import attack_name, hundred
+from sfumato.assess.plain import attack_name, hundred, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
-from sfumato.assess.words import show, spoken_name
 from sfumato.mechanisms.protocol import Workings
 
 __all__ = ["MOST_ATTACKS", "MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import clustered_interval, mean_cluster, median_interval
+from sfumato.assess.findings import Family, clustered_interval, mean_cluster, median_interval
 from sfumato.assess.neighbours import TREE, nearest, nearest_persons
 from sfumato.assess.study import (
     Column,

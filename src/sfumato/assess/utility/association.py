@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.assess.algebra import NotRun, Values
-from sfumato.assess.intervals import distance_interval
+from sfumato.assess.findings import distance_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 
 __all__ = [

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import distance_interval, wilson
+from sfumato.assess.findings import Family, distance_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
-from sfumato.assess.utility.learning import FEW, is_class, within
+from sfumato.assess.utility.prediction import FEW, is_class, within
 from sfumato.core.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "error"]

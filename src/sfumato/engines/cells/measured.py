@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import Standing
+from sfumato.assess.risk.uniqueness import Standing
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.engines.cells.cell import LEVEL
 from sfumato.engines.cells.learn import Learned

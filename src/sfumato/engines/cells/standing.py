@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import CATEGORIES, NEAR, Standing, Steps, chance_of
+from sfumato.assess.risk.uniqueness import CATEGORIES, NEAR, Standing, Steps, chance_of
 from sfumato.assess.study import Column, read_column
 from sfumato.engines.cells.reading import Chance
 from sfumato.tables.codec import Codec
