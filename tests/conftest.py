@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from sfumato.assess import catalogue, measure
+from sfumato.assess import measure
 from sfumato.assess.attacks import labels
 from sfumato.assess.utility import clustering, prediction, propensity
 from tests.examples import USUAL, in_full
@@ -90,7 +90,7 @@ def short_reports(without_figures: None, without_catalogue: None) -> None:
 def without_utility(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what a table is good for, do no more than compare columns in ``make test``; run risks and attacks."""
     if not in_full():
-        monkeypatch.setattr(measure, "catalogue", lambda: (*catalogue._risk(), *catalogue._attacks()))
+        monkeypatch.setattr(measure, "catalogue", lambda: (*measure._risk(), *measure._attacks()))
 
 
 @pytest.fixture

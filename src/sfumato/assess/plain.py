@@ -79,7 +79,7 @@ def spoken_name(name: str) -> str:
     >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
     ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
     """
-    from sfumato.assess.catalogue import declared
+    from sfumato.assess.measure import declared
 
     first, slash, column = name.partition("/")
     number = declared().get(first)

@@ -86,11 +86,9 @@ def serve(
 
     The log on standard error is one JSON object a line, without answers, tokens and addresses.
     """
-    from sfumato.collect.limits import CollectorSettings
-    from sfumato.collect.server import ListenAddress, serve
-    from sfumato.collect.store import AnswerStore
+    from sfumato.collect.server import CollectorSettings, ListenAddress, serve
+    from sfumato.collect.store import AnswerStore, Log
     from sfumato.collect.survey import read_survey
-    from sfumato.collect.writer import Log
 
     survey = read_survey(specs, texts, title)
     place = ListenAddress(host, port, tls_cert, tls_key, proxy)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.collect.limits import AT_LEAST
+from sfumato.collect.server import AT_LEAST
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Question, Survey
 from sfumato.core.errors import OptionError, SfumatoError, TooFew

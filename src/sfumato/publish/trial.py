@@ -14,8 +14,8 @@ from time import perf_counter
 import pyarrow as pa
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Finding
+from sfumato.assess.measure import basic, catalogue
 from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
 from sfumato.assess.study import Study, study_of
 from sfumato.core.documents import plain

@@ -22,7 +22,7 @@ from sfumato.core.groups import Groups
 from sfumato.mechanisms.condense.maintained import MaintainerState
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.partition import can_begin, partition
-from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
+from sfumato.sklearn.transformers import framed, generator_of, levels_of_rows, origin_of, sample_rows
 
 __all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 

@@ -21,8 +21,7 @@ from sfumato.core.progress import tell
 from sfumato.publish.suggest import ColumnChange
 from sfumato.publish.trial import SURE, chance_of
 from sfumato.tuning.candidates import Candidate, first_tried
-from sfumato.tuning.trials import Bench, Part, People, Reading
-from sfumato.tuning.use import Score
+from sfumato.tuning.trials import Bench, Part, People, Reading, Score
 
 __all__ = [
     "STAGE",

@@ -37,8 +37,7 @@ from sfumato.tuning.candidates import (
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
 from sfumato.tuning.model import Stopped, Tuning
-from sfumato.tuning.trials import Bench, Part, People, Reading, Told
-from sfumato.tuning.use import check_metric
+from sfumato.tuning.trials import Bench, Part, People, Reading, Told, check_metric
 
 __all__ = ["tune"]
 
@@ -102,7 +101,7 @@ def tune(
     search : {"halving", "rule-based", "brute-force"}
         The last two are the searches of KCG12 for the group size of one method.
     metric : str, optional
-        Which use, see `sfumato.tuning.use.METRICS`.
+        Which use, see `sfumato.tuning.trials.METRICS`.
     holdout : float or table
         Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known

@@ -25,11 +25,10 @@ from sfumato.tables.found_rules import find_rules
 from sfumato.tables.reading import read_people, reading_words
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import TUNED, Candidate
-from sfumato.tuning.model import Tuning
-from sfumato.tuning.page import write_tuning_page
+from sfumato.tuning.model import Tuning, write_tuning_page
 from sfumato.tuning.trials import Reading
-from sfumato.web.choices import Choices, ReadingChoice, Setting, edited
-from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE
+from sfumato.web.visit import Choices, ReadingChoice, Setting, edited
+from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE
 
 __all__ = ["Steps"]
 
@@ -297,7 +296,7 @@ def _stream(state: str) -> dict[str, Any]:
 def _survey(db: str) -> dict[str, Any]:
     """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
     from sfumato.collect.estimate import estimate, stored_survey
-    from sfumato.collect.limits import AT_LEAST
+    from sfumato.collect.server import AT_LEAST
 
     survey, count, tallies = stored_survey(db)
     questions = []

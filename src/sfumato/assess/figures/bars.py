@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.assess.catalogue import declared
 from sfumato.assess.figures.svg import (
     BASE,
     BASE_FILL,
@@ -147,6 +146,8 @@ def _title(finding: Finding) -> str:
 
 def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
     """A figure for each kind of model, and for the owner one of the classes of each model."""
+    from sfumato.assess.measure import declared
+
     known = [f for f in findings if f.family is Family.UTILITY and f.value is not None and f.baseline is not None]
     numbers, figures = declared(), []
     for name, (title, axis) in _KINDS.items():
