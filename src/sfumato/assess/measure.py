@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,15 +23,14 @@ from sfumato.assess.findings import Family, Finding, risk_by_column
 from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
-from sfumato.assess.risk.uniqueness import Standing, class_findings
-from sfumato.assess.study import Places, Study, bits_of, read_pairs, row_keys, study_of
+from sfumato.assess.risk.uniqueness import class_findings
+from sfumato.assess.study import Study, bits_of, read_pairs, row_keys, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
-from sfumato.core.records import Records
 from sfumato.core.threads import one_thread
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
@@ -202,53 +202,22 @@ def assess(
     released: pa.Table,
     codec: Codec,
     *,
-    facts: tuple[Fact, ...] = (),
-    workings: Workings | None = None,
-    records: Records | None = None,
-    holdout: pa.Table | None = None,
-    persons: Places | None = None,
-    held_persons: Places | None = None,
     before: pa.Table | None = None,
-    budget: float | None = None,
-    judged: bool = False,
-    known: Sequence[str] = (),
-    linked: Places | None = None,
-    standings: tuple[Standing, ...] = (),
     rng: np.random.Generator,
+    **told: Any,
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
 
-    The codec is fitted on the original. Without ``workings`` findings about groups are not run, without ``holdout``,
-    rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
-    ``persons`` and ``held_persons`` say whom rows are about where no records do,
-    ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
-    at; where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an
-    outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen
-    by rule. ``linked`` is the released person of each released row, where rows of a person stay together;
-    ``standings`` is how people stand in the whole tables where these are parts of them.
+    What is told besides is that of `study_of`. Without ``workings`` findings about groups are not run, without
+    ``holdout`` those that need people held out. ``before`` is what left in the epoch before, of a stream.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
-    study = study_of(
-        original,
-        released,
-        codec,
-        facts=facts,
-        workings=workings,
-        records=records,
-        holdout=holdout,
-        persons=persons,
-        held_persons=held_persons,
-        budget=budget,
-        judged=judged,
-        known=known,
-        linked=linked,
-        standings=standings,
-        rng=rng,
-    )
+    study = study_of(original, released, codec, rng=rng, **told)
     measured = measure_study(study)
-    alike = class_findings(study) if known else ()
-    findings = _privacy_first((*measured.findings, *alike, *epoch_findings(facts, before, released, codec, rng)))
+    alike = class_findings(study) if study.known else ()
+    epochs = epoch_findings(study.facts, before, released, codec, rng)
+    findings = _privacy_first((*measured.findings, *alike, *epochs))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
     return Report(
@@ -259,7 +228,7 @@ def assess(
         plain(study.sizes),
         {**measured.seconds, "all": perf_counter() - begin},
         held_out_notes(study),
-        0 if holdout is None else holdout.num_rows,
+        0 if study.holdout is None else len(study.holdout),
         target=study.target,
         columns=risk_by_column(study, findings),
     )

@@ -425,7 +425,13 @@ def study_of(
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
 
-    Whom rows are about is told, or stands in the records, or in the person column of the rows held out.
+    The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows that
+    were kept out of the release. Whom rows are about is told by ``persons`` and ``held_persons``, or stands in the
+    records, or in the person column of the rows held out. A ``budget`` in seconds chooses how many rows are looked at;
+    where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an outsider is
+    taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen by rule.
+    ``linked`` is the released person of each released row, where rows of a person stay together; ``standings`` is how
+    people stand in the whole tables where these are parts of them.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)

@@ -212,8 +212,8 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
     assert study.holdout is not None
     n, hits = len(study.original), 0.0
     rows = np.arange(len(study.holdout)) if study.held_persons is None else np.argsort(study.held_persons)
-    whose = rows if study.held_persons is None else study.held_persons[rows]
-    first, last = (np.searchsorted(whose, _persons_of(study, outside), side) for side in ("left", "right"))
+    persons = np.arange(len(rows)) if study.held_persons is None else study.held_persons
+    first, last = (np.searchsorted(persons[rows], persons[outside], side) for side in ("left", "right"))
     rounds = (np.cumsum(last - first) - 1) // max(1, n // _SEATS)
     for guests in np.split(np.arange(len(outside)), np.flatnonzero(np.diff(rounds)) + 1):
         brought = [rows[first[guest] : last[guest]] for guest in guests]
@@ -223,16 +223,11 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
         population[seats] = study.holdout[came]
         who = None if study.persons is None else study.persons.copy()
         if who is not None:
-            who[seats] = (
-                who.max() + 1 + np.repeat(np.arange(len(guests)), [len(some) for some in brought])[: len(seats)]
-            )
+            numbers = np.repeat(np.arange(len(guests)), [len(some) for some in brought])
+            who[seats] = who.max() + 1 + numbers[: len(seats)]
         attacked = seats[np.isin(came, outside[guests])]
         hits += float(mutual_links(view(population), released, attacked, who).sum())
     return Tries(hits, len(outside))
-
-
-def _persons_of(study: Study, outside: Places) -> Places:
-    return outside if study.held_persons is None else study.held_persons[outside]
 
 
 _SPOKEN_WAYS = {

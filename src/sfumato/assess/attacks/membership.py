@@ -40,13 +40,7 @@ class _Suspects:
     people: Matrix  # in coordinates
 
     def take(self, places: Places) -> _Suspects:
-        return _Suspects(
-            self.distance[places],
-            self.relative[places],
-            self.features[places],
-            self.alone[places],
-            self.people[places],
-        )
+        return _Suspects(*(scores[places] for scores in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -292,10 +286,8 @@ def _run_leaves(study: Study) -> Iterator[Stated]:
     ways = (None, None) if known is None else (known.regrown, known.likelihood)
     for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
         if score is None:
-            yield (
-                name,
-                NotRun("the trees are not of the table itself, for rules, strata or cells part it", applies=False),
-            )
+            lacking = "the trees are not of the table itself, for rules, strata or cells part it"
+            yield name, NotRun(lacking, applies=False)
             continue
         sides = [score(side.people) for side in (members, others, half, rest)]
         yield name, _areas(sides[:2], sides[2:] if len(half) else None, note)

@@ -28,6 +28,8 @@ from sfumato.assess.figures.svg import (
     numbers,
     percents,
     round_step,
+    style_of,
+    text_at,
     ticks,
 )
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
@@ -227,6 +229,7 @@ _BROAD, _TALL = 120, 40  # of a small picture
 _CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _SECOND = 1_000_000  # microseconds
 _CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200)  # seconds
+_STROKE = style_of("muted", width=0.8)
 _SIDES = {
     2: (("original", "base", "base-fill"), ("released", "main", "none")),
     1: (("released", "main", "main-fill"),),
@@ -248,7 +251,8 @@ def _figure(field: Field, original: Column | None, released: Column) -> Figure:
     any_missing = released.absent.any() or (original is not None and original.absent.any())
     caption = f"Missing cells: {gone}{100 * released.absent.mean():.1f} % in the released table."
     alt = f"Distribution of column {label(field.name, 60)} in the {both}."
-    name, sides = f"marginals/{field.name}", _sides(original, released)
+    name = f"marginals/{field.name}"
+    sides = [cells.present for cells in (original, released) if cells is not None]
     return Figure(
         name,
         title=field.name,
@@ -258,10 +262,6 @@ def _figure(field: Field, original: Column | None, released: Column) -> Figure:
         public=original is None,
         small=_small(field, sides, alt),
     )
-
-
-def _sides(original: Column | None, released: Column) -> list[Matrix]:
-    return [cells.present for cells in (original, released) if cells is not None]
 
 
 def _small(field: Field, sides: list[Matrix], alt: str) -> str:
@@ -302,7 +302,7 @@ def _steps(heights: Matrix) -> str:
 def _drawing(field: Field, sides: list[Matrix]) -> str:
     """The marks, axes and legend of a column."""
     if not sum(len(values) for values in sides):
-        return _text(_WIDE / 2, _HIGH / 2, "no value in the released table", "middle")
+        return text_at(_WIDE / 2, _HIGH / 2, "no value in the released table", "middle")
     return _bars(field, sides) if field.kind in _CATEGORIES else _histogram(field, sides)
 
 
@@ -323,19 +323,18 @@ def _bars(field: Field, sides: list[Matrix]) -> str:
     across = (_WIDE - _SIDE - left) / top
     step = (bottom - _TOP) / len(texts)
     high = 0.8 * step
-    parts = [_text(left - 4.0, _TOP + (place + 0.5) * step + 2.8, text, "end") for place, text in enumerate(texts)]
+    parts = [text_at(left - 4.0, _TOP + (place + 0.5) * step + 2.8, text, "end") for place, text in enumerate(texts)]
     parts += _axis(ticks(0.0, top, 4), lambda share: left + across * share, percents, bottom)
     _, line, fill = _SIDES[len(sides)][0]
     for place, share in enumerate(shares[0][: len(texts)]):
         y = _TOP + place * step + 0.5 * (step - high)
-        parts.append(
-            f'<path d="M{left:.1f} {y:.1f}h{across * share:.1f}v{high:.1f}H{left:.1f}z" style="{_paint(line, fill)}"/>'
-        )
+        path = f"M{left:.1f} {y:.1f}h{across * share:.1f}v{high:.1f}H{left:.1f}z"
+        parts.append(f'<path d="{path}" style="{style_of(line, fill, 0.8)}"/>')
     for share in shares[1:]:
         for place, value in enumerate(share[: len(texts)]):
             x, y = left + across * value, _TOP + (place + 0.5) * step
             parts.append(_diamond(x, y))
-    parts.append(f'<path d="M{left:.1f} {_TOP:g}V{bottom:g}H{_WIDE - _SIDE:g}" style="{_paint("muted")}"/>')
+    parts.append(f'<path d="M{left:.1f} {_TOP:g}V{bottom:g}H{_WIDE - _SIDE:g}" style="{_STROKE}"/>')
     return "".join(parts) + _legend(left, len(sides), dots=True)
 
 
@@ -348,8 +347,8 @@ def _histogram(field: Field, sides: list[Matrix]) -> str:
     left, bottom = 6.0 + _LETTER * max(map(len, percents(marks))), _HIGH - _FOOT
     across, up = (_WIDE - _SIDE - left) / (edges[-1] - edges[0]), (bottom - _TOP) / top
     parts = [
-        f'<path d="M{left - 3:.1f} {bottom - up * mark:.1f}h3" style="{_paint("muted")}"/>'
-        + _text(left - 5.0, bottom - up * mark + 2.8, text, "end")
+        f'<path d="M{left - 3:.1f} {bottom - up * mark:.1f}h3" style="{_STROKE}"/>'
+        + text_at(left - 5.0, bottom - up * mark + 2.8, text, "end")
         for mark, text in zip(marks, percents(marks), strict=True)
     ]
     below, texts = _below(field, edges)
@@ -360,8 +359,8 @@ def _histogram(field: Field, sides: list[Matrix]) -> str:
             for height, edge in zip(share, edges[1:], strict=True)
         )
         path = f"M{left:.1f} {bottom:g}{''.join(tops)}V{bottom:g}"
-        parts.append(f'<path d="{path}" style="{_paint(line, fill, 0.9 if fill != "none" else 1.8)}"/>')
-    parts.append(f'<path d="M{left:.1f} {_TOP:g}V{bottom:g}H{_WIDE - _SIDE:g}" style="{_paint("muted")}"/>')
+        parts.append(f'<path d="{path}" style="{style_of(line, fill, 0.9 if fill != "none" else 1.8)}"/>')
+    parts.append(f'<path d="M{left:.1f} {_TOP:g}V{bottom:g}H{_WIDE - _SIDE:g}" style="{_STROKE}"/>')
     return "".join(parts) + _legend(left, len(sides))
 
 
@@ -406,8 +405,8 @@ def _axis(
 ) -> list[str]:
     """Strokes under an axis with what is written at them."""
     return [
-        f'<path d="M{place(mark):.1f} {bottom:g}v3" style="{_paint("muted")}"/>'
-        + _text(place(mark), bottom + 12.0, text, "middle")
+        f'<path d="M{place(mark):.1f} {bottom:g}v3" style="{_STROKE}"/>'
+        + text_at(place(mark), bottom + 12.0, text, "middle")
         for mark, text in zip(marks, said(list(marks)), strict=True)
     ]
 
@@ -416,24 +415,14 @@ def _legend(left: float, sides: int, *, dots: bool = False) -> str:
     parts = []
     for name, line, fill in _SIDES[sides]:
         shape = f"M{left:.1f} 5h14v7h-14z" if fill != "none" else f"M{left:.1f} 8.5h14"
-        mark = f'<path d="{shape}" style="{_paint(line, fill, 0.9 if fill != "none" else 1.8)}"/>'
-        parts += [_diamond(left + 9.0, 8.5) if dots and fill == "none" else mark, _text(left + 18.0, 11.5, name)]
+        mark = f'<path d="{shape}" style="{style_of(line, fill, 0.9 if fill != "none" else 1.8)}"/>'
+        parts += [_diamond(left + 9.0, 8.5) if dots and fill == "none" else mark, text_at(left + 18.0, 11.5, name)]
         left += 32.0 + _LETTER * len(name)
     return "".join(parts)
 
 
 def _diamond(x: float, y: float) -> str:
     return f'<path d="M{x - 3:.1f} {y:.1f}l3 -3l3 3l-3 3z" style="fill: var(--main)"/>'
-
-
-def _paint(line: str, fill: str = "none", width: float = 0.8) -> str:
-    inside = fill if fill == "none" else f"var(--{fill})"
-    return f"fill: {inside}; stroke: var(--{line}); stroke-width: {width:g}"
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    style = f"font: 8px var(--sans); fill: var(--ink); text-anchor: {anchor}"
-    return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{escape(text)}</text>'
 
 
 def bin_edges(values: Matrix, field: Field) -> Matrix:

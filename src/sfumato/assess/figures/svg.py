@@ -44,6 +44,8 @@ __all__ = [
     "numbers",
     "percents",
     "round_step",
+    "style_of",
+    "text_at",
     "ticks",
 ]
 
@@ -75,8 +77,14 @@ class Figure:
         return f"Figure({self.name!r})"
 
     def to_svg(self) -> str:
-        """The drawing as a file of its own: on paper, with its colours and letters named in it."""
-        return _stand_alone(self.svg)
+        """The drawing as a file of its own: on light paper, with its colours and letters named in it."""
+        palette = _palette()
+        body = _VARIABLE.sub(lambda match: palette[match.group(1)], self.svg)
+        head = body.index("</title>") + len("</title>")
+        box = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', body)
+        assert box is not None
+        paper = f'<rect width="{box.group(1)}" height="{box.group(2)}" fill="{palette["paper"]}"/>'
+        return body[:head] + paper + body[head:]
 
     def _repr_svg_(self) -> str:
         """Show itself in a notebook."""
@@ -84,20 +92,13 @@ class Figure:
 
 
 def compose(name: str, marks: str, *, size: tuple[float, float], alt: str, public: bool) -> str:
-    """An ``<svg>`` element around marks."""
-    return f"{_opening(_prefix(name, public=public), *size, alt)}{marks}</svg>"
-
-
-def _prefix(name: str, *, public: bool) -> str:
-    """What the names inside a drawing begin with, so that they do not clash on a page."""
-    return "f" + hashlib.sha256(f"{name}\0{public}".encode()).hexdigest()[:10]
-
-
-def _opening(prefix: str, width: float, height: float, alt: str) -> str:
+    """An ``<svg>`` element around marks; names inside begin so that they do not clash on a page."""
+    prefix = "f" + hashlib.sha256(f"{name}\0{public}".encode()).hexdigest()[:10]
+    width, height = size
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'viewBox="0 0 {width:g} {height:g}" style="max-width: {_LARGEST * width:.0f}px" role="img" '
-        f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>'
+        f'aria-labelledby="{prefix}-title"><title id="{prefix}-title">{escape(alt)}</title>{marks}</svg>'
     )
 
 
@@ -111,17 +112,6 @@ def label(text: str, most: int = 22) -> str:
     """
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return plain if len(plain) <= most else plain[: most - 1] + "\u2026"
-
-
-def _stand_alone(svg: str) -> str:
-    """An ``<svg>`` element with the page's variables resolved as they are on light paper, and the paper under it."""
-    palette = _palette()
-    body = _VARIABLE.sub(lambda match: palette[match.group(1)], svg)
-    head = body.index("</title>") + len("</title>")
-    box = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', body)
-    assert box is not None
-    paper = f'<rect width="{box.group(1)}" height="{box.group(2)}" fill="{palette["paper"]}"/>'
-    return body[:head] + paper + body[head:]
 
 
 @cache
@@ -231,7 +221,7 @@ class Axes:
 
         def mark(at: _At) -> str:
             points = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(at, xs, ys))
-            return f'<path d="M{points}" style="{_style(colour, width=width, dash=dash)}"/>'
+            return f'<path d="M{points}" style="{style_of(colour, width=width, dash=dash)}"/>'
 
         self._marks.append(mark)
 
@@ -249,7 +239,7 @@ class Axes:
                 f"V{y:.1f}H{x:.1f}" for x, y in (at(edge, top) for edge, top in zip(edges[1:], heights, strict=True))
             )
             left, floor = at(edges[0], 0.0)
-            style = _style(colour, fill, width, dash)
+            style = style_of(colour, fill, width, dash)
             return f'<path d="M{left:.1f} {floor:.1f}{tops}V{floor:.1f}" style="{style}"/>'
 
         self._marks.append(mark)
@@ -262,7 +252,7 @@ class Axes:
             for place, value in zip(places, values, strict=True):
                 (left, top), (right, foot) = at(0.0, place - thick / 2), at(value, place + thick / 2)
                 path.append(f"M{left:.1f} {top:.1f}H{right:.1f}V{foot:.1f}H{left:.1f}z")
-            return f'<path d="{"".join(path)}" style="{_style(colour, fill, 0.8)}"/>'
+            return f'<path d="{"".join(path)}" style="{style_of(colour, fill, 0.8)}"/>'
 
         self._marks.append(mark)
 
@@ -281,7 +271,7 @@ class Axes:
 
         def mark(at: _At) -> str:
             path = "".join(_shape(shape, *at(x, y), size) for x, y, size in zip(xs, ys, wide, strict=True))
-            return f'<path d="{path}" style="{_style(colour, fill, width)}"/>'
+            return f'<path d="{path}" style="{style_of(colour, fill, width)}"/>'
 
         self._marks.append(mark)
 
@@ -290,7 +280,7 @@ class Axes:
 
         def mark(at: _At) -> str:
             path = "".join("M{:.2f} {:.2f}h0".format(*at(x, y)) for x, y in points.tolist())
-            return f'<path d="{path}" style="{_style(colour, width=size)}; stroke-linecap: round"/>'
+            return f'<path d="{path}" style="{style_of(colour, width=size)}; stroke-linecap: round"/>'
 
         self._marks.append(mark)
 
@@ -339,7 +329,7 @@ class Axes:
 
         def mark(at: _At) -> str:
             left, foot = at(x, y)
-            return _text(left + off[0], foot + off[1], text, anchor, size, colour)
+            return text_at(left + off[0], foot + off[1], text, anchor, size, colour)
 
         self._marks.append(mark)
 
@@ -348,11 +338,11 @@ class Axes:
 
         def mark(x: float, y: float) -> str:
             if shape == "area":
-                return f'<path d="M{x:.1f} {y - 3:.1f}h12v6h-12z" style="{_style(colour, fill, 0.8)}"/>'
+                return f'<path d="M{x:.1f} {y - 3:.1f}h12v6h-12z" style="{style_of(colour, fill, 0.8)}"/>'
             if shape in ("line", "dotted"):
-                style = _style(colour, width=1.6, dash="1.6 2" if shape == "dotted" else "")
+                style = style_of(colour, width=1.6, dash="1.6 2" if shape == "dotted" else "")
                 return f'<path d="M{x:.1f} {y:.1f}h12" style="{style}"/>'
-            return f'<path d="{_shape(shape, x + 6, y, size)}" style="{_style(colour, fill)}"/>'
+            return f'<path d="{_shape(shape, x + 6, y, size)}" style="{style_of(colour, fill)}"/>'
 
         self._legend.append((text, mark))
 
@@ -371,16 +361,16 @@ class Axes:
         parts += [self._below(at(value, self.y[0])[0], foot, text) for value, text in below]
         parts += [self._beside(left, at(self.x[0], value)[1], text) for value, text in beside]
         if self.x_label:
-            parts.append(_text((left + right) / 2, self.height - 4.0, self.x_label, "middle"))
+            parts.append(text_at((left + right) / 2, self.height - 4.0, self.x_label, "middle"))
         if self.y_label:
             turned = f'transform="rotate(-90 10 {(top + foot) / 2:.1f})"'
-            parts.append(_text(10.0, (top + foot) / 2, self.y_label, "middle", more=turned))
+            parts.append(text_at(10.0, (top + foot) / 2, self.y_label, "middle", more=turned))
         for line, path in (
             ("left", f"M{left:.1f} {top:.1f}V{foot:.1f}"),
             ("bottom", f"M{left:.1f} {foot:.1f}H{right:.1f}"),
         ):
             if line in self.lines:
-                parts.append(f'<path d="{path}" style="{_style(MUTED, width=0.8)}"/>')
+                parts.append(f'<path d="{path}" style="{style_of(MUTED, width=0.8)}"/>')
         return "".join(parts) + legend
 
     def _room(self, below: list[_Tick], beside: list[_Tick]) -> tuple[float, float, float]:
@@ -402,16 +392,18 @@ class Axes:
 
     def _beside(self, left: float, y: float, text: str) -> str:
         stroke = (
-            f'<path d="M{left - 3:.1f} {y:.1f}h3" style="{_style(MUTED, width=0.8)}"/>' if "left" in self.lines else ""
+            f'<path d="M{left - 3:.1f} {y:.1f}h3" style="{style_of(MUTED, width=0.8)}"/>'
+            if "left" in self.lines
+            else ""
         )
-        return stroke + _text(left - 5.0, y + 0.35 * self.letters, text, "end", self.letters)
+        return stroke + text_at(left - 5.0, y + 0.35 * self.letters, text, "end", self.letters)
 
     def _below(self, x: float, foot: float, text: str) -> str:
         if self.upright:
             turned = f'transform="rotate(-90 {x + 0.35 * self.letters:.1f} {foot + 4:.1f})"'
-            return _text(x + 0.35 * self.letters, foot + 4.0, text, "end", self.letters, more=turned)
-        stroke = f'<path d="M{x:.1f} {foot:.1f}v3" style="{_style(MUTED, width=0.8)}"/>'
-        return stroke + _text(x, foot + 4.0 + self.letters, text, "middle", self.letters)
+            return text_at(x + 0.35 * self.letters, foot + 4.0, text, "end", self.letters, more=turned)
+        stroke = f'<path d="M{x:.1f} {foot:.1f}v3" style="{style_of(MUTED, width=0.8)}"/>'
+        return stroke + text_at(x, foot + 4.0 + self.letters, text, "middle", self.letters)
 
     def _named(self, left: float, right: float) -> tuple[str, float]:
         """The legend in as many lines as it takes, and where the marks begin under it."""
@@ -420,7 +412,7 @@ class Axes:
             wide = 17.0 + 4.9 * len(text)
             if x > left and x + wide > right:
                 x, y = left, y + 12.0
-            parts.append(mark(x, y) + _text(x + 16.0, y + 2.8, text))
+            parts.append(mark(x, y) + text_at(x + 16.0, y + 2.8, text))
             x += wide + 12.0
         return "".join(parts), y + 8.0 if self._legend else 6.0
 
@@ -450,14 +442,16 @@ def _shape(shape: str, x: float, y: float, size: float) -> str:
     return _SHAPES[shape].format(x=x, y=y, r=f"{r:.2f}", d=f"{size:.2f}")
 
 
-def _style(line: str, fill: str = "none", width: float = 1.2, dash: str = "") -> str:
+def style_of(line: str, fill: str = "none", width: float = 1.2, dash: str = "") -> str:
+    """How a mark is filled and its outline drawn."""
     inside = fill if fill == "none" else f"var(--{fill})"
     dashes = f"; stroke-dasharray: {dash}" if dash else ""
     return f"fill: {inside}; stroke: var(--{line}); stroke-width: {width:g}{dashes}"
 
 
-def _text(
+def text_at(
     x: float, y: float, text: str, anchor: str = "start", size: float = 8.0, colour: str = INK, more: str = ""
 ) -> str:
+    """A text that begins, has its middle or ends at a point."""
     style = f"font: {size:g}px var(--sans); fill: var(--{colour}); text-anchor: {anchor}"
     return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}"{" " if more else ""}{more}>{escape(text)}</text>'

@@ -444,35 +444,27 @@ def _run_known(study: Study) -> Iterator[Stated]:
     known, held = study.known, {column_known(study, told) for told in study.known}
     study = with_known_labels(study)
     given = [study.pair(name) for name in known]
-    before, after = _classes(given, original=True), _classes(given, original=False)
-    yield (
-        "known-class-smallest",
-        Values(
-            float(np.bincount(after).min()),
-            baseline=float(study.holders(before, 1).min()),
-            range=(1.0, float(len(after))),
-        ),
-    )
+    before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))
+    fewest, bounds = float(np.bincount(after).min()), (1.0, float(len(after)))
+    yield "known-class-smallest", Values(fewest, baseline=float(study.holders(before, 1).min()), range=bounds)
     others = [pair for pair in study.pairs if pair.name not in held.union(known)]
     if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]
     if not others:
         raise NotRun("all columns are taken to be known")
-    made = [_secret(pair, after, original=False) for pair in others]
-    was = [_secret(pair, before, original=True) for pair in others]
+    made = [_secret(pair.released, after, ordered=pair.is_number) for pair in others]
+    was = [_secret(pair.original, before, ordered=pair.is_number) for pair in others]
     yield "known-class-diversity", Values(min(few for few, _ in made), baseline=min(few for few, _ in was))
     yield "known-class-closeness", Values(max(far for _, far in made), baseline=max(far for _, far in was))
 
 
-def _classes(pairs: Sequence[ColumnPair], *, original: bool) -> np.ndarray:
+def _classes(columns: Sequence[Column]) -> np.ndarray:
     """Class of each row: those alike in all columns share one."""
-    sides = (pair.original if original else pair.released for pair in pairs)
-    keys = row_keys(places_of_values(cells).astype(np.uint64) for cells in sides)
+    keys = row_keys(places_of_values(cells).astype(np.uint64) for cells in columns)
     return np.asarray(np.unique(keys, return_inverse=True)[1].ravel())
 
 
-def _secret(pair: ColumnPair, classes: np.ndarray, *, original: bool) -> tuple[float, float]:
+def _secret(cells: Column, classes: np.ndarray, *, ordered: bool) -> tuple[float, float]:
     """Fewest values of a column in a class, and the largest distance of a class from the whole table."""
-    cells = pair.original if original else pair.released
-    found = measure_diversity(classes, places_of_values(cells), ordered=pair.is_number)
+    found = measure_diversity(classes, places_of_values(cells), ordered=ordered)
     return float(found.distinct.min()), float(found.closeness.max())
