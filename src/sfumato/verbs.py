@@ -99,8 +99,9 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
     rng = Randomness(0).generator("inspect")
     shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng, most=None)
     if shared.changed and found:
-        target = () if schema.target is None else (schema.target.name,)
-        after = shared.schema.with_role(Role.TARGET, *(name for name in target if name in _names(shared.schema)))
+        target = None if schema.target is None else schema.target.name
+        left = [field.name for field in shared.schema.encoded if field.name == target]
+        after = shared.schema.with_role(Role.TARGET, *left)
         schema = dataclasses.replace(schema, rules=find_rules(shared.table, after))
     fields = []
     for field in schema:
@@ -109,10 +110,6 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
             words = f"a class that fewer than {k} persons hold: say with --rare what becomes of it"
         fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)
     return dataclasses.replace(schema, fields=tuple(fields))
-
-
-def _names(schema: Schema) -> set[str]:
-    return {field.name for field in schema.encoded}
 
 
 @dataclass(frozen=True)

@@ -176,11 +176,7 @@ _OF_THE_TABLE = (Need.ORIGIN, Need.COLUMNS)  # where these lack there is nothing
 class NotRun(Exception):
     """Why a number is not run; raised by a run it is the reason for all numbers that were not yielded before.
 
-    Parameters
-    ----------
-    because : str
-    applies : bool
-        False where the table has nothing that the number could speak of.
+    It does not apply where the table has nothing that the number could speak of.
     """
 
     def __init__(self, because: str, *, applies: bool = True) -> None:
@@ -350,7 +346,8 @@ class Measure:
         found: list[Finding] = []
         try:
             for name, values in stated:
-                number, column = self._declared(name)
+                first, slash, column = name.partition("/")
+                number = next(number for number in self.numbers if number.name == first + slash)
                 found.append(number.finding(self.family, values, column))
         except NotRun as reason:
             known = {finding.name for finding in found}
@@ -372,10 +369,6 @@ class Measure:
             for name, meaning in self.uncompared.items()
             for finding in self.findings([(name, reason)])
         )
-
-    def _declared(self, name: str) -> tuple[Number, str]:
-        first, slash, column = name.partition("/")
-        return next(number for number in self.numbers if number.name == first + slash), column
 
 
 def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.study import ColumnPair, Study, sample
+from sfumato.assess.study import CATEGORIES, ColumnPair, Study, sample
 from sfumato.core.documents import plain
-from sfumato.tables.schema import Kind
 
 __all__ = [
     "CONFIDENCE",
@@ -337,7 +336,9 @@ def column_gains(findings: Iterable[Finding]) -> tuple[Gain, ...]:
 
 
 def _ranked(rates: Sequence[Finding]) -> tuple[Gain, ...]:
-    width = _width(len(rates))
+    # limits so much wider that as many one-sided comparisons are wrong with `FALSE_ALARMS` at most
+    normal = NormalDist()
+    width = normal.inv_cdf(1 - FALSE_ALARMS / max(len(rates), 1)) / normal.inv_cdf((1 + CONFIDENCE) / 2)
     found = (_gain(finding, width) for finding in sorted(rates, key=rank))
     return tuple(gain for gain in found if gain is not None)
 
@@ -350,12 +351,6 @@ def rank(finding: Finding) -> tuple[bool, float]:
 
 def _is_conceded(finding: Finding) -> bool:
     return finding.name.startswith(_CONCEDED)
-
-
-def _width(attacks: int) -> float:
-    """By how much to widen limits, so that so many one-sided comparisons are wrong with `FALSE_ALARMS` at most."""
-    normal = NormalDist()
-    return normal.inv_cdf(1 - FALSE_ALARMS / max(attacks, 1)) / normal.inv_cdf((1 + CONFIDENCE) / 2)
 
 
 def _gain(finding: Finding, width: float) -> Gain | None:
@@ -378,7 +373,6 @@ _INSIDER = "attribute-inference-insider/"
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _MOST_ROWS = 200_000
 _SPREAD, _MIX = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(0xBF58_476D_1CE4_E5B9)
-_CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
 @dataclass(frozen=True)
@@ -406,11 +400,8 @@ def risk_by_column(study: Study, findings: Sequence[Finding]) -> tuple[ColumnRis
         gain = read.get(pair.name)
         excess, certain = (None, False) if gain is None else (gain.excess, gain.certain)
         found.append(ColumnRisk(pair.name, excess, certain, alone, _rare_shown(pair)))
-    return tuple(sorted(found, key=_weight, reverse=True))
-
-
-def _weight(risk: ColumnRisk) -> tuple[float, int]:
-    return (risk.gain or 0.0 if risk.certain else 0.0) + risk.alone, risk.rare
+    weights = {risk.column: (risk.gain or 0.0 if risk.certain else 0.0) + risk.alone for risk in found}
+    return tuple(sorted(found, key=lambda risk: (weights[risk.column], risk.rare), reverse=True))
 
 
 def _alone_by(study: Study) -> list[float]:
@@ -440,7 +431,7 @@ def _share_alone(keys: NDArray[np.uint64]) -> float:
 
 def _rare_shown(pair: ColumnPair) -> int:
     values, holders = np.unique(pair.original.present, return_counts=True)
-    if pair.field.kind not in _CATEGORIES:  # of numbers the outermost, as far as fewer people lie beyond
+    if pair.field.kind not in CATEGORIES:  # of numbers the outermost, as far as fewer people lie beyond
         below = np.cumsum(holders)
         outermost = (below < FEW) | (below[-1:] - below + holders < FEW)
         values, holders = values[outermost], holders[outermost]

@@ -23,6 +23,7 @@ __all__ = [
     "hundred",
     "limit_words",
     "missing_words",
+    "points",
     "risk_aside",
     "risk_sentence",
     "risky_columns",
@@ -220,14 +221,14 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
     column = "the target" if target is None else f"'{target}'"
     classes, numbers = _best(known, "accuracy-", "share"), _best(known, "response-r2-", "")
     if classes is not None:
-        here, there = (_points(share) for share in classes[:2])
+        here, there = (points(share) for share in classes[:2])
         told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
         common = _commonest(known, classes[1])
         return f"A model trained on it {_lost(*classes)} in telling {column}{common}{'' if short else f': {told}'}."
-    if numbers is not None and _points(max(0.0, numbers[1])) == "0":
+    if numbers is not None and points(max(0.0, numbers[1])) == "0":
         return f"Not even a model trained on the original tells {column} of other people: there is nothing to lose."
     if numbers is not None:
-        here, there = (_points(max(0.0, share)) for share in numbers[:2])
+        here, there = (points(max(0.0, share)) for share in numbers[:2])
         told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
         return f"A model trained on it {_lost(*numbers)} in telling {column}{'' if short else f': {told}'}."
     lost, new = known.get("itemsets-lost"), known.get("itemsets-new")
@@ -251,7 +252,7 @@ def _commonest(known: dict[str, Finding], original: float) -> str:
         return ""
     if original - guess.baseline >= _MORE:
         return ""
-    return f" ({_points(guess.baseline)} by naming the commonest class alone)"
+    return f" ({points(guess.baseline)} by naming the commonest class alone)"
 
 
 def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
@@ -272,13 +273,14 @@ def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, floa
 
 
 def _lost(value: float, original: float, differs: bool) -> str:
-    lost, of = original - max(value, 0.0), _points(original)
-    if lost <= 0 or _points(lost) == "0":
+    lost, of = original - max(value, 0.0), points(original)
+    if lost <= 0 or points(lost) == "0":
         return f"loses none of {of} points"
-    return f"loses {_points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
+    return f"loses {points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
 
 
-def _points(share: float) -> str:
+def points(share: float) -> str:
+    """A share in points of 100, with one decimal where it has one."""
     return f"{100 * share:.1f}".removesuffix(".0")
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sfumato.assess.risk.uniqueness import Standing
 
 __all__ = [
+    "CATEGORIES",
     "Column",
     "ColumnPair",
     "Matrix",
@@ -150,6 +151,8 @@ Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
+CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+"""Kinds of columns whose values are few and have holders."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -438,15 +441,15 @@ def study_of(
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
-    def within_reach(table: pa.Table) -> Matrix:
-        return _for_good(_clipped(codec.encode(table, unseen="mean").values))
+    def encoded(table: pa.Table) -> Matrix:
+        return _within_reach(codec.encode(table, unseen="mean").values)
 
     return Study(
         read_pairs(original, released, codec),
         records.layout,
-        _for_good(_clipped(records.values)),
-        within_reach(released),
-        None if outside is None else within_reach(outside),
+        _within_reach(records.values),
+        encoded(released),
+        None if outside is None else encoded(outside),
         None if outside is None else read_columns(outside, codec),
         facts,
         workings,
@@ -465,15 +468,13 @@ def study_of(
     )
 
 
-def _for_good(values: Matrix) -> Matrix:
-    """Rows that nobody may write to from now on, so that searches among them can share what they learn."""
+def _within_reach(values: Matrix) -> Matrix:
+    """Rows with cells that lie absurdly far out brought to where squares of distances do not overflow.
+
+    Nobody may write to them from now on, so that searches among them can share what they learn.
+    """
+    if values.size and max(abs(float(values.min())), abs(float(values.max()))) > _FARTHEST:
+        values = np.clip(values, -_FARTHEST, _FARTHEST)
     values = np.ascontiguousarray(values)
     values.setflags(write=False)
     return values
-
-
-def _clipped(values: Matrix) -> Matrix:
-    """Bring cells that lie absurdly far out to where squares of distances do not overflow."""
-    if not values.size or max(abs(float(values.min())), abs(float(values.max()))) <= _FARTHEST:
-        return values
-    return np.clip(values, -_FARTHEST, _FARTHEST)

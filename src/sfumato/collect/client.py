@@ -96,13 +96,7 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """The kept answers of one person, a file for each token, readable by nobody else.
-
-    Parameters
-    ----------
-    folder : Path
-        Made with mode 700 where it is not there.
-    """
+    """The kept answers of one person, a file for each token in a folder of mode 700, readable by nobody else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -182,16 +176,10 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class Connection:
-    """Talks to one collector. Certificates are checked; an unprotected connection is for this machine only.
+    """Talks to one collector, by the address of the survey's page; what follows a # in it is not sent.
 
-    Parameters
-    ----------
-    url : str
-        Address of the survey's page; what follows a # in it is not sent.
-    ca : path, optional
-        Certificates to trust in place of the system's.
-    allow_http : bool
-        Allow an unprotected connection to another machine.
+    Certificates are checked, against those of ``ca`` in place of the system's where it is given. An unprotected
+    connection is for this machine only, unless ``allow_http``.
     """
 
     def __init__(self, url: str, *, ca: str | Path | None = None, allow_http: bool = False) -> None:
@@ -218,13 +206,7 @@ class Connection:
         return Survey.from_document(document)
 
     def send(self, token: str, kept: KeptAnswer) -> bool:
-        """Send a kept answer and tell whether the server had it before.
-
-        Raises
-        ------
-        NotSent
-            If it did not arrive or was not taken.
-        """
+        """Send a kept answer; whether the server had it before, or `NotSent` if it did not arrive or was not taken."""
         body = {"token": token, "digest": kept.digest, "answers": kept.answers}
         status, document = self._call("/api/answer", body)
         if status == 200 and isinstance(document, dict) and document.get("accepted") is True:

@@ -122,14 +122,9 @@ def network_of(address: str) -> str:
 
 
 class OpenConnections:
-    """How many connections each address holds open, and whether it may open another.
+    """How many connections each address, or network of IPv6, holds open, and whether it may open another.
 
-    Parameters
-    ----------
-    most : int
-        From one address, or one network of IPv6.
-    proxy : str, optional
-        Address or network that many come through, and that is not counted.
+    The address or network of a proxy, which many come through, is not counted.
     """
 
     def __init__(self, most: int, proxy: str | None = None) -> None:
@@ -158,10 +153,7 @@ class OpenConnections:
 class GuardedConnection(asyncio.Protocol):
     """One connection in front of uvicorn's HTTP: its head must come in time, and be of modest size.
 
-    Parameters
-    ----------
-    http : asyncio.Protocol
-        Answers requests. It is told in which connection they came, see `watched`.
+    What answers requests, ``http``, is told in which connection they came; see `watched`.
     """
 
     def __init__(self, connections: OpenConnections, http: Callable[[GuardedConnection], asyncio.Protocol]) -> None:
@@ -316,8 +308,12 @@ class ListenAddress:
 
     def check(self) -> None:
         """Refuse certificates that cannot be used and warn where anybody on the way could read along."""
-        if self.proxy is not None and not _is_network(self.proxy):
-            raise OptionError("--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it")
+        if self.proxy is not None:
+            try:
+                ipaddress.ip_network(self.proxy)
+            except ValueError:
+                said = "--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it"
+                raise OptionError(said) from None
         if self.key is not None and self.certificate is None:
             raise OptionError("--tls-key needs --tls-cert; give both")
         if self.certificate is not None:
@@ -339,13 +335,7 @@ class ListenAddress:
 
 
 def _join_survey(store: AnswerStore, survey: Survey) -> None:
-    """Begin a survey in a database, or go on with the one that is there.
-
-    Raises
-    ------
-    BadInput
-        If the database holds answers to another specification.
-    """
+    """Begin a survey in a database, or go on with the one that is there; one of another specification is refused."""
     standing = store.set_survey(survey.to_document())
     if Survey.from_document(standing).digest != survey.digest:
         raise BadInput(
@@ -363,10 +353,7 @@ def serve(
 ) -> None:
     """Serve until the process is told to end (Ctrl-C or SIGTERM); answers on their way are stored first.
 
-    Parameters
-    ----------
-    ready : callable
-        Told the address once connections are accepted.
+    ``ready`` is told the address once connections are accepted.
     """
     try:
         import uvicorn
@@ -447,14 +434,6 @@ def _most_connections() -> int:
         return _MOSTCONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOSTCONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOSTCONNECTIONS, files - _OWN_FILES))
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_loopback(host: str) -> bool:

@@ -88,15 +88,10 @@ class Submission:
 
 
 class AnswerStore:
-    """The database of one survey. Several processes may work on it.
+    """The database of one survey, which has the tables; see `open`. Several processes may work on it.
 
-    Parameters
-    ----------
-    location : Location
-        Of a database that has the tables; see `open`. Answers that go to a file that was deleted meanwhile are lost, so
-        it is looked at.
-    create : bool
-        Whether it may be changed; what is only read may be anybody's.
+    Answers that go to a file that was deleted meanwhile are lost, so it is looked at. With ``create`` it may be
+    changed; what is only read may be anybody's.
     """
 
     def __init__(self, location: Location, *, create: bool = True) -> None:
@@ -111,12 +106,7 @@ class AnswerStore:
     def open(cls, place: str, *, create: bool = True) -> AnswerStore:
         """Open a database by its URL, or an SQLite file by its path; a new file is for its owner only.
 
-        Parameters
-        ----------
-        place : str
-            ``sqlite:///FILE``, ``postgresql://USER@HOST/NAME``, or the path of a file.
-        create : bool
-            Whether to make the file and the tables where there are none.
+        The URL is ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. File and tables are made where there are none.
         """
         location = locate(place)
         if location.file is not None:
@@ -305,14 +295,8 @@ _SORE = 30.0  # seconds for which a commit that failed is held against the datab
 class Log:
     """Writes one JSON object a line: what happened and how often, never an answer, a token or an address.
 
-    Stored answers are logged as a count now and then: a line for each would say when somebody answered.
-
-    Parameters
-    ----------
-    stream : text stream or None
-        None is standard error, as it is when a line is written.
-    quiet : bool
-        Write nothing.
+    Stored answers are logged as a count now and then: a line for each would say when somebody answered. Without a
+    stream it is standard error, as it is when a line is written.
     """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
@@ -376,12 +360,7 @@ class AnswerWriter:
     async def add(self, submission: Submission) -> SubmissionResult:
         """Store a submission and say what became of it, once that is on disk.
 
-        Raises
-        ------
-        StoreError
-            If the transaction failed.
-        Crowded
-            If too many wait.
+        A `StoreError` if the transaction failed, `Crowded` if too many wait.
         """
         if not self.alive:
             raise StoreError("the collector has stopped; send it again later")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.plain import limit_words, show
+from sfumato.assess.plain import limit_words, points, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
@@ -122,7 +122,7 @@ class Tuning:
             return failed.verdict.reasons[0]
         if nearest.loses:
             most = 100 * self.policy.keep["prediction-loss"]
-            return f"models lose {_points(reading.loss)} points by it, and at most {most:g} may be lost"
+            return f"models lose {points(reading.loss)} points by it, and at most {most:g} may be lost"
         runs = math.floor(100 * nearest.chance)
         return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
 
@@ -307,16 +307,11 @@ class Tuning:
             was = "were" if tried > 1 else "was"
             if not self.confirmed:
                 return f"Nothing can be recommended yet: {tried} settings were tried and none {was} confirmed."
-            return (
-                f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if self._once else ''}."
-            )
+            once = any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
+            return f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if once else ''}."
         runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)} of 100 runs"
         meets = f"It meets the policy '{self.policy.title}' in {runs}"
         return f"Best:   {self._named(best.reading)}. {meets}; {self.use_words}."
-
-    @property
-    def _once(self) -> bool:
-        return any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
 
     @property
     def use_words(self) -> str:
@@ -330,10 +325,10 @@ class Tuning:
             return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
         lost = compare({"": reading.original}, {"": reading.use})
         assert lost is not None
-        of = _points(max(0.0, reading.original.value))
+        of = points(max(0.0, reading.original.value))
         if lost.value <= 0.0 or lost.low <= 0.0:
-            return f"a model loses nothing of {of} points that is more than chance (at most {_points(lost.high)})"
-        return f"a model loses {_points(lost.value)} ({_points(lost.low)} to {_points(lost.high)}) of {of} points"
+            return f"a model loses nothing of {of} points that is more than chance (at most {points(lost.high)})"
+        return f"a model loses {points(lost.value)} ({points(lost.low)} to {points(lost.high)}) of {of} points"
 
     def alternative_words(self, each: Alternative) -> str:
         """What another candidate trades for the best."""
@@ -379,10 +374,6 @@ def worst_words(worst: Exceeded | None) -> str:
     if worst is None:
         return "nothing was judged by a limit"
     return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0")
 
 
 def _signed(gap: Difference) -> str:

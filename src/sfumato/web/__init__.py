@@ -29,18 +29,9 @@ def serve(
 ) -> None:
     """Serve the page until the process is told to end (Ctrl-C or SIGTERM); the folder of the visit goes with it.
 
-    Parameters
-    ----------
-    ready : callable
-        Told the address, with its token, once connections are accepted.
-    port : int
-        0 is any free one.
-    most_bytes : int
-        Of a file that is dropped in.
-    save : Path, optional
-        Folder under which releases are saved where that is asked for.
-    stream, survey : str, optional
-        State of a stream and database of a survey whose status is shown.
+    ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
+    ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved
+    where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown.
     """
     try:
         import uvicorn

@@ -14,7 +14,7 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
-from sfumato.assess.report import Report, Verdict
+from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
@@ -266,24 +266,19 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
     write_text(Path(COMPARED), write_json({"figures": drawn}), mode=0o600)
     return {
         "leaves": leaves,
-        "verdict": _verdict(verdict),
+        "verdict": {
+            **{name: getattr(verdict, name) for name in ("answer", "heading", "purpose", "hint", "left_out")},
+            "outcome": verdict.outcome.value,
+            "reasons": list(verdict.reasons),
+            "try": list(verdict.to_try),
+            "none_found": verdict.none_found,
+        },
         "use": use_sentence(report.findings, report.target),
         "risk": risk_sentence(report.findings),
         "aside": risk_aside(report.findings),
         "notes": list(report.notes),
         "rows_original": report.rows_original,
         "rows_held_out": report.rows_held_out,
-    }
-
-
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    told = {name: getattr(verdict, name) for name in ("answer", "heading", "purpose", "hint", "left_out")}
-    return {
-        **told,
-        "outcome": verdict.outcome.value,
-        "reasons": list(verdict.reasons),
-        "try": list(verdict.to_try),
-        "none_found": verdict.none_found,
     }
 
 

@@ -115,13 +115,7 @@ class Setting:
 
 
 def parse_choices(shape: type[Any], body: bytes) -> Any:
-    """Choices or a setting out of the JSON that a browser sent.
-
-    Raises
-    ------
-    OptionError
-        For anything that is none; the sentence names the entry, and no value.
-    """
+    """Choices or a setting out of the JSON that a browser sent; what is none is refused by its entry, and no value."""
     try:
         found = typed(shape, parse_json(body, most=_MOST_BYTES))
     except Misfit as wrong:
@@ -166,7 +160,11 @@ def edited(proposed: Schema, choices: Choices) -> Schema:
             raise OptionError(no_column(choice.name, schema.names))
         before = schema[choice.name]
         if choice.kind is not before.kind:
-            schema = _with(schema, _of_kind(before, choice.kind))
+            # what was found of the old kind is forgotten, and found anew by the run
+            reason = f"{choice.kind.value}, as told"
+            schema = _with(
+                schema, Field(before.name, choice.kind, before.role, Domain(), before.missing, reason=reason)
+            )
         hierarchy = choice.hierarchy.strip() or None
         if (hierarchy, choice.coarsened) != (schema[choice.name].hierarchy, schema[choice.name].coarsened):
             schema = _with(
@@ -176,11 +174,6 @@ def edited(proposed: Schema, choices: Choices) -> Schema:
     for choice in sorted(changed, key=lambda each: each.role is not Role.CONFIDENTIAL):  # a single role is free first
         schema = schema.with_role(choice.role, choice.name)
     return schema if choices.rules is None else dataclasses.replace(schema, rules=choices.rules)
-
-
-def _of_kind(field: Field, kind: Kind) -> Field:
-    """A column of another kind: what was found of the old one is forgotten, and found anew by the run."""
-    return Field(field.name, kind, field.role, Domain(), field.missing, reason=f"{kind.value}, as told")
 
 
 def _with(schema: Schema, changed: Field) -> Schema:
@@ -230,10 +223,7 @@ class TooLarge(SfumatoError):
 def safe_name(name: str) -> str:
     r"""Name of a file without any folder, and without letters that a file system or a shell may trip over.
 
-    Raises
-    ------
-    TableError
-        For a name with no ending that is read.
+    A name with no ending that is read is refused.
 
     Examples
     --------
@@ -271,13 +261,7 @@ class Visit:
         self._receiving = asyncio.Lock()
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes], reading: ReadingChoice | None = None) -> Job:
-        """Take a file in, in place of any before, and begin to look at it.
-
-        Raises
-        ------
-        TooLarge
-            Once more has come than is taken; nothing is left of it.
-        """
+        """Take a file in, in place of any before, and begin to look at it; nothing is left of one that is too large."""
         safe = safe_name(name)
         async with self._receiving:
             return await self._receive(safe, chunks, reading or ReadingChoice())

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, TextIO
 
 from sfumato.core.documents import parse_json, write_json
@@ -101,7 +100,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell had it ignored
     os.chdir(sys.argv[1])
     line = _Line()
-    sys.excepthook = _telling(line)
+    sys.excepthook = lambda kind, *_: line.send("broken", kind=kind.__name__)  # of a defect nothing of the data is said
     orders = _Orders()
     from sfumato.web.steps import Steps  # here, so that the page is there before all of it is loaded
 
@@ -120,15 +119,6 @@ def main() -> None:
                 line.send("failed", words=_STOPPED, code=1)
             except MemoryError:
                 line.send("failed", words=_MEMORY, code=1)
-
-
-def _telling(line: _Line) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
-    """What is said of a defect: its kind, and nothing of the data."""
-
-    def tell(kind: type[BaseException], _error: BaseException, _trace: TracebackType | None) -> None:
-        line.send("broken", kind=kind.__name__)
-
-    return tell
 
 
 OUTPUT = "out"
@@ -209,13 +199,7 @@ class Worker:
         self._reader = asyncio.create_task(self._listen(self._process))
 
     async def begin(self, kind: str, keep: Callable[[dict[str, Any]], None] | None = None, **told: Any) -> Job:
-        """Begin a job; what comes of it is given to ``keep``.
-
-        Raises
-        ------
-        OptionError
-            While another one is under way.
-        """
+        """Begin a job, which is refused while another is under way; what comes of it is given to ``keep``."""
         if self.busy:
             raise OptionError("something else is being worked on; wait for it, or stop it")
         self._orders += 1

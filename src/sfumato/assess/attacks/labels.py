@@ -27,9 +27,8 @@ from sfumato.assess.algebra import (
 )
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.core.facts import Downgraded, Swapped
-from sfumato.tables.schema import Kind
 
 __all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "boosted_labels", "gain_interval"]
 
@@ -81,7 +80,7 @@ def _run(study: Study) -> Iterator[Stated]:
     names = [pair.name for pair in study.pairs]
     target = names.index(study.target or "")
     pair = study.pairs[target]
-    if pair.field.kind not in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+    if pair.field.kind not in CATEGORIES:
         raise NotRun("the column to predict is not a class; attribute inference tries it as a number")
     if not len(pair.released.present):
         raise NotRun("no released row has a class")
@@ -128,11 +127,7 @@ def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.rando
     most = study.sizes.training
     teach = _draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)])
     assert teach is not None
-    named = [
-        not pair.is_number and _width(study, pair.name) <= _BINS
-        for place, pair in enumerate(study.pairs)
-        if place != target
-    ]
+    named = _named(study, [pair for place, pair in enumerate(study.pairs) if place != target])
     people = np.concatenate([_table(side, target) for side in sides])
     told = boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
     parts = np.split(told, np.cumsum([len(side.places) for side in sides])[:-1])
@@ -158,9 +153,10 @@ def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence
     return np.asarray(model.fit(rows[:, filled], labels).predict(people[:, filled]), dtype=np.float64)
 
 
-def _width(study: Study, column: str) -> int:
-    """How many categories any table has in a column."""
-    return max((block.categories for block in study.layout if block.column == column), default=1)
+def _named(study: Study, pairs: Sequence[ColumnPair]) -> list[bool]:
+    """Which columns boosting takes as categories: those that have no more than it can, in any table."""
+    wide = {block.column for block in study.layout if block.categories > _BINS}
+    return [not pair.is_number and pair.name not in wide for pair in pairs]
 
 
 def _table(people: _ClassedPeople, target: int) -> Matrix:
@@ -281,8 +277,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
     teach = rng.permutation(teach)[: study.sizes.training]
     labels = private.original.values[origin]
     others = [pair for pair in study.pairs if pair.name != fact.private]
-    named = [not pair.is_number and _width(study, pair.name) <= _BINS for pair in others]
-    hits = []
+    named, hits = _named(study, others), []
     for rows, cells in ((known, [pair.released for pair in others]), (origin, [pair.original for pair in others])):
         table = np.column_stack([np.where(each.absent, np.nan, each.values)[rows] for each in cells])
         told = boosted_labels(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.findings import Family, Tries, redraw_interval
-from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.core.facts import ComponentNoise, Fact, Noised, Randomized
 from sfumato.core.laws.dates import Dates
 from sfumato.core.laws.domains import Labels, Universe
@@ -29,7 +29,6 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import BlockKind
 from sfumato.tables.dates import unit_of
 from sfumato.tables.grid import label_of
-from sfumato.tables.schema import Kind
 
 __all__ = [
     "BEST_GUESS",
@@ -293,7 +292,6 @@ _ITERATIONS = 200
 _STILL = 1e-7  # total change of the estimate at which it stands still
 _OFF = 1e-6  # part of a step by which a number may miss its place
 _NOWHERE = -(2**62)  # the place of a cell that has none
-_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
 def estimate_prior(counts: Places, chances: Matrix) -> Matrix:
@@ -393,7 +391,7 @@ def _guess_column(
 def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
     """Place of each cell in a domain, possibly beyond its ends; `_NOWHERE` for cells that have none."""
     if isinstance(domain, Labels):
-        if pair.field.kind not in _LISTED:
+        if pair.field.kind not in CATEGORIES:
             return np.full(len(cells.values), _NOWHERE)
         place = {label: index for index, label in enumerate(domain.values)}
         labels = [label_of(category) for category in pair.field.domain.categories or ()]
@@ -401,7 +399,7 @@ def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
         codes = np.array([place.get(label, _NOWHERE) for label in labels] or [_NOWHERE], dtype=np.int64)
         known = np.clip(cells.values, 0, len(codes) - 1).astype(np.int64)
         return np.where(cells.absent, gap, codes[known])
-    if pair.field.kind in _LISTED:
+    if pair.field.kind in CATEGORIES:
         return np.full(len(cells.values), _NOWHERE)
     if isinstance(domain, Dates):
         counts = domain.counts(np.rint(cells.values).astype(np.int64) * unit_of(pair.field))

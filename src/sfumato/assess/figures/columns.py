@@ -32,7 +32,7 @@ from sfumato.assess.figures.svg import (
     text_at,
     ticks,
 )
-from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
@@ -226,7 +226,6 @@ _WIDE, _HIGH = 260.0, 180.0
 _TOP, _FOOT, _SIDE = 20.0, 18.0, 14.0  # around the marks: legend, labels of the axis, and room on the right
 _LETTER = 4.9  # width of one, about
 _BROAD, _TALL = 120, 40  # of a small picture
-_CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _SECOND = 1_000_000  # microseconds
 _CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200)  # seconds
 _STROKE = style_of("muted", width=0.8)
@@ -268,7 +267,7 @@ def _small(field: Field, sides: list[Matrix], alt: str) -> str:
     """The distribution as a picture of the size of a thumb: area of the original, line of the released table."""
     if not sum(map(len, sides)):
         return ""
-    if field.kind in _CATEGORIES:
+    if field.kind in CATEGORIES:
         counts = [np.bincount(values.astype(np.int64), minlength=1) for values in sides]
         width = max(map(len, counts))
         counts = [np.pad(count, (0, width - len(count))) for count in counts]
@@ -303,7 +302,7 @@ def _drawing(field: Field, sides: list[Matrix]) -> str:
     """The marks, axes and legend of a column."""
     if not sum(len(values) for values in sides):
         return text_at(_WIDE / 2, _HIGH / 2, "no value in the released table", "middle")
-    return _bars(field, sides) if field.kind in _CATEGORIES else _histogram(field, sides)
+    return _bars(field, sides) if field.kind in CATEGORIES else _histogram(field, sides)
 
 
 def _bars(field: Field, sides: list[Matrix]) -> str:

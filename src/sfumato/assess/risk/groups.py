@@ -243,10 +243,7 @@ def places_of_values(cells: Column) -> Places:
     return np.unique(codes, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _diverse(name: str, meaning: str, spoken: str) -> Number:
-    return Number(name, spoken, Scale((1.0, None)).more.owners).means(meaning)
-
-
+_SEVERAL = Scale((1.0, None)).more.owners
 DIVERSITY = Measure(
     "diversity",
     Family.PRIVACY,
@@ -254,26 +251,18 @@ DIVERSITY = Measure(
     _run_diversity,
     needs=(Need.TARGET,),
 ).finds(
-    _diverse(
-        "diversity-smallest",
+    Number("diversity-smallest", "Classes in a group, fewest", _SEVERAL).means(
         "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
-        "that whoever is known to be in that group has a target that is known too",
-        "Classes in a group, fewest",
+        "that whoever is known to be in that group has a target that is known too"
     ),
-    _diverse(
-        "diversity-median",
-        "Half of the groups hold at least this many different values of the target; more is better",
-        "Classes in a group, median",
+    Number("diversity-median", "Classes in a group, median", _SEVERAL).means(
+        "Half of the groups hold at least this many different values of the target; more is better"
     ),
-    _diverse(
-        "diversity-entropy-smallest",
-        "As the fewest values of the target in a group, but values that few members have count little; 1 is worst",
-        "Classes in a group by entropy, fewest",
+    Number("diversity-entropy-smallest", "Classes in a group by entropy, fewest", _SEVERAL).means(
+        "As the fewest values of the target in a group, but values that few members have count little; 1 is worst"
     ),
-    _diverse(
-        "diversity-entropy-median",
-        "Half of the groups hold as good as this many equally frequent values of the target; more is better",
-        "Classes in a group by entropy, median",
+    Number("diversity-entropy-median", "Classes in a group by entropy, median", _SEVERAL).means(
+        "Half of the groups hold as good as this many equally frequent values of the target; more is better"
     ),
     Number("groups-of-one-class", "Groups whose members share one class", SHARE.owners).means(
         "The share of groups whose members all have the same value of the target, so that finding a person's group "

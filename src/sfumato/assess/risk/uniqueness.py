@@ -25,6 +25,7 @@ from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Scale,
 from sfumato.assess.findings import Family, Finding, redraw_interval, wilson
 from sfumato.assess.risk.groups import measure_diversity, places_of_values
 from sfumato.assess.study import (
+    CATEGORIES,
     Column,
     ColumnPair,
     Matrix,
@@ -42,7 +43,6 @@ from sfumato.tables.dates import is_monthly
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 __all__ = [
-    "CATEGORIES",
     "KNOWN_CLASSES",
     "NEAR",
     "RAREST_CATEGORY",
@@ -58,9 +58,6 @@ __all__ = [
     "whole_standings",
     "with_known_labels",
 ]
-
-CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-"""Kinds of columns whose values are few and have holders."""
 
 NEAR = 8
 """Numbers to either side of a unique one that chance would show as often."""

@@ -204,7 +204,7 @@ def association(sums: Matrix, plan: Coordinates) -> Matrix:
     """The association matrix of a table from its sums, columns in the table's order; of a stack of sums a stack."""
     ordered, columns = len(plan.ordered), len(plan.ordered) + len(plan.nominal)
     matrix = np.zeros((*sums.shape[:-2], columns, columns))
-    matrix[..., :ordered, :ordered] = _pearson(sums, ordered)
+    matrix[..., :ordered, :ordered] = _pearson(sums, plan)
     if plan.nominal:
         matrix[..., ordered:, ordered:] = _cramer(sums, plan)
     if plan.nominal and ordered:
@@ -243,13 +243,10 @@ def _variance(sums: Matrix, q: int) -> Matrix:
     return np.where(spread > _TINY * np.maximum(1.0, square), spread, 0.0)
 
 
-def _pearson(sums: Matrix, q: int) -> Matrix:
-    count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
-    centre = sums[..., :q, q : 2 * q] / count
-    spread = _variance(sums, q)
+def _pearson(sums: Matrix, plan: Coordinates) -> Matrix:
+    spread = _variance(sums, len(plan.ordered))
     both = np.sqrt(spread * spread.swapaxes(-1, -2))
-    entries = sums[..., :q, :q] / count - centre * centre.swapaxes(-1, -2)
-    return np.clip(np.divide(entries, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
+    return np.clip(np.divide(covariance(sums, plan), both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
 
 
 def _correlation_ratio(sums: Matrix, plan: Coordinates) -> Matrix:

@@ -306,14 +306,12 @@ class Query:
         """Whether each row passes, given the prepared values of all columns."""
         passed = np.ones(len(values[0]), dtype=np.bool_)
         for column, test in zip(self.columns, self.tests, strict=True):
-            passed &= _passes(values[column], test)
+            cells = values[column]
+            if test.dtype == np.bool_:
+                passed &= np.asarray(test[cells.astype(np.int64, copy=False)], dtype=np.bool_)
+            else:
+                passed &= (cells >= test[0]) & (cells <= test[1])
         return passed
-
-
-def _passes(cells: _Values, test: Matrix | NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if test.dtype == np.bool_:
-        return np.asarray(test[cells.astype(np.int64, copy=False)], dtype=np.bool_)
-    return np.asarray((cells >= test[0]) & (cells <= test[1]))
 
 
 def draw_queries(pairs: Sequence[ColumnPair], count: int, rng: np.random.Generator) -> list[Query]:
