@@ -224,22 +224,13 @@ def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options
 
 @dataclass(frozen=True)
 class Relation:
-    """How two randomized columns go together.
+    """How two randomized columns go together."""
 
-    Parameters
-    ----------
-    table : CrossTable
-        Shares of all pairs of values or intervals.
-    regression : Regression or None
-        The line of the first on the second; none where one of them has more than two labels, a law does not tell means,
-        or the second cannot be told to vary.
-    why : str
-        Why there is no line.
-    """
-
-    table: CrossTable
+    table: CrossTable  # shares of all pairs of values or intervals
+    # the line of the first on the second; none where one of them has more than two labels, a law does not tell means,
+    # or the second cannot be told to vary
     regression: Regression | None
-    why: str = ""
+    why: str = ""  # why there is no line
 
     def to_document(self) -> dict[str, Any]:
         """The same in plain JSON types."""
@@ -327,15 +318,15 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
     labels = spec.released.values if isinstance(spec.released, Labels) else None
     present = cells.filter(pa.array(~absent))
     if isinstance(spec.domain, Dates) and not spec.recodes:
-        return _counts_of_dates(present, column, spec), int(absent.sum())
-    try:
-        values = present.cast(pa.string() if labels is not None else pa.float64())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        wanted = "numbers" if labels is None else "labels"
-        raise SchemaError(
-            f"column {column!r} holds values that are no {wanted}; check column and specification"
-        ) from None
-    array = values.to_numpy(zero_copy_only=False)
+        array = _counts_of_dates(present, column, spec.domain)
+    else:
+        try:
+            values = present.cast(pa.string() if labels is not None else pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            wanted = "numbers" if labels is None else "labels"
+            said = f"column {column!r} holds values that are no {wanted}; check column and specification"
+            raise SchemaError(said) from None
+        array = values.to_numpy(zero_copy_only=False)
     try:
         spec.encode_output(array)
     except SchemaError as error:
@@ -343,9 +334,8 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
     return array, int(absent.sum())
 
 
-def _counts_of_dates(cells: pa.Array, column: str, spec: NoiseSpec) -> NDArray[Any]:
+def _counts_of_dates(cells: pa.Array, column: str, domain: Dates) -> NDArray[Any]:
     """Released dates as their domain counts them; a column of text may write them in any one way."""
-    assert isinstance(spec.domain, Dates)
     field = Field(column, Kind.DATE)
     if is_text(cells.type):
         forms = fitting_formats(cells) if len(cells) else ()
@@ -358,16 +348,12 @@ def _counts_of_dates(cells: pa.Array, column: str, spec: NoiseSpec) -> NDArray[A
         moments, strange = microseconds_of_cells(cells, nothing, field)
     except SchemaError:
         raise SchemaError(f"column {column!r} holds no dates; check column and specification") from None
-    counts = spec.domain.counts(moments)
-    odd = int((strange | (spec.domain.moments(counts) != moments)).sum())
+    counts = domain.counts(moments)
+    odd = int((strange | (domain.moments(counts) != moments)).sum())
     if odd:
         raise SchemaError(
-            f"column {column!r}: {odd} values are not dates by {spec.domain.unit}; check that they belong to this file"
+            f"column {column!r}: {odd} values are not dates by {domain.unit}; check that they belong to this file"
         )
-    try:
-        spec.encode_output(counts)
-    except SchemaError as error:
-        raise SchemaError(f"column {column!r}: {error}") from None
     return counts
 
 

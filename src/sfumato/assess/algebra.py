@@ -25,7 +25,6 @@ from sfumato.core.threads import one_thread
 
 __all__ = [
     "COUNT",
-    "NO_CONTROL",
     "SCORE",
     "SHARE",
     "SIZE",
@@ -42,7 +41,6 @@ __all__ = [
     "split_in_two",
     "success",
     "where",
-    "with_measured_baseline",
 ]
 
 NO_CONTROL = " Control not run, because no rows were held out."

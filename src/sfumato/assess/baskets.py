@@ -24,16 +24,7 @@ from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
 
-__all__ = [
-    "BASKETS",
-    "BASKET_ATTACKS",
-    "KNOWN",
-    "BasketPair",
-    "assess_baskets",
-    "attack_baskets",
-    "breach_level",
-    "origins_told",
-]
+__all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level", "origins_told"]
 
 Places = NDArray[np.int64]
 Rule = tuple[tuple[int, ...], tuple[int, ...]]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sfumato.assess.report import Report
 
-__all__ = ["STRIP", "visible_figures", "write_page", "write_summary"]
+__all__ = ["visible_figures", "write_page", "write_summary"]
 
 STRIP = 12
 """Most columns of the strip of small pictures."""

@@ -19,7 +19,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.pages import framed_page
 from sfumato.tables.frames import frame_of
 
-__all__ = ["ChangeTried", "Edition", "Exceeded", "Figure", "Finding", "Missing", "Report", "Ruling", "Verdict"]
+__all__ = ["ChangeTried", "Exceeded", "Figure", "Finding", "Missing", "Report", "Ruling", "Verdict"]
 
 
 class Ruling(StrEnum):
@@ -334,7 +334,11 @@ class Report:
         if kind not in (None, "arrow", "pandas", "polars"):
             raise OptionError(f"a report gives no {kind!r} frame; ask for 'arrow', 'pandas' or 'polars'")
         documents = [finding.to_json() for finding in self.findings]
-        table = pa.table({name: [_cell(each, key, end) for each in documents] for name, key, end in _COLUMNS}, _SCHEMA)
+        columns = {name: [each[key] for each in documents] for name, key, _ in _COLUMNS}
+        for name, _, end in _COLUMNS:
+            if end is not None:
+                columns[name] = [None if ends is None else ends[end] for ends in columns[name]]
+        table = pa.table(columns, _SCHEMA)
         return frame_of(table, kind or self.frame)
 
     def plot(self, name: str) -> Figure:
@@ -380,11 +384,6 @@ class Report:
             *(() if verdict is None else ((2, f"To try next:  {line}") for line in verdict.to_try[:1])),
             *(() if verdict is None or verdict.tried is None or verdict.to_try else ((2, verdict.none_found),)),
         ]
-
-
-def _cell(document: dict[str, Any], key: str, end: int | None) -> Any:
-    value = document[key]
-    return value if end is None or value is None else value[end]
 
 
 _TEXT, _NUMBER = pa.string(), pa.float64()

@@ -9,7 +9,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import INPUT, budget_words, command_words, holdout_of, options
+from sfumato.cli.options import INPUT, budget_words, command_words, holdout_of, options, reading_told
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
@@ -53,11 +53,6 @@ def evaluate(
     most_bytes: int | None,
     policy: str | None,
     despite_policy: bool,
-    encoding: str,
-    query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
     **told: Any,
 ) -> None:
     """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
@@ -74,10 +69,10 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite)
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
-    before, form = read_people(original, **(reading | {"query": query, "sheet": sheet}))
-    most = most_unpacked(before, most_bytes)
-    reading |= {"decimal": decimal or form.decimal, "most_bytes": most}
+    reading = reading_told(told)
+    before, form = read_people(original, **reading)
+    most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
+    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal, "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released
     outside = None if holdout is None else read_people(holdout, **reading)[0]
     given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
@@ -177,11 +172,6 @@ def tune(
     holdout: str | None,
     policy: str | None,
     overwrite: bool,
-    encoding: str,
-    query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
     **told: Any,
 ) -> None:
     """Find the most useful release of INPUT that meets a policy: methods and sizes, tried, attacked and judged.
@@ -194,9 +184,10 @@ def tune(
 
     if output is not None:
         check_tuning_folder(output, overwrite=overwrite)
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
-    table, form = read_people(source, **(reading | {"query": query, "sheet": sheet}))
-    outside: Any = holdout_of(holdout, reading | {"decimal": decimal or form.decimal}, 0.3)
+    reading = reading_told(told)
+    table, form = read_people(source, **reading)
+    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}
+    outside: Any = holdout_of(holdout, reading, 0.3)
     without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
     with console.progress(lines=True):
         tuning = sf.tune(table, policy=policy or USUAL, holdout=outside, command=command_words(without=without), **told)

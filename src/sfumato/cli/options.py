@@ -42,6 +42,7 @@ __all__ = [
     "offered_methods",
     "options",
     "parameters_told",
+    "reading_told",
     "signer_at",
     "usual",
     "whereabouts",
@@ -168,6 +169,11 @@ def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None
         return usual if text is None else float(text)
     except ValueError:
         return read_people(str(text), **reading)[0]
+
+
+def reading_told(told: dict[str, Any]) -> dict[str, Any]:
+    """How a table is read, taken out of all that was told."""
+    return {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
-__all__ = ["Place", "fact_lines", "rare_words", "refuse_in_chunks", "sanitize"]
+__all__ = ["Place", "rare_words", "sanitize"]
 
 _WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
 _IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")

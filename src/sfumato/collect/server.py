@@ -26,9 +26,7 @@ from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
 
 __all__ = [
     "AT_LEAST",
-    "CONNECTION",
     "CollectorSettings",
-    "GuardedConnection",
     "ListenAddress",
     "OpenConnections",
     "RateLimit",

@@ -107,7 +107,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         classes, strata = np.unique(y, return_inverse=True)
         self._group(np.asarray(values), strata.astype(np.int64), privacy_levels)
         self._origin = origin_of(self, X)
-        rng = self._generator(1)
+        rng = generator_of(self.random_state, 1)
         rows = draw_rows(self.groups_, rng)
         of_group = np.zeros(len(self.groups_), dtype=np.int64)
         of_group[self.labels_] = strata
@@ -123,18 +123,17 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             How many; by default as many as there were real ones.
         """
         check_is_fitted(self)
-        return framed(self, sample_rows(self.groups_, n, self._generator(1)))
+        return framed(self, sample_rows(self.groups_, n, generator_of(self.random_state, 1)))
 
     def _group(self, values: NDArray[np.float64], strata: NDArray[np.int64], privacy_levels: Any) -> None:
         levels = levels_of_rows(privacy_levels, len(values), self.k)
-        self.labels_ = partition(values, levels, strata, self._generator(0), grouping=self.grouping, effort=self.effort)
+        self.labels_ = partition(
+            values, levels, strata, generator_of(self.random_state, 0), grouping=self.grouping, effort=self.effort
+        )
         self.groups_: Groups = summarize(values, self.labels_, levels)
         self.ssq_ = self.groups_.ssq
         total = float(((values - values.mean(axis=0)) ** 2).sum())
         self.information_loss_ = 100.0 * self.ssq_ / total if total > 0 else 0.0
-
-    def _generator(self, step: int) -> np.random.Generator:
-        return generator_of(self.random_state, step)
 
 
 def generator_of(random_state: Any, step: int) -> np.random.Generator:

@@ -38,7 +38,6 @@ __all__ = [
     "least_beaten",
     "level_with",
     "smoothed_leaks",
-    "surely_exceeds",
 ]
 
 STAGE = "tuning"

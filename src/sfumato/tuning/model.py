@@ -31,15 +31,7 @@ from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 
-__all__ = [
-    "Alternative",
-    "Stopped",
-    "Tuning",
-    "check_tuning_folder",
-    "frontier_figure",
-    "save_tuning",
-    "write_tuning_page",
-]
+__all__ = ["Alternative", "Stopped", "Tuning", "check_tuning_folder", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # use beyond guessing, from which something is learned

@@ -38,20 +38,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Kind, Schema
 from sfumato.tuning.candidates import Candidate
 
-__all__ = [
-    "METRICS",
-    "Bench",
-    "Metric",
-    "Part",
-    "People",
-    "Reading",
-    "Score",
-    "Told",
-    "check_metric",
-    "choose_metric",
-    "guess_of",
-    "kind_of_target",
-]
+__all__ = ["METRICS", "Bench", "Part", "People", "Reading", "Score", "Told", "check_metric", "kind_of_target"]
 
 _LEAST = 10  # rows held out of which a use can be told
 _ROUNDS = 50

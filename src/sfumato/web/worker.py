@@ -25,7 +25,7 @@ from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, SfumatoError, printable
 from sfumato.core.progress import listening
 
-__all__ = ["COMPARED", "OUTPUT", "STOP", "TUNING_PAGE", "Job", "Worker", "main"]
+__all__ = ["COMPARED", "OUTPUT", "TUNING_PAGE", "Job", "Worker", "main"]
 
 STOP = "stop"
 """The order that ends a step that can be stopped early."""

@@ -30,7 +30,7 @@ from sfumato.assess.findings import Family, Tries
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.core.facts import Downgraded, Swapped
 
-__all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "boosted_labels", "gain_interval"]
+__all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "gain_interval"]
 
 _ROUNDS = 60  # of boosting; each grows a tree for each class where there are more than two
 _TREES = 180
@@ -97,7 +97,10 @@ def _run(study: Study) -> Iterator[Stated]:
     note = f"; counted on {len(members.places)} people drawn at random" if len(study.original) > most else ""
     note = note if study.persons is None else study.looked(len(members.places))
     sides = [members] if held_out is None else [members, held_out]
-    for way, tries in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+    cuts = np.cumsum([len(side.places) for side in sides])[:-1]
+    for way, said in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+        parts = zip(np.split(said, cuts), sides, strict=True)
+        tries = [Tries(int((told == side.classes).sum()), len(side.places)) for told, side in parts]
         attack, control = tries[0], tries[1] if len(tries) > 1 else None
         yield f"label-inference{way}", success(attack, guess=guess, control=control, note=note)
         gain = f"label-inference-gain{way}"
@@ -108,30 +111,22 @@ def _run(study: Study) -> Iterator[Stated]:
             yield gain, Values(value, interval, 0.0, attempts=int(attack.of), note=note)
 
 
-def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> list[Tries]:
-    """Success by the class of the released row that is most like the person in all other columns."""
+def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> Matrix:
+    """Classes by the released row that is most like the person in all other columns."""
     reader, secret = Reader(study), study.pairs[target].name
     known = [pair.name for pair in study.pairs if pair.name != secret]
-    guesses = reader.read(secret, known, np.concatenate([side.coordinates[side.places] for side in sides]))
-    parts = np.split(guesses, np.cumsum([len(side.places) for side in sides])[:-1])
-    return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
+    return reader.read(secret, known, np.concatenate([side.coordinates[side.places] for side in sides]))
 
 
-def _count(said: Matrix, side: _ClassedPeople) -> Tries:
-    return Tries(int((said == side.classes).sum()), len(side.places))
-
-
-def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> list[Tries]:
-    """Success of boosted trees that learnt the class from the released table."""
+def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> Matrix:
+    """Classes by boosted trees that learnt them from the released table."""
     cells = tuple(pair.released for pair in study.pairs)
     most = study.sizes.training
     teach = _draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)])
     assert teach is not None
     named = _named(study, [pair for place, pair in enumerate(study.pairs) if place != target])
     people = np.concatenate([_table(side, target) for side in sides])
-    told = boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
-    parts = np.split(told, np.cumsum([len(side.places) for side in sides])[:-1])
-    return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
+    return boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
 
 
 def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence[bool], seed: int) -> Matrix:

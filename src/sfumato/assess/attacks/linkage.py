@@ -24,16 +24,7 @@ from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import Matrix, Places, Study, drawn_note
 from sfumato.core.records import BlockKind, Layout, width
 
-__all__ = [
-    "LINKAGE",
-    "LINKED_PERSONS",
-    "OWN_ROW_LINKAGE",
-    "linkage_tries",
-    "most_people",
-    "mutual_links",
-    "rank_view",
-    "whitening",
-]
+__all__ = ["LINKAGE", "LINKED_PERSONS", "OWN_ROW_LINKAGE", "most_people", "mutual_links", "rank_view", "whitening"]
 
 _View = Callable[[Matrix], Matrix]
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse

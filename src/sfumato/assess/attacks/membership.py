@@ -90,12 +90,8 @@ def _looked(study: Study) -> tuple[_Suspects, _Suspects, np.random.Generator]:
 
 @once
 def _look_once(study: Study) -> tuple[_Suspects, _Suspects, Any]:
+    """Equally many members and people held out, as the attacker sees them, and how the chance that is left stands."""
     rng = study.generator("membership")
-    return *_look(study, rng), rng.bit_generator.state
-
-
-def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]:
-    """Equally many members and people held out, as the attacker sees them."""
     assert study.holdout is not None
     count = min(study.sizes.attempts, study.people, study.people_outside)
     inside = study.original[study.attacked(count, rng)]
@@ -107,7 +103,7 @@ def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]
     reference = study.holdout[np.concatenate([outside, more])]
     people = np.concatenate([inside, study.holdout[outside]])
     seen = _see(study, people, _reference_distance(reference, people, count, rng))
-    return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count))
+    return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count)), rng.bit_generator.state
 
 
 def _reference_distance(reference: Matrix, people: Matrix, count: int, rng: np.random.Generator) -> Matrix:

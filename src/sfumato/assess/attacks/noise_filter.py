@@ -39,7 +39,6 @@ __all__ = [
     "estimate_in_group",
     "estimate_prior",
     "randomized_specs",
-    "redraw_rows",
     "spectral_filter",
 ]
 

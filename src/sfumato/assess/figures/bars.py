@@ -31,7 +31,7 @@ from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.mechanisms.protocol import Workings
 
-__all__ = ["MOST_ATTACKS", "MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]
+__all__ = ["MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]
 
 MOST_ROWS = 24
 """Most rows of a figure."""

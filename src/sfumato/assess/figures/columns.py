@@ -37,7 +37,7 @@ from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.tables.dates import FIRST_MOMENT, LAST_MOMENT, unit_of
 from sfumato.tables.schema import Field, Kind
 
-__all__ = ["MOST_COLUMNS", "MOST_POINTS", "association_figures", "bin_edges", "component_figures", "marginal_figures"]
+__all__ = ["MOST_COLUMNS", "association_figures", "bin_edges", "component_figures", "marginal_figures"]
 
 _VECTOR = 40  # columns up to which every cell is a shape of its own
 _WRITTEN = 16  # columns up to which every cell holds its number

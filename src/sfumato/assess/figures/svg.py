@@ -30,7 +30,6 @@ from sfumato.assess.study import Matrix
 __all__ = [
     "BASE",
     "BASE_FILL",
-    "FAINT",
     "HEAT",
     "INK",
     "MAIN",
@@ -49,7 +48,7 @@ __all__ = [
     "ticks",
 ]
 
-INK, MUTED, FAINT = "ink", "muted", "faint"
+INK, MUTED = "ink", "muted"
 BASE, BASE_FILL = "base", "base-fill"
 """The original: line and area."""
 MAIN, MAIN_FILL = "main", "main-fill"

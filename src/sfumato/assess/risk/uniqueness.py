@@ -51,7 +51,6 @@ __all__ = [
     "Steps",
     "chance_of",
     "class_findings",
-    "column_known",
     "known_as",
     "matched",
     "standing_in",

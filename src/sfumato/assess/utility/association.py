@@ -132,13 +132,6 @@ class Moments:
         return Moments(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
 
 
-def tally(plan: Coordinates, cells: Sequence[Column]) -> Matrix:
-    """Products of coordinates summed over all rows, in their order and with no chance in it."""
-    sums = np.zeros((plan.width, plan.width))
-    _add(sums, plan, cells, np.arange(len(cells[0].values)))
-    return sums
-
-
 def _add(sums: Matrix, plan: Coordinates, cells: Sequence[Column], rows: Places) -> None:
     step = max(1, _CHUNK // plan.width)
     for first in range(0, len(rows), step):
@@ -215,10 +208,11 @@ def association(sums: Matrix, plan: Coordinates) -> Matrix:
 
 
 def association_alone(pairs: Sequence[ColumnPair]) -> Matrix:
-    """Association matrix of the released table as the released table alone determines it."""
-    alone = [dataclasses.replace(pair, original=pair.released) for pair in pairs]
-    plan = Coordinates.of(alone)
-    return association(tally(plan, [pair.released for pair in alone]), plan)
+    """Association matrix of the released table as the released table alone determines it, with no chance in it."""
+    plan = Coordinates.of([dataclasses.replace(pair, original=pair.released) for pair in pairs])
+    sums, cells = np.zeros((plan.width, plan.width)), [pair.released for pair in pairs]
+    _add(sums, plan, cells, np.arange(len(cells[0].values)))
+    return association(sums, plan)
 
 
 def covariance(sums: Matrix, plan: Coordinates) -> Matrix:

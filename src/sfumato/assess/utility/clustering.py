@@ -141,18 +141,15 @@ def _redraws(
     strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
     labels = [_nearest_centre(model, rows) for model in models]
     for turn in range(_REDRAWS):
-        again = [_redraw(lesson, model, count, seed, rows, rng) for lesson, model in zip(lessons, models, strict=True)]
+        again = []
+        for lesson, model in zip(lessons, models, strict=True):  # from its own starts, and what it was drawn from
+            drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
+            again.append(_nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows))
         errors = [error(label, other) for label, other in zip(labels, again, strict=True)]
         alike = [agreement(label, other) for label, other in zip(labels, again, strict=True)]
         strays[:, turn] = sum(errors), sum(1.0 - value for value in alike)
         others[:, turn] = errors[0], alike[0]
     return strays, others
-
-
-def _redraw(lesson: Matrix, model: Matrix, count: int, seed: int, rows: Matrix, rng: np.random.Generator) -> Places:
-    """Clusters of a redraw with the same luck: from its own starts and the centres of what it was drawn from."""
-    drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
-    return _nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows)
 
 
 def _table(first: Places, second: Places) -> Places:
