@@ -70,7 +70,7 @@ def declared() -> dict[str, Number]:
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
     from sfumato.assess.utility.distortion import COSTS
 
-    measures = (*basic(), *catalogue(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
+    measures = (*basic(), *_utility(), *_risk(), *_attacks(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
     numbers = [number for measure in measures for number in measure.numbers]
     return {number.name.removesuffix("/"): number for number in reversed(numbers)}
 
