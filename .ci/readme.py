@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.csv
 
 import sfumato
-from sfumato.cli.population import population
+from sfumato.cli.verbs import population
 
 PEOPLE = 40_000
 

@@ -8,7 +8,7 @@ from html import escape
 
 import click
 
-from sfumato.cli.main import app
+from sfumato.cli import app
 
 COMMON = ("quiet", "as_json", "debug", "help")
 HEAD = """# The command, every verb and option

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from sfumato.assess.algebra import Measure, Number
 from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
-from sfumato.assess.catalogue import basic, catalogue
 from sfumato.assess.findings import Family
-from sfumato.assess.measure import EPOCHS
+from sfumato.assess.measure import EPOCHS, basic, catalogue
+from sfumato.assess.plain import show, spoken_name
 from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
 from sfumato.assess.utility.distortion import COSTS
-from sfumato.assess.words import show, spoken_name
 
 PAGES = Path(__file__).parent / "measures"
 INDEX = PAGES / "index.md"

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from sfumato.assess import catalogue, measure
+from sfumato.assess import measure
 from sfumato.assess.attacks import labels
-from sfumato.assess.utility import clustering, learning, propensity
+from sfumato.assess.utility import clustering, prediction, propensity
 from tests.examples import USUAL, in_full
 
 # A slow or busy machine fails no test: no example has a deadline, and drawing them may take as long as it takes.
@@ -38,7 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FEWER = {
-    **{(room, "_ROUNDS"): 10 for room in (learning, labels, propensity)},
+    **{(room, "_ROUNDS"): 10 for room in (prediction, labels, propensity)},
     (clustering, "_REDRAWS"): 2,
 }
 _WHOLE = {(room, name): getattr(room, name) for room, name in _FEWER}
@@ -90,7 +90,7 @@ def short_reports(without_figures: None, without_catalogue: None) -> None:
 def without_utility(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what a table is good for, do no more than compare columns in ``make test``; run risks and attacks."""
     if not in_full():
-        monkeypatch.setattr(measure, "catalogue", lambda: (*catalogue._risk(), *catalogue._attacks()))
+        monkeypatch.setattr(measure, "catalogue", lambda: (*measure._risk(), *measure._attacks()))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import rich_click as click
 
 import sfumato as sf
 import sfumato.sklearn
-from sfumato.cli.main import app
+from sfumato.cli import app
 from sfumato.mechanisms.methods import all_parameters
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

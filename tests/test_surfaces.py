@@ -12,8 +12,8 @@ import pytest
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.main import app
-from sfumato.cli.parameters import CHOICES, WORDS, parameters_told
+from sfumato.cli import app
+from sfumato.cli.options import CHOICES, WORDS, parameters_told
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
@@ -219,7 +219,7 @@ def test_the_command_line_has_the_words_of_the_function(verb: str) -> None:
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_is_a_function_whatever_was_imported_before(name: str) -> None:
-    import sfumato.cli.main
+    import sfumato.cli
     import sfumato.engines.stream.session
     import sfumato.tuning.run  # noqa: F401
 

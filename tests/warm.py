@@ -24,7 +24,7 @@ def warm_all() -> None:
     import sfumato as sf
     import tests.conftest  # noqa: F401 - how property tests draw
     from benchmarks.model_tree import ModelTree
-    from sfumato.cli.doctor import warm
+    from sfumato.cli.verbs import warm
     from sfumato.mechanisms.condense.compact import in_fewer_columns
     from tests.condense import test_centroid_index, test_dynamic, test_trees
     from tests.condense.streams import draw_arrivals

@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.data import load_table  # noqa: E402
 from benchmarks.model_tree import ModelTree, correlation, cross_validated  # noqa: E402
 from benchmarks.papers.bcg10_report import write  # noqa: E402
-from sfumato.assess.risk.interval import counterparts, interval_privacy  # noqa: E402
+from sfumato.assess.risk.uncertainty import counterparts, interval_privacy  # noqa: E402
 from sfumato.core.groups import response_weights  # noqa: E402
 from sfumato.core.groups.generate import redraw  # noqa: E402
 from sfumato.core.groups.kmeans import holistic_groups  # noqa: E402

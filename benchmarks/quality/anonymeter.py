@@ -166,8 +166,7 @@ def ours(release: str, parts: tuple[Any, Any, Any], attempts: int) -> list[Row]:
     from sfumato.assess.attacks.inference import Reader, attack_column
     from sfumato.assess.attacks.singling import SINGLING_OUT
     from sfumato.assess.findings import Family
-    from sfumato.assess.sizes import Sizes
-    from sfumato.assess.study import study_of
+    from sfumato.assess.study import Sizes, study_of
     from sfumato.tables.codec import Codec
     from sfumato.tables.schema import Schema
 
@@ -205,8 +204,7 @@ def ours_scaled(release: str, parts: tuple[Any, ...], attempts: int) -> list[Row
 
     from sfumato.assess.algebra import run_measure
     from sfumato.assess.attacks.singling import SINGLING_OUT
-    from sfumato.assess.sizes import Sizes
-    from sfumato.assess.study import study_of
+    from sfumato.assess.study import Sizes, study_of
     from sfumato.tables.codec import Codec
     from sfumato.tables.schema import Schema
 
@@ -236,8 +234,7 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
 
     from sfumato.assess.algebra import Number, success
     from sfumato.assess.attacks.linkability import pick_near
-    from sfumato.assess.findings import Family
-    from sfumato.assess.intervals import Tries
+    from sfumato.assess.findings import Family, Tries
     from sfumato.assess.study import sample
 
     people = [rows[sample(len(rows), attempts, rng)] for rows in (study.original, study.holdout)]

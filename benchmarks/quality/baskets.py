@@ -19,8 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.best_hiding import best_hiding, sets_lost  # noqa: E402
 from sfumato.assess.algebra import Values  # noqa: E402
-from sfumato.assess.attacks.known_items import origins_told  # noqa: E402
-from sfumato.assess.baskets import breach_level  # noqa: E402
+from sfumato.assess.baskets import breach_level, origins_told  # noqa: E402
 from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
 from sfumato.core.itemsets.baskets import Baskets, Bitmaps  # noqa: E402
 from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402

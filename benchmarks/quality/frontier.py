@@ -55,7 +55,7 @@ class Table:
 
 
 def _population() -> pa.Table:
-    from sfumato.cli.population import population
+    from sfumato.cli.verbs import population
 
     return population(2 * MOST).drop_columns(["patient"])
 
@@ -71,7 +71,7 @@ TABLES = {
     "concrete": Table(lambda: load_table("concrete"), "", judged=False),
     "wdbc": Table(lambda: load_table("wdbc"), "", classes=True, judged=False),
 }
-"""Without a target's name the last column is it. The patients are made up (``sfumato.cli.population``)."""
+"""Without a target's name the last column is it. The patients are made up (``sfumato.cli.verbs``)."""
 
 
 def _ours(name: str, **parameters: object) -> Make:

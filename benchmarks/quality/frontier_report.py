@@ -38,7 +38,7 @@ What was tuned: the chain's constants were chosen on Adult, Magic, Abalone and w
 written; the bends and the slopes by class of its regressions, and when the target is drawn again, on 1,600 rows of
 Magic and of waveform and on made-up tables, while Boston, census, Tarragona and concrete were looked at; the usual
 leaf of 50 was chosen from earlier figures of the five judged tables below, among them the patients that
-`sfumato.cli.population` makes up. How a rare number becomes a common one was chosen on four splits of Adult, with
+`sfumato.cli.verbs` makes up. How a rare number becomes a common one was chosen on four splits of Adult, with
 Magic, Abalone, waveform and the patients looked at; that fewer than 2,000 people have up to 50 behind each value, on
 500 to 4,000 people of Adult, Magic, waveform and the patients. Nothing was chosen on Pima, German and wdbc. Everybody
 else runs as shipped. `cart` copies the cells of its leaves, as synthpop's does. *condense normal* is `condense --scores

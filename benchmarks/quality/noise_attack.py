@@ -29,8 +29,11 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.data import load_table  # noqa: E402
 from sfumato import Schema  # noqa: E402
 from sfumato.assess.algebra import run_measure  # noqa: E402
-from sfumato.assess.attacks.answers import BEST_GUESS  # noqa: E402
-from sfumato.assess.attacks.noise_filter import bayes_estimate, spectral_filter  # noqa: E402
+from sfumato.assess.attacks.noise_filter import (  # noqa: E402
+    BEST_GUESS,
+    bayes_estimate,
+    spectral_filter,
+)
 from sfumato.assess.study import study_of  # noqa: E402
 from sfumato.core.laws.domains import Reals  # noqa: E402
 from sfumato.core.laws.spec import NoiseSpec  # noqa: E402

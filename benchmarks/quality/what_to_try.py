@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.cli.population import population
+from sfumato.cli.verbs import population
 from sfumato.engines.plan import settle
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.mechanisms.protocol import Mechanism

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
-    from sfumato.randomized_columns import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, stream
+    from sfumato.verbs import inspect, reconstruct, relate, stream
 
 __all__ = [
     "AdditiveNoise",
@@ -122,8 +121,8 @@ _HOMES = {
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
-    "reconstruct": "sfumato.randomized_columns",
-    "relate": "sfumato.randomized_columns",
+    "reconstruct": "sfumato.verbs",
+    "relate": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "stream": "sfumato.verbs",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.assess.findings import Direction, Family, Finding, not_run
-from sfumato.assess.intervals import wilson
+from sfumato.assess.findings import Direction, Family, Finding, not_run, wilson
 
 WORDS = "One plain sentence that says what the number means and which way is good, at some length."
 

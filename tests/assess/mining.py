@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.sizes import Sizes
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
 from tests.assess.cases import draw_table

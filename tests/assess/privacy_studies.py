@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.catalogue import declared
 from sfumato.assess.findings import Finding
+from sfumato.assess.measure import declared
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, run_measure, success
-from sfumato.assess.catalogue import basic, catalogue
-from sfumato.assess.findings import Direction, Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.measure import EPOCHS
+from sfumato.assess.findings import Direction, Family, Tries
+from sfumato.assess.measure import EPOCHS, basic, catalogue
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.core.facts import Fact, Grouped

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.assess.algebra import Measure, run_measure
+from sfumato.assess.algebra import Measure, run_measure, split_in_tenths, split_in_two
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, mutual_links
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
@@ -22,7 +22,6 @@ from sfumato.assess.neighbours import nearest, nearest_persons
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS, class_findings
-from sfumato.assess.stand_ins import split_in_tenths, split_in_two
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema

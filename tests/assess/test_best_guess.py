@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.attacks.answers import BEST_GUESS, best_guesses, estimate_prior
+from sfumato.assess.attacks.noise_filter import BEST_GUESS, best_guesses, estimate_prior
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
 from sfumato.core.facts import Randomized, Shuffled

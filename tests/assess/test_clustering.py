@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.sizes import Sizes
+from sfumato.assess.study import Sizes
 from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
 from sfumato.mechanisms.protocol import Workings

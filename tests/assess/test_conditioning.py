@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.risk.conditioning import CONDITIONING, group_spectra
+from sfumato.assess.risk.groups import CONDITIONING, group_spectra
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 

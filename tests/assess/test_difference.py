@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sfumato.assess.findings import Tries
-from sfumato.assess.intervals import difference_interval, exact_interval
+from sfumato.assess.findings import Tries, difference_interval, exact_interval
 from tests.examples import examples
 
 SHARES = (0.0, 1e-4, 0.001, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97, 0.999, 1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.assess.catalogue import declared
+from sfumato.assess.measure import declared
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "docs" / "measures" / "index.md"

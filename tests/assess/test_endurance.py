@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.sizes import Sizes
-from sfumato.assess.utility.learning import predict, task_of
-from sfumato.assess.utility.prediction import ENDURANCE
+from sfumato.assess.study import Sizes
+from sfumato.assess.utility.prediction import ENDURANCE, predict, task_of
 from tests.assess.cases import CASES, ROWS, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
 from tests.examples import at_length, sized

@@ -17,12 +17,10 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from sfumato.assess.figures import maps
-from sfumato.assess.figures.axes import Axes
+from sfumato.assess.figures import columns
 from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
-from sfumato.assess.figures.maps import component_figures
-from sfumato.assess.figures.marginals import bin_edges, marginal_figures
-from sfumato.assess.figures.svg import Figure, round_step
+from sfumato.assess.figures.columns import bin_edges, component_figures, marginal_figures
+from sfumato.assess.figures.svg import Axes, Figure, round_step
 from sfumato.assess.findings import gains
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
@@ -246,7 +244,7 @@ def test_the_public_points_are_laid_by_the_released_table_alone() -> None:
 
 
 def test_few_points_are_drawn_of_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "MOST_POINTS", 50)
+    monkeypatch.setattr(columns, "MOST_POINTS", 50)
     figures = component_figures(study(draw_table(1), draw_table(2)))
     assert [len(each) for figure in figures for each in dots(figure)] == [50, 50, 50]
     assert "50 of 600 released rows" in figures[1].caption

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.risk.estimates import nearest_but_one
-from sfumato.assess.risk.interval import INTERVAL, central_width, counterparts, interval_privacy
+from sfumato.assess.risk.uncertainty import INTERVAL, central_width, counterparts, interval_privacy
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,

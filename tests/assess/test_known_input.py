@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
-from sfumato.assess.attacks.undo import undo, undo_lines, undo_turn
+from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS, undo, undo_lines, undo_turn
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.core.facts import Transformed

@@ -11,8 +11,7 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.labels import LABEL_INFERENCE, gain_interval
-from sfumato.assess.findings import Finding
-from sfumato.assess.intervals import Tries
+from sfumato.assess.findings import Finding, Tries
 from sfumato.assess.study import study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

@@ -13,8 +13,7 @@ import pytest
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
 from sfumato.assess.findings import Finding, gains
-from sfumato.assess.sizes import Sizes
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 

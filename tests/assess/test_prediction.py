@@ -11,10 +11,19 @@ import pytest
 
 from sfumato.assess.algebra import Measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.sizes import Sizes
+from sfumato.assess.study import Sizes
 from sfumato.assess.utility.clustering import CLUSTERING
-from sfumato.assess.utility.learning import Lesson, correlations, predict, r_squares, redraw_weights, task_of
-from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
+from sfumato.assess.utility.prediction import (
+    ENDURANCE,
+    PREDICTION,
+    RESPONSES,
+    Lesson,
+    correlations,
+    predict,
+    r_squares,
+    redraw_weights,
+    task_of,
+)
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.sizes import Sizes
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.assess.utility.propensity import (
     PROPENSITY,
     PROPENSITY_AUC,

@@ -9,8 +9,8 @@ import pytest
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study, study_of
-from sfumato.assess.utility import queries as module
-from sfumato.assess.utility.queries import QUERIES, Query, count_rows, draw_queries, relative_errors
+from sfumato.assess.utility import comparison as module
+from sfumato.assess.utility.comparison import QUERIES, Query, count_rows, draw_queries, relative_errors
 from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 

@@ -10,8 +10,7 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
-from sfumato.assess.findings import Direction, Finding, gains
-from sfumato.assess.intervals import difference_interval
+from sfumato.assess.findings import Direction, Finding, difference_interval, gains
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.study import study_of
 from tests.assess.cases import draw_table, fit

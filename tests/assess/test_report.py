@@ -19,18 +19,14 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import bars, maps, marginals
-from sfumato.assess.figures.axes import draw
+from sfumato.assess.figures import bars, columns
 from sfumato.assess.figures.bars import attack_figures, model_figures
-from sfumato.assess.figures.maps import association_figures
-from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family
-from sfumato.assess.plain import risk_sentence, risky_columns, risky_kinds, use_sentence
-from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.assess.figures.columns import association_figures
+from sfumato.assess.figures.svg import Figure, draw
+from sfumato.assess.findings import ColumnRisk, Family
+from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, spoken_name, use_sentence
+from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.assess.utility.association import AssociationMatrices
-from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
-from sfumato.assess.words import fitting, spoken_name
 from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
 from tests.assess.made_up import attack, attacks, findings, model
@@ -249,7 +245,7 @@ def leave_undrawn(patch: pytest.MonkeyPatch, *, but_public: bool) -> None:
             return draw(name, paint, public=True, **told)
         return Figure(name, svg="<svg></svg>", public=public, **said)
 
-    for drawing in (bars, maps):
+    for drawing in (bars, columns):
         patch.setattr(drawing, "draw", draw_some)
 
 
@@ -289,7 +285,7 @@ def test_names_and_categories_stay_text_whatever_they_hold() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_catalogue")
 def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (marginals, page):
+    for module in (columns, page):
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     report = measure(draw_table(1, 60), draw_table(2, 60))
     assert sum(figure.name.startswith("marginals/") for figure in report.figures) == 4

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from sfumato.assess import sizes as module
-from sfumato.assess.sizes import Sizes, choose_sizes
+from sfumato.assess import study as module
+from sfumato.assess.study import Sizes, choose_sizes
 from sfumato.core.documents import plain
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import Measure, run_measure
+from sfumato.assess.algebra import STAND_IN, Measure, run_measure, split_in_tenths, split_in_two
 from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkability import LINKABILITY
@@ -17,7 +17,6 @@ from sfumato.assess.attacks.membership import MEMBERSHIP
 from sfumato.assess.attacks.singling import SINGLING_OUT
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.plain import risk_sentence
-from sfumato.assess.stand_ins import STAND_IN, split_in_tenths, split_in_two
 from tests.assess.cases import draw_table
 from tests.assess.privacy_studies import study
 from tests.examples import at_length

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from sfumato.assess.attacks.undo import find_turns, turn_back
+from sfumato.assess.attacks.known_input import find_turns, turn_back
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import PAIRS, Ranges, hybrid
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.risk.by_column import risk_by_column
+from sfumato.assess.findings import risk_by_column
 from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
 from sfumato.assess.study import row_keys
 from tests.assess.made_up import attack

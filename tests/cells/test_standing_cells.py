@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.standing import whole_standings
+from sfumato.assess.risk.uniqueness import whole_standings
 from sfumato.engines.cells import standing
 from sfumato.engines.outcome import Comparison
 from sfumato.tables.persons import persons_of_table

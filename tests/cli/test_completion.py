@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.shell_completion import ShellComplete
 
-from sfumato.cli.main import app
+from sfumato.cli import app
 
 
 def offered(*words: str, begun: str = "") -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from sfumato.cli import doctor
+from sfumato.cli import verbs
 from tests.cli.conftest import Run
 
 
@@ -23,9 +23,9 @@ def test_it_names_what_is_there_as_the_installation_states_it(run: Run) -> None:
 
 def test_what_is_missing_is_told_with_how_to_get_it_and_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     known = metadata.version
-    monkeypatch.setattr(doctor, "_version", lambda name: None if name in ("sqlalchemy", "numba") else known(name))
-    monkeypatch.setattr(doctor, "_browser", lambda: None)
-    monkeypatch.setattr(doctor, "_engine", lambda: None)
+    monkeypatch.setattr(verbs, "_version", lambda name: None if name in ("sqlalchemy", "numba") else known(name))
+    monkeypatch.setattr(verbs, "_browser", lambda: None)
+    monkeypatch.setattr(verbs, "_engine", lambda: None)
     done = run("doctor")
     assert done.code == 0, done.err
     assert "Extra sql:           missing (sqlalchemy); pip install 'sfumato[sql]'." in done.out
@@ -44,7 +44,7 @@ def test_code_that_is_not_compiled_yet_is_told(run: Run, monkeypatch: pytest.Mon
 
 def test_warming_comes_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     warmed: list[bool] = []
-    monkeypatch.setattr(doctor, "warm", lambda: warmed.append(True))
+    monkeypatch.setattr(verbs, "warm", lambda: warmed.append(True))
     assert run("doctor", "--warm").code == 0
     assert run("doctor").code == 0
     assert warmed == [True]

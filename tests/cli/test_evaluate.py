@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sfumato.assess import sizes
+from sfumato.assess import study
 from tests.cli.conftest import Run
 from tests.examples import at_length
 
@@ -197,7 +197,7 @@ def test_a_released_table_that_cannot_be_read_is_one_sentence(run: Run, people: 
 
 @short_report
 def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "_slowness", lambda: 1.0)  # a machine that is always as fast
+    monkeypatch.setattr(study, "_slowness", lambda: 1.0)  # a machine that is always as fast
     done = run("evaluate", people, noisy, "--budget", "40", *DROPPED)
     assert "Looked at up to 120 people an attack and 120 training rows (estimated " in done.out
     assert " of 40 s)" in done.out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.cli.facts import rare_words
+from sfumato.cli.sanitize import rare_words
 from sfumato.core.facts import RareValues
 
 

@@ -17,7 +17,7 @@ import pytest
 import rich_click as click
 
 from sfumato.assess import measure
-from sfumato.cli.main import app
+from sfumato.cli import app
 from tests.cli.conftest import Run
 from tests.ports import free_port
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sfumato.collect.pages import law_plan, question_plan
+from sfumato.collect.app import law_plan, question_plan
 from sfumato.collect.store import AnswerStore, Submission
 from sfumato.collect.survey import Question
 from sfumato.core.laws.domains import Integers, Labels, Reals, Universe

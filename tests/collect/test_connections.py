@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from sfumato.collect import limits, server
-from sfumato.collect.limits import OpenConnections, watched
+from sfumato.collect import server
+from sfumato.collect.server import OpenConnections, watched
 from tests.collect.process import collector
 
 PAUSE = 0.4
@@ -86,7 +86,7 @@ HEAD = [b"GET / HTTP/1.1\r\n", b"host: x\r\n", b"\r\n"]
 def test_only_a_head_that_comes_in_time_is_answered(
     pieces: list[bytes], every: float, answered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "_PATIENCE", PAUSE)
+    monkeypatch.setattr(server, "_PATIENCE", PAUSE)
     with asyncio.Runner(loop_factory=Jumping) as runner:
         assert runner.run(read(pieces, every)).count(b"200 OK") == answered
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.collect import limits
-from sfumato.collect.limits import RateLimit, network_of
+from sfumato.collect import server
+from sfumato.collect.server import RateLimit, network_of
 
 
 class Clock:
@@ -43,7 +43,7 @@ def test_clients_do_not_share_and_a_rate_of_zero_is_no_limit() -> None:
 
 
 def test_the_memory_for_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "_MOST", 10)
+    monkeypatch.setattr(server, "_MOST", 10)
     limit = RateLimit(1.0, 1, clock=Clock())
     for each in range(100):
         limit.wait_for(each)

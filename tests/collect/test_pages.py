@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.collect.pages import Pages, law_plan, percent, plan_of, question_plan
+from sfumato.collect.app import Pages, law_plan, percent, plan_of, question_plan
 from sfumato.collect.survey import Question, Survey
 from sfumato.core.errors import OptionError
 from sfumato.core.laws.domains import Integers, Labels, Reals

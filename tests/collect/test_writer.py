@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.collect import writer as module
-from sfumato.collect.store import AnswerStore, StoreError, Submission, SubmissionResult
-from sfumato.collect.writer import AnswerWriter, Log
+from sfumato.collect import store as module
+from sfumato.collect.store import AnswerStore, AnswerWriter, Log, StoreError, Submission, SubmissionResult
 
 
 def submission() -> Submission:

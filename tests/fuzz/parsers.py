@@ -20,7 +20,7 @@ from examples.messy_patients import WORKBOOK_PARTS
 from sfumato.collect import client
 from sfumato.collect.app import Collector, DashboardAccess, client_of, host_of, parse_body
 from sfumato.collect.client import KeptAnswers
-from sfumato.collect.limits import CollectorSettings
+from sfumato.collect.server import CollectorSettings
 from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey, check_token
 from sfumato.core.database import locate
@@ -50,8 +50,7 @@ from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
-from sfumato.web.choices import Choices, parse_choices
-from sfumato.web.visit import safe_name
+from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
 from tests.fuzz.peers import PEERS

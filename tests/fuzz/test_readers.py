@@ -59,7 +59,7 @@ _OWN = {
     "engines/spark/run.py _add_up": "rows of the run's own cluster",
     "privacy/certificate.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",
-    "web/jobs.py Worker._listen": "lines of the page's own program",
+    "web/worker.py Worker._listen": "lines of the page's own program",
     "web/steps.py Steps.run": "orders of the page, whose choices web-choices tries",
     "web/steps.py Steps._sanitize": "orders of the page, whose choices web-choices tries",
     "web/visit.py Visit.compared": "a file of the page's own program, in a folder of its own",

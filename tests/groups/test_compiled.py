@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.cli.doctor import warm
+from sfumato.cli.verbs import warm
 from sfumato.core.compiled import is_cached
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
 from sfumato.core.groups.generate import generate

@@ -8,8 +8,7 @@ import shlex
 import numpy as np
 import pytest
 
-from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
-from sfumato.assess.intervals import difference_interval, exact_interval
+from sfumato.assess.findings import Direction, Family, Finding, Tries, difference_interval, exact_interval, not_run
 from sfumato.assess.report import Report
 from sfumato.core.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
 from sfumato.publish.judge import Ruling, Verdict, judge

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import ColumnRisk
-from sfumato.assess.verdict import Exceeded, Ruling, Verdict
+from sfumato.assess.findings import ColumnRisk
+from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
 from sfumato.engines.plan import Plan, settle
 from sfumato.publish import suggest as module
 from sfumato.publish.judge import judge

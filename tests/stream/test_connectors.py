@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.cli.main import app
+from sfumato.cli import app
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.connectors import ReadOptions, read_batches, read_lines

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sfumato.cli.main import app
+from sfumato.cli import app
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.stream import StateError, StreamSession
 from sfumato.engines.stream.connectors import ReadOptions, RedisPlace, read_batches

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from sfumato.cli.main import app
+from sfumato.cli import app
 from sfumato.engines.stream.state import State
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release

@@ -13,7 +13,7 @@ import pytest
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.main import app
+from sfumato.cli import app
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import BasketPersons, BasketsRandomized, BasketsReleased, RulesHidden
 from sfumato.publish.baskets import BasketSource

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.verdict import Ruling, Verdict
+from sfumato.assess.report import Ruling, Verdict
 from sfumato.core.randomness import Randomness
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import End, Outlook, chance_of
@@ -28,8 +28,7 @@ from sfumato.tuning.halving import (
     level_with,
     smoothed_leaks,
 )
-from sfumato.tuning.trials import Bench, Part, People, Reading, Told
-from sfumato.tuning.use import METRICS, Score
+from sfumato.tuning.trials import METRICS, Bench, Part, People, Reading, Score, Told
 from tests.examples import examples
 
 OURS = Policy("ours", {"linkage-gain": 0.05}, keep={"prediction-loss": 0.05})

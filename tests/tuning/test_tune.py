@@ -22,10 +22,8 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.tuning import Tuning, tune
 from sfumato.tuning import trials as trials_module
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.model import Stopped
-from sfumato.tuning.page import write_tuning_page
-from sfumato.tuning.trials import Bench, Part, Reading
-from sfumato.tuning.use import METRICS, kind_of_target
+from sfumato.tuning.model import Stopped, write_tuning_page
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, kind_of_target
 from tests.examples import at_length
 
 LAX = Policy("lax", {"membership-auc": 0.99}, {"held_out": True, "persons_per_group": 20})

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from sfumato.web.app import WebPage
-from sfumato.web.jobs import Job
 from sfumato.web.visit import Visit
+from sfumato.web.worker import Job
 
 TOKEN = "the token of a test"
 PORT = 4321

@@ -19,8 +19,8 @@ from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.tables.reading import read_people
 from sfumato.tables.schema import Kind, Role
-from sfumato.web.choices import Choices, ColumnChoice, ReadingChoice, Setting, command_line, edited, python_lines
 from sfumato.web.steps import Steps, _words
+from sfumato.web.visit import Choices, ColumnChoice, ReadingChoice, Setting, command_line, edited, python_lines
 from tests.web.asking import serving
 
 ROWS = 120

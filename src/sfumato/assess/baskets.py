@@ -1,17 +1,21 @@
-"""Baskets before and after, measured: what mining them still gives, and what somebody who knows some items learns."""
+"""Baskets before and after, measured: what mining them still gives, and what somebody who knows some items learns.
+
+Who knows some items of a basket finds it, singles it out, and names a further item.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.attacks.known_items import attack_baskets, origins_told
-from sfumato.assess.findings import Family
+from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Stated, Values, success
+from sfumato.assess.attacks.membership import area, area_tries
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
@@ -20,7 +24,7 @@ from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
 
-__all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level"]
+__all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level", "origins_told"]
 
 Places = NDArray[np.int64]
 Rule = tuple[tuple[int, ...], tuple[int, ...]]
@@ -31,37 +35,18 @@ _ENOUGH, _LOWEST = 100, 0.005  # sets of two items or more to compare, and the s
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BasketPair:
-    """Baskets that were sanitized and what became of them, by the same numbers of items; at the owner's.
-
-    Parameters
-    ----------
-    original, released : Baskets
-    unknown : Baskets, optional
-        Entries of the released ones that are blocked.
-    sizes : array, optional
-        True sizes of the released ones, where they show.
-    origin : array
-        Original basket of each released one.
-    persons, outside_persons : array, optional
-        Whom the original baskets and those held out are of.
-    outside : Baskets, optional
-        Held out.
-    at_random : Baskets, optional
-        The original changed at random to the same end.
-    secret : tuple
-        Left and right side of each rule that was to be hidden.
-    """
+    """Baskets that were sanitized and what became of them, by the same numbers of items; at the owner's."""
 
     original: Baskets
     released: Baskets
-    unknown: Baskets | None
-    sizes: Places | None
-    origin: Places
-    persons: Places | None = None
-    outside: Baskets | None = None
-    outside_persons: Places | None = None
-    at_random: Baskets | None = None
-    secret: tuple[Rule, ...] = ()
+    unknown: Baskets | None  # entries of the released ones that are blocked
+    sizes: Places | None  # true sizes of the released ones, where they show
+    origin: Places  # original basket of each released one
+    persons: Places | None = None  # whom the original baskets are of
+    outside: Baskets | None = None  # held out
+    outside_persons: Places | None = None  # whom those are of
+    at_random: Baskets | None = None  # the original changed at random to the same end
+    secret: tuple[Rule, ...] = ()  # left and right side of each rule that was to be hidden
 
     def __repr__(self) -> str:
         return "BasketPair(owner only)"
@@ -82,10 +67,10 @@ def assess_baskets(
     findings = [*BASKETS.findings(_mined(pair, facts, limits))]
     seconds = {"baskets": perf_counter() - begin}
     middle = perf_counter()
-    findings += BASKET_ATTACKS.findings(_attacked(pair, facts, judged=judged, rng=rng))
+    attacked = chain(_learnt(pair, facts, rng), attack_baskets(pair, judged=judged, rng=rng))
+    findings += BASKET_ATTACKS.findings(attacked)
     seconds |= {"basket attacks": perf_counter() - middle, "all": perf_counter() - begin}
     order = list(Family)
-    held = 0 if pair.outside is None else len(pair.outside)
     return Report(
         tuple(sorted(findings, key=lambda finding: order.index(finding.family))),
         (),
@@ -96,19 +81,22 @@ def assess_baskets(
             *_told(pair, facts),
             f"Sets of at most {_LONGEST} items that {limits.support:.3g} of the baskets hold were compared.",
         ),
-        rows_held_out=held,
+        rows_held_out=0 if pair.outside is None else len(pair.outside),
     )
+
+
+def _law(facts: Sequence[Fact]) -> BasketOperator | None:
+    """How baskets were randomized; None where they were not."""
+    return next((BasketOperator.of(fact) for fact in facts if isinstance(fact, BasketsRandomized)), None)
 
 
 def _told(pair: BasketPair, facts: Sequence[Fact]) -> Iterator[str]:
     """From which support on randomized baskets tell of an item."""
-    for fact in facts:
-        if isinstance(fact, BasketsRandomized):
-            least = least_told(BasketOperator.of(fact), pair.original.sizes)
-            if least >= 1:
-                yield "So few baskets, so randomized, tell no support; bring more, or randomize less."
-            else:
-                yield f"Supports of single items can be told from about {least:.2g} on, those of larger sets from more."
+    if (law := _law(facts)) is not None:
+        if (least := least_told(law, pair.original.sizes)) >= 1:
+            yield "So few baskets, so randomized, tell no support; bring more, or randomize less."
+        else:
+            yield f"Supports of single items can be told from about {least:.2g} on, those of larger sets from more."
 
 
 def _limits(pair: BasketPair, facts: Sequence[Fact]) -> _Limits:
@@ -116,25 +104,20 @@ def _limits(pair: BasketPair, facts: Sequence[Fact]) -> _Limits:
     for fact in facts:
         if isinstance(fact, RulesHidden | RulesBlocked):
             return _Limits(fact.min_support, fact.min_confidence)
-    support, lowest = 0.5, _LOWEST
-    for fact in facts:
-        if isinstance(fact, BasketsRandomized):  # below, nothing can be estimated and so nothing compared
-            lowest = max(lowest, least_told(BasketOperator.of(fact), pair.original.sizes))
-    while support / 2 >= lowest:
-        found = frequent_itemsets(pair.original, least_count(support, len(pair.original)), longest=_LONGEST)
-        if (found.lengths > 1).sum() >= _ENOUGH:
-            break
-        support /= 2
-    return _Limits(support, _CONFIDENCE)
+    limits, law = _Limits(0.5, _CONFIDENCE), _law(facts)
+    # below what is told nothing can be estimated and so nothing compared
+    lowest = _LOWEST if law is None else max(_LOWEST, least_told(law, pair.original.sizes))
+    while limits.support / 2 >= lowest and (_mine(pair.original, limits).lengths > 1).sum() < _ENOUGH:
+        limits = _Limits(limits.support / 2, _CONFIDENCE)
+    return limits
 
 
 def _mined(pair: BasketPair, facts: Sequence[Fact], limits: _Limits) -> Iterator[Stated]:
     yield from _hidden(pair, limits)
     before = _mine(pair.original, limits)
     secret = {tuple(sorted((*left, *right))) for left, right in pair.secret}
-    randomized = next((fact for fact in facts if isinstance(fact, BasketsRandomized)), None)
-    if randomized is not None:
-        yield from _estimated(pair, BasketOperator.of(randomized), before, limits)
+    if (law := _law(facts)) is not None:
+        yield from _estimated(pair, law, before, limits)
     else:
         after = _mine(pair.released, limits)
         chance = None if pair.at_random is None else _mine(pair.at_random, limits)
@@ -143,15 +126,11 @@ def _mined(pair: BasketPair, facts: Sequence[Fact], limits: _Limits) -> Iterator
         yield "itemsets-lost", Values(lost, baseline=aside[0], attempts=len(before))
         yield "itemsets-new", Values(new, baseline=aside[1], attempts=len(after))
         rules = [rules_of(each, limits.confidence).keys for each in (before, after)]
-        hidden = len(pair.secret)
-        yield "basket-rules-lost", _lost_rules(rules[0], rules[1], hidden, chance, limits)
+        yield "basket-rules-lost", _lost_rules(rules[0], rules[1], len(pair.secret), chance, limits)
         yield "basket-rules-ghost", Values(_share(~are_within(rules[1], np.sort(rules[0]))), attempts=len(rules[1]))
         yield "itemset-support-error", _support_error(pair, before)
-        changed = _entries_changed(pair)
-        aside_changed = None
-        if pair.at_random is not None:
-            aside_changed = _apart(pair.original, pair.at_random) / len(pair.original.items)
-        yield "entries-changed", Values(changed, baseline=aside_changed)
+        usual = None if pair.at_random is None else _apart(pair.original, pair.at_random) / len(pair.original.items)
+        yield "entries-changed", Values(_entries_changed(pair), baseline=usual)
 
 
 def _mine(baskets: Baskets, limits: _Limits) -> Itemsets:
@@ -237,45 +216,36 @@ def _hidden(pair: BasketPair, limits: _Limits) -> Iterator[Stated]:
         return
     margins = _margins(pair.released, pair.unknown, pair.secret, limits)
     yield "hidden-rules-left", Values(_share(margins <= 0), baseline=1.0, attempts=len(margins))
-    chance = None
-    if pair.at_random is not None:
-        chance = float(_margins(pair.at_random, None, pair.secret, limits).min())
+    aside = pair.at_random
+    chance = None if aside is None else float(_margins(aside, None, pair.secret, limits).min())
     yield "hidden-rule-margin", Values(float(margins.min()), baseline=chance, attempts=len(margins))
 
 
 def _margins(baskets: Baskets, unknown: Baskets | None, secret: Sequence[Rule], limits: _Limits) -> NDArray[np.float64]:
     """How far the support or the confidence of each rule is below its threshold, as a share of it; 0 where it holds."""
-    possible, bitmaps = baskets if unknown is None else merged(baskets, unknown), {}
     items = np.unique([item for rule in secret for side in rule for item in side])
-    for name, each in (("sure", baskets), ("possible", possible)):
-        bitmaps[name] = Bitmaps.of(each, items)
+    sure = Bitmaps.of(baskets, items)
+    possible = sure if unknown is None else Bitmaps.of(merged(baskets, unknown), items)
 
-    def count(name: str, some: tuple[int, ...]) -> int:
-        return int(partial_counts(bitmaps[name], [sorted(some)])[0, 0, -1]) if some else len(baskets)
+    def count(bitmaps: Bitmaps, some: tuple[int, ...]) -> int:
+        return int(partial_counts(bitmaps, [sorted(some)])[0, 0, -1]) if some else len(baskets)
 
     margins = []
     for left, right in secret:
-        whole = count("sure", (*left, *right))
+        whole = count(sure, (*left, *right))
         below = [1 - whole / len(baskets) / limits.support]
         if left:
-            below.append(1 - whole / max(count("possible", left), 1) / limits.confidence)
+            below.append(1 - whole / max(count(possible, left), 1) / limits.confidence)
         margins.append(max(0.0, *below))
     return np.array(margins)
 
 
-def _attacked(pair: BasketPair, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Iterator[Stated]:
-    yield from _learnt(pair, facts, rng)
-    yield from attack_baskets(pair.original, pair.released, pair, judged=judged, rng=rng)
-
-
 def _learnt(pair: BasketPair, facts: Sequence[Fact], rng: np.random.Generator) -> Iterator[Stated]:
     """What randomized baskets tell of an item that they show, and what a question mark tells."""
-    randomized = next((fact for fact in facts if isinstance(fact, BasketsRandomized)), None)
-    if randomized is None:
+    if (law := _law(facts)) is None:
         yield "basket-breach", NotRun("the baskets were not randomized", applies=False)
     else:
-        limits = _limits(pair, facts)
-        level, prior, sets = breach_level(BasketOperator.of(randomized), pair.original, _mine(pair.original, limits))
+        level, prior, sets = breach_level(law, pair.original, _mine(pair.original, _limits(pair, facts)))
         if level:
             yield "basket-breach", Values(level, baseline=prior, attempts=sets)
         else:
@@ -321,6 +291,167 @@ def breach_level(law: BasketOperator, original: Baskets, found: Itemsets) -> tup
                 highest = float(min(1.0, posterior[best]))
                 prior = float(original.counts[sets[best, place]] / len(original))
     return highest, prior, len(found)
+
+
+KNOWN = 3
+"""Items of a basket that an attacker knows who wants to find it."""
+
+_ATTEMPTS, _JUDGED = 400, 1_500
+_WORK = 100_000_000  # baskets times attempts that are looked at
+_VOTES = 2_000
+_FALSE_ALARMS = 0.01
+_FEWEST = 40
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Index:
+    """The released baskets, and which of them hold each item."""
+
+    released: Baskets
+    holders: NDArray[np.int32]
+    first: Places
+
+    @classmethod
+    def of(cls, released: Baskets) -> _Index:
+        order = np.argsort(released.items, kind="stable")
+        first = np.searchsorted(released.items[order], np.arange(released.width + 1))
+        return cls(released, released.rows[order].astype(np.int32), first)
+
+    def shared(self, items: NDArray[np.int32]) -> Places:
+        """How many of the items each released basket holds."""
+        lists = [self.holders[self.first[item] : self.first[item + 1]] for item in items.tolist()]
+        return np.bincount(np.concatenate([*lists, np.empty(0, dtype=np.int32)]), minlength=len(self.released))
+
+
+def _targets(baskets: Baskets, persons: Places | None, least: int, most: int, rng: np.random.Generator) -> Places:
+    """Baskets of at least so many items to attack, at most one of a person."""
+    order = rng.permutation(np.flatnonzero(baskets.sizes >= least))
+    if persons is not None:
+        order = order[np.sort(np.unique(persons[order], return_index=True)[1])]
+    return order[:most]
+
+
+def attack_baskets(pair: BasketPair, *, judged: bool, rng: np.random.Generator) -> Iterator[Stated]:
+    """Findings of all attacks; each on baskets of the original and, as a control, on those held out."""
+    original, released, outside = pair.original, pair.released, pair.outside
+    most = int(min(_JUDGED if judged else _ATTEMPTS, max(_FEWEST, _WORK // max(len(released), 1))))
+    index = _Index.of(released)
+    home = np.empty(len(original), dtype=np.int64)
+    home[pair.origin] = np.arange(len(released))
+    inside = _targets(original, pair.persons, KNOWN + 1, most, rng)
+    lists = [original.basket(place) for place in inside.tolist()]
+    held: list[NDArray[np.int32]] | None = None
+    if outside is not None:
+        chosen = _targets(outside, pair.outside_persons, KNOWN + 1, most, rng)
+        held = [outside.basket(place) for place in chosen.tolist()]
+    if not lists:
+        raise NotRun(f"no basket has more than {KNOWN} items")
+    found, single = _find(index, lists, home[inside], rng)
+    note = f"; tried on {len(lists)} baskets" + ("" if pair.persons is None else ", one of each person")
+    yield "own-row-linkage-baskets", success(found, guess=1 / len(released), control=None, note=note)
+    control = _find(index, held, None, rng)[1] if held else None
+    yield "singling-out-baskets", success(single, guess=0.0, control=control, note=note)
+    for known in range(1, KNOWN + 1):
+        right, usual = _name_further(index, lists, known, rng)
+        aside = _name_further(index, held, known, rng)[0] if held else None
+        words = f"{known} item{'s' if known > 1 else ''}"
+        yield f"attribute-inference-items/{words}", success(right, guess=usual, control=aside, note=note)
+    yield from _membership(index, lists, held, rng)
+
+
+def _find(
+    index: _Index, lists: list[NDArray[np.int32]], home: Places | None, rng: np.random.Generator
+) -> tuple[Tries, Tries]:
+    """How often one's own basket is the best match, ties shared; and how often one match shows half of the rest."""
+    own = single = 0.0
+    for place, basket in enumerate(lists):
+        known = rng.choice(basket, KNOWN, replace=False)
+        shared = index.shared(known)
+        best = np.flatnonzero(shared == shared.max())
+        if home is not None and shared[home[place]] == shared.max():
+            own += 1 / len(best)
+        if shared.max() == KNOWN and len(best) == 1:
+            rest = np.setdiff1d(basket, known)
+            single += np.isin(rest, index.released.basket(int(best[0]))).mean() >= 0.5
+    return Tries(own, len(lists)), Tries(float(single), len(lists))
+
+
+def _name_further(
+    index: _Index, lists: list[NDArray[np.int32]], known: int, rng: np.random.Generator
+) -> tuple[Tries, Tries]:
+    """How often a further item is named by the best matching baskets, and by the most frequent item."""
+    right = usual = 0
+    popular = np.argsort(-index.released.counts, kind="stable")[: KNOWN + 1]
+    for basket in lists:
+        mine = rng.choice(basket, known, replace=False)
+        shared = index.shared(mine)
+        best = np.flatnonzero(shared == shared.max())
+        best = best if len(best) <= _VOTES else rng.choice(best, _VOTES, replace=False)
+        votes = index.released.take(best).counts
+        votes[mine] = -1
+        right += int(votes.argmax()) in basket
+        usual += int(next(item for item in popular if item not in mine)) in basket
+    return Tries(right, len(lists)), Tries(usual, len(lists))
+
+
+def _membership(
+    index: _Index, lists: list[NDArray[np.int32]], held: list[NDArray[np.int32]] | None, rng: np.random.Generator
+) -> Iterator[Stated]:
+    """Areas of members against others, by the similarity of the most similar released basket."""
+    names = ("membership-baskets", "membership-at-1-percent-baskets")
+    if not held or len(held) < _FEWEST:
+        lacking = NotRun("no baskets were held out (name some with --holdout)" if not held else "too few were held out")
+        yield from ((name, lacking) for name in names)
+        return
+    count = min(len(lists), len(held))
+    members, others = (np.array([_nearest(index, each) for each in side[:count]]) for side in (lists, held))
+    others = rng.permutation(others)
+    half, rest = others[: count // 2], others[count // 2 :]
+    tries, aside = area_tries(members, others), area_tries(half, rest)
+    yield (
+        names[0],
+        Values(
+            area(members, others), tries.interval, 0.5, area(half, rest), count,
+            f"; counted on {count} baskets of each kind", control_interval=aside.interval, inside=tries,
+        ),
+    )  # fmt: skip
+    line = np.sort(half)[::-1][max(1, int(_FALSE_ALARMS * (len(half) + 1))) - 1]
+    caught, wrong = Tries(int((members > line).sum()), count), Tries(int((rest > line).sum()), len(rest))
+    yield names[1], success(caught, guess=_FALSE_ALARMS, control=wrong)
+
+
+def _nearest(index: _Index, basket: NDArray[np.int32]) -> float:
+    """Jaccard similarity of the most similar released basket."""
+    shared = index.shared(basket)
+    return float((shared / np.maximum(len(basket) + index.released.sizes - shared, 1)).max())
+
+
+def origins_told(original: Baskets, released: Baskets, unknown: Baskets, rng: np.random.Generator) -> Values | NotRun:
+    """Area of unknown entries that were items against those that were none, by a naive Bayes model of what is known."""
+    keys = unknown.keys()
+    if len(keys) > _VOTES:
+        keys = np.sort(rng.choice(keys, _VOTES, replace=False))
+    width = np.int64(original.width)
+    was = are_within(keys, original.keys())
+    if was.all() or not was.any():
+        return NotRun("all question marks stand for the same")
+    rows, items = np.divmod(keys, width)
+    scores, totals = np.empty(len(keys)), released.counts
+    blocked = unknown.keys()
+    for item in np.unique(items).tolist():
+        hold = np.bincount(released.rows[released.items == item], minlength=len(released)) > 0
+        doubt = np.zeros(len(released), dtype=np.bool_)
+        doubt[blocked[blocked % width == item] // width] = True
+        sides = [released.having((each & ~doubt)[released.rows]).counts + 1.0 for each in (hold, ~hold)]
+        odds = np.log(sides[0] / (hold & ~doubt).sum().clip(1)) - np.log(sides[1] / (~hold & ~doubt).sum().clip(1))
+        odds[totals == 0] = 0.0
+        odds[item] = 0.0
+        mine = np.flatnonzero(items == item)
+        scores[mine] = [odds[released.basket(row)].sum() for row in rows[mine].tolist()]
+    if area(scores[was], scores[~was]) < 0.5:  # who knows how entries were chosen reads it the right way
+        scores = -scores
+    told, tries = area(scores[was], scores[~was]), area_tries(scores[was], scores[~was])
+    return Values(told, tries.interval, 0.5, attempts=len(keys), inside=tries)
 
 
 BASKETS = Measure("baskets", Family.UTILITY, "JS07, sec. 2.2.1, 2.5, 2.9", lambda _: ()).finds(

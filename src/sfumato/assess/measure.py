@@ -1,41 +1,122 @@
-"""The whole measurement: original against released, and a stream's epochs beside each other; at the owner's."""
+"""The whole measurement: original against released, and a stream's epochs beside each other; at the owner's.
+
+Every measure and every attack of a report is listed in the order in which they run, and loaded when it is asked for.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
-from sfumato.assess.catalogue import basic, catalogue, declared
 from sfumato.assess.figures.bars import attack_figures, distance_figures, group_figures, model_figures
-from sfumato.assess.figures.maps import association_figures, component_figures
-from sfumato.assess.figures.marginals import marginal_figures
+from sfumato.assess.figures.columns import association_figures, component_figures, marginal_figures
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family, Finding
+from sfumato.assess.findings import Family, Finding, risk_by_column
 from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import risk_by_column
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.risk.uniqueness import class_findings
-from sfumato.assess.standing import Standing
-from sfumato.assess.study import Places, Study, bits_of, read_pairs, row_keys, study_of
+from sfumato.assess.study import Study, bits_of, read_pairs, row_keys, study_of
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
-from sfumato.core.records import Records
 from sfumato.core.threads import one_thread
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 
-__all__ = ["EPOCHS", "Measured", "assess", "assess_apart", "draw_figures", "held_out_notes", "measure_study"]
+__all__ = [
+    "EPOCHS",
+    "Measured",
+    "assess",
+    "assess_apart",
+    "basic",
+    "catalogue",
+    "declared",
+    "draw_figures",
+    "held_out_notes",
+    "measure_study",
+]
+
+
+def basic() -> tuple[Measure, ...]:
+    """What every report begins with: groups, near rows and columns."""
+    from sfumato.assess.risk.closest import CLOSEST
+    from sfumato.assess.risk.groups import COMPACTNESS, GROUPS
+    from sfumato.assess.utility.comparison import COLUMNS
+
+    return GROUPS, COMPACTNESS, CLOSEST, COLUMNS
+
+
+def catalogue() -> tuple[Measure, ...]:
+    """All other measures, and the attacks."""
+    return (*_utility(), *_risk(), *_attacks())
+
+
+@cache
+def declared() -> dict[str, Number]:
+    """Every number that is declared, by its name before a slash."""
+    from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
+    from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
+    from sfumato.assess.utility.distortion import COSTS
+
+    measures = (*basic(), *_utility(), *_risk(), *_attacks(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
+    numbers = [number for measure in measures for number in measure.numbers]
+    return {number.name.removesuffix("/"): number for number in reversed(numbers)}
+
+
+def _utility() -> tuple[Measure, ...]:
+    from sfumato.assess.utility.clustering import CLUSTERING
+    from sfumato.assess.utility.comparison import QUERIES
+    from sfumato.assess.utility.distortion import CHANGES, DISTANCES
+    from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
+    from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
+    from sfumato.assess.utility.rules import COLUMN_RULES, RULES
+
+    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
+    return (*mined, COLUMN_RULES, CHANGES)
+
+
+def _risk() -> tuple[Measure, ...]:
+    from sfumato.assess.risk.closest import NEIGHBOUR_RATIO
+    from sfumato.assess.risk.groups import CONDITIONING, DIVERSITY
+    from sfumato.assess.risk.uncertainty import INTERVAL, UNCERTAINTY
+    from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS
+    from sfumato.assess.utility.distortion import PERTURBATION, SECURITY
+
+    first = INTERVAL, UNCERTAINTY, PERTURBATION, SECURITY, UNIQUENESS
+    return (*first, RAREST_CATEGORY, NEIGHBOUR_RATIO, DIVERSITY, CONDITIONING)
+
+
+def _attacks() -> tuple[Measure, ...]:
+    from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
+    from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
+    from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
+    from sfumato.assess.attacks.labels import HIDDEN_LABEL, LABEL_INFERENCE, SWAPPED_ROWS
+    from sfumato.assess.attacks.linkability import GROUP_LINKAGE, LINKABILITY
+    from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
+    from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
+    from sfumato.assess.attacks.noise_filter import BEST_GUESS, GROUP_FILTER, NOISE_FILTER
+    from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS, UNIQUE_VALUES, WHOLE_ROWS
+    from sfumato.assess.attacks.singling import SINGLING_OUT
+    from sfumato.assess.attacks.unknown_input import COMPONENTS, DIGITS
+
+    linking = LINKAGE, OWN_ROW_LINKAGE, LINKED_PERSONS, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
+    inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS
+    shown = UNIQUE_VALUES, WHOLE_ROWS
+    undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
+    return (*linking, *inferring, *shown, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)
+
 
 _FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the original's own rows explain
 
@@ -121,53 +202,22 @@ def assess(
     released: pa.Table,
     codec: Codec,
     *,
-    facts: tuple[Fact, ...] = (),
-    workings: Workings | None = None,
-    records: Records | None = None,
-    holdout: pa.Table | None = None,
-    persons: Places | None = None,
-    held_persons: Places | None = None,
     before: pa.Table | None = None,
-    budget: float | None = None,
-    judged: bool = False,
-    known: Sequence[str] = (),
-    linked: Places | None = None,
-    standings: tuple[Standing, ...] = (),
     rng: np.random.Generator,
+    **told: Any,
 ) -> Report:
     """Report of what the released table still gives and what it gives away.
 
-    The codec is fitted on the original. Without ``workings`` findings about groups are not run, without ``holdout``,
-    rows that were kept out of the release, those that need them. ``records`` is the original as encoded before,
-    ``persons`` and ``held_persons`` say whom rows are about where no records do,
-    ``before`` what left in the epoch before, of a stream. A ``budget`` in seconds chooses how many rows are looked
-    at; where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an
-    outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen
-    by rule. ``linked`` is the released person of each released row, where rows of a person stay together;
-    ``standings`` is how people stand in the whole tables where these are parts of them.
+    What is told besides is that of `study_of`. Without ``workings`` findings about groups are not run, without
+    ``holdout`` those that need people held out. ``before`` is what left in the epoch before, of a stream.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
-    study = study_of(
-        original,
-        released,
-        codec,
-        facts=facts,
-        workings=workings,
-        records=records,
-        holdout=holdout,
-        persons=persons,
-        held_persons=held_persons,
-        budget=budget,
-        judged=judged,
-        known=known,
-        linked=linked,
-        standings=standings,
-        rng=rng,
-    )
+    study = study_of(original, released, codec, rng=rng, **told)
     measured = measure_study(study)
-    alike = class_findings(study) if known else ()
-    findings = _privacy_first((*measured.findings, *alike, *epoch_findings(facts, before, released, codec, rng)))
+    alike = class_findings(study) if study.known else ()
+    epochs = epoch_findings(study.facts, before, released, codec, rng)
+    findings = _privacy_first((*measured.findings, *alike, *epochs))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
     return Report(
@@ -178,7 +228,7 @@ def assess(
         plain(study.sizes),
         {**measured.seconds, "all": perf_counter() - begin},
         held_out_notes(study),
-        0 if holdout is None else holdout.num_rows,
+        0 if study.holdout is None else len(study.holdout),
         target=study.target,
         columns=risk_by_column(study, findings),
     )

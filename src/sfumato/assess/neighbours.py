@@ -52,21 +52,10 @@ def nearest(
 ) -> tuple[_Places, _Matrix]:
     """Find the nearest rows of each query, exactly; never a matrix of all distances.
 
-    Rows that nobody may write to, as those of a study, are put into boxes once for all searches among them.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    queries : ndarray of shape (q, d)
-    count : int
-        How many neighbours; at most n, or n - 1 with ``own``.
-    own : ndarray of shape (q,), optional
-        The place of each query among the rows, where it is one of them: it is not its own neighbour. A twin is.
-
-    Returns
-    -------
-    places, distances : ndarrays of shape (q, count)
-        Euclidean distances, in rising order; rows at the same distance in theirs.
+    Rows that nobody may write to, as those of a study, are put into boxes once for all searches among them. ``count``
+    is at most the number of rows, less one with ``own``: the place of each query among the rows, where it is one of
+    them and not its own neighbour. A twin is. Of shape (q, count) come out first the places, then Euclidean distances
+    in rising order; rows at the same distance in theirs.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.assess.figures.marginals import MOST_COLUMNS
+from sfumato.assess.figures.columns import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, gains, rank
 from sfumato.assess.plain import (
@@ -16,9 +16,10 @@ from sfumato.assess.plain import (
     risk_sentence,
     risky_columns,
     risky_kinds,
+    show,
+    spoken_name,
     use_sentence,
 )
-from sfumato.assess.words import show, spoken_name
 from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from sfumato.assess.report import Report
 
-__all__ = ["STRIP", "visible_figures", "write_page", "write_summary"]
+__all__ = ["visible_figures", "write_page", "write_summary"]
 
 STRIP = 12
 """Most columns of the strip of small pictures."""

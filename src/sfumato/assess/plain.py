@@ -1,32 +1,125 @@
-"""The first screen in plain words: what a release is good for, what it costs people, which columns carry it.
+"""Plain words: numbers and names as a person reads them, and the first screen.
 
-People are counted in hundreds, and nobody has to know what a control or a baseline is. Every sentence is a function of
-findings and says no more than they do.
+That tells what a release is good for, what it costs people, and which columns carry it. People are counted in hundreds,
+and nobody has to know what a control or a baseline is. Every sentence is a function of findings and says no more than
+they do.
 """
 
 from __future__ import annotations
 
 import itertools
 import shlex
+import textwrap
 from collections.abc import Iterable, Sequence
 
-from sfumato.assess.findings import Family, Finding, Gain, gains
-from sfumato.assess.risk.by_column import FEW, ColumnRisk
-from sfumato.assess.words import show, spoken_name
+from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, gains
 
 __all__ = [
+    "MODELS",
     "attack_name",
     "by_knowledge",
     "command_words",
+    "fitting",
     "hundred",
     "limit_words",
     "missing_words",
+    "points",
     "risk_aside",
     "risk_sentence",
     "risky_columns",
     "risky_kinds",
+    "show",
+    "spoken_name",
     "use_sentence",
 ]
+
+MODELS = {
+    "1nn": "nearest neighbour",
+    "boosting": "gradient boosting",
+    "logistic": "logistic regression",
+    "linear": "linear regression",
+    "ridge": "ridge regression",
+}
+"""Models by the last word of a finding's name."""
+
+_PERCENT = "\u00a0%"
+_TO_TRY = "To try next:"
+
+
+def show(value: float | None, unit: str = "") -> str:
+    """A number with about three digits.
+
+    Examples
+    --------
+    >>> show(0.01234), show(12.0, "count"), show(0.99999), show(None)
+    ('0.0123', '12', 'above 0.9999', '–')
+    >>> print(show(0.5, "share"), show(0.99999, "share"))
+    50\u00a0% just under 100\u00a0%
+    """
+    if value is None:
+        return "\u2013"
+    if unit == "share":
+        text = f"{100 * value:.3g}"
+        return f"just under 100{_PERCENT}" if text == "100" and value < 1 else f"{text}{_PERCENT}"
+    if unit == "percent":
+        return f"{value:.3g}{_PERCENT}"
+    if unit == "count":
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    if 0.9 <= abs(value) < 1:
+        return f"{value:.4f}" if abs(value) < 0.99995 else ("above 0.9999" if value > 0 else "below -0.9999")
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def spoken_name(name: str) -> str:
+    """Name of a finding as words; what stands after the slash is a column and stays as it is.
+
+    Examples
+    --------
+    >>> spoken_name("marginal-distance/net-pay"), spoken_name("ssq")
+    ('Marginal distance: net-pay', 'Sum of squares inside groups')
+    >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
+    ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
+    """
+    from sfumato.assess.measure import declared
+
+    first, slash, column = name.partition("/")
+    number = declared().get(first)
+    words = number.spoken if number is not None and number.spoken else _as_it_stands(first)
+    return f"{words}: {column}" if slash else words
+
+
+def _as_it_stands(name: str) -> str:
+    head, _, tail = name.rpartition("-")
+    words = ", ".join(part for part in (head, MODELS[tail]) if part) if tail in MODELS else name
+    words = words.replace("-", " ")
+    return words[:1].upper() + words[1:]
+
+
+def fitting(parts: Sequence[tuple[int, str]], width: int | None, most: int) -> list[str]:
+    """Lines of a text of at most so many, broken at a width; what has the highest number is left out first.
+
+    Examples
+    --------
+    >>> fitting([(0, "one two"), (2, "three"), (1, "four")], 5, 3)
+    ['one', '  two', 'four']
+    """
+    kept = list(parts)
+    while True:
+        lines = [line for _, text in kept for line in _broken(text, width)]
+        taken = sum(-(-len(line) // width) if width else 1 for line in lines)  # the terminal breaks a command itself
+        last = max((rank for rank, _ in kept), default=0)
+        if taken <= most or not last:
+            return lines
+        kept.pop(max(place for place, (rank, _) in enumerate(kept) if rank == last))
+
+
+def _broken(text: str, width: int | None) -> list[str]:
+    """Lines that a text takes; a command stays whole, to be copied, and so does a word longer than a line."""
+    if width is None or len(text) <= width or text.startswith(_TO_TRY):
+        return [text]
+    room = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return room.wrap(text)
+
 
 _MOST_COLUMNS = 3
 _MORE = 0.02  # that a model tells rightly beyond the commonest class, or it tells next to nothing
@@ -128,14 +221,14 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
     column = "the target" if target is None else f"'{target}'"
     classes, numbers = _best(known, "accuracy-", "share"), _best(known, "response-r2-", "")
     if classes is not None:
-        here, there = (_points(share) for share in classes[:2])
+        here, there = (points(share) for share in classes[:2])
         told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
         common = _commonest(known, classes[1])
         return f"A model trained on it {_lost(*classes)} in telling {column}{common}{'' if short else f': {told}'}."
-    if numbers is not None and _points(max(0.0, numbers[1])) == "0":
+    if numbers is not None and points(max(0.0, numbers[1])) == "0":
         return f"Not even a model trained on the original tells {column} of other people: there is nothing to lose."
     if numbers is not None:
-        here, there = (_points(max(0.0, share)) for share in numbers[:2])
+        here, there = (points(max(0.0, share)) for share in numbers[:2])
         told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
         return f"A model trained on it {_lost(*numbers)} in telling {column}{'' if short else f': {told}'}."
     lost, new = known.get("itemsets-lost"), known.get("itemsets-new")
@@ -159,7 +252,7 @@ def _commonest(known: dict[str, Finding], original: float) -> str:
         return ""
     if original - guess.baseline >= _MORE:
         return ""
-    return f" ({_points(guess.baseline)} by naming the commonest class alone)"
+    return f" ({points(guess.baseline)} by naming the commonest class alone)"
 
 
 def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
@@ -180,13 +273,14 @@ def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, floa
 
 
 def _lost(value: float, original: float, differs: bool) -> str:
-    lost, of = original - max(value, 0.0), _points(original)
-    if lost <= 0 or _points(lost) == "0":
+    lost, of = original - max(value, 0.0), points(original)
+    if lost <= 0 or points(lost) == "0":
         return f"loses none of {of} points"
-    return f"loses {_points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
+    return f"loses {points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
 
 
-def _points(share: float) -> str:
+def points(share: float) -> str:
+    """A share in points of 100, with one decimal where it has one."""
     return f"{100 * share:.1f}".removesuffix(".0")
 
 

@@ -1,11 +1,15 @@
-"""What measures and attacks may look at: the columns of both tables, the rows held out, and how they were made."""
+"""What measures and attacks may look at: the columns of both tables, the rows held out, and how they were made.
+
+How many rows they look at is chosen from the table's size and the seconds that were granted.
+"""
 
 from __future__ import annotations
 
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,24 +17,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.sizes import Sizes, choose_sizes
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
+from sfumato.core.threads import one_thread
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role
 
 if TYPE_CHECKING:
-    from sfumato.assess.standing import Standing
+    from sfumato.assess.risk.uniqueness import Standing
 
 __all__ = [
+    "CATEGORIES",
     "Column",
     "ColumnPair",
     "Matrix",
     "Places",
+    "Sizes",
     "Study",
     "bits_of",
+    "choose_sizes",
     "drawn_note",
     "holders_of",
     "once",
@@ -45,6 +52,98 @@ __all__ = [
     "value_codes",
 ]
 
+_SCALES = tuple(2.0 ** (step / 2) for step in range(-10, 7))  # 1/32 to 8 in steps of the square root of 2
+_FEWEST = 100
+_TIMES_JUDGED = 5
+_QUICK = 2e9  # coordinates of pairs that an attack compares within a second or two
+_EASY = 2e7  # numbers in a table up to which every attack is tried the usual number of times
+_FIXED, _COLUMN, _PAIRS, _TRAINING, _CELLS = 7.5, 0.1, 0.13, 9.5, 9.0
+"""Seconds of a whole report on the machine of `_TRIAL`: in any case, for each column, for a million pairs of a person
+and a row compared, twice that at 100 coordinates, for 100,000 cells that a model learns from, and for a million cells
+read. Fitted to reports of eleven tables; benchmarks/speed/evaluation.py prints estimate and actual."""
+_MOST_PAIRS = 6e8  # in larger tables attacks try fewer people
+_TRIAL = 0.0125  # seconds that the trial of `_slowness` took there
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is looked at. What a table has fewer of is looked at whole."""
+
+    attempts: int = 2_000  # people attacked in each attack, and held-out people in its control
+    training: int = 10_000  # rows that a model learns from
+    testing: int = 5_000  # rows that a model is tested on
+    queries: int = 1_000  # counting queries that are asked
+    estimate: float | None = None  # seconds that all of it was expected to take, where a budget was given
+    budget: float | None = None  # seconds that were granted
+    judged: bool = False  # whether a policy is judged by it, which takes more people to be attacked
+
+
+def choose_sizes(
+    rows: int, coordinates: int, columns: int, budget: float | None = None, *, judged: bool = False
+) -> Sizes:
+    """Choose sizes for a table of so many rows.
+
+    Without a budget the usual ones, with fewer attempts where the table is so large that each costs much. With a
+    budget the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
+    Where a policy is judged by the findings, five times as many people are attacked; else so many as far as that is
+    quick, for the usual policy is judged by them, too.
+
+    Examples
+    --------
+    >>> choose_sizes(1000, 10, 10).attempts
+    2000
+    """
+    usual = _scaled(1.0, rows, coordinates, judged)
+    if budget is None:
+        return usual
+    slowness = _slowness()
+    chosen = None
+    for scale in _SCALES:
+        sizes = _scaled(scale, rows, coordinates, judged)
+        seconds = slowness * _seconds(sizes, rows, coordinates, columns)
+        if chosen is None or seconds <= budget:
+            chosen = replace(sizes, estimate=round(seconds, 1), budget=budget)
+    assert chosen is not None
+    return chosen
+
+
+def _scaled(scale: float, rows: int, coordinates: int, judged: bool) -> Sizes:
+    usual = Sizes()
+    easy = min(1.0, _EASY / (rows * coordinates))
+    quick = 1.0
+    if rows > usual.attempts:
+        quick = min(_TIMES_JUDGED, max(1.0, _QUICK / (usual.attempts * rows * coordinates)))
+    attempts = max(_FEWEST, int(usual.attempts * scale * easy * (_TIMES_JUDGED if judged else quick)))
+    return Sizes(
+        attempts,
+        max(10 * _FEWEST, int(usual.training * scale)),
+        max(5 * _FEWEST, int(usual.testing * scale)),
+        max(_FEWEST, int(usual.queries * scale)),
+        judged=judged,
+    )
+
+
+def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int) -> float:
+    """Expect so many seconds for a whole report on the machine of `_TRIAL`."""
+    pairs = min(min(sizes.attempts, rows) * rows, _MOST_PAIRS) / 1e6 * (1 + coordinates / 100)
+    learned = min(sizes.training, rows) * columns / 1e5
+    read = rows * columns / 1e6
+    return _FIXED + _COLUMN * columns + _PAIRS * pairs + _TRAINING * learned + _CELLS * read
+
+
+def _slowness() -> float:
+    """Time products of the kind that models and attacks make, against what they took on the machine of `_TRIAL`."""
+    points = np.random.default_rng(0).normal(size=(8_000, 20))  # made-up points for a stop-watch: never released
+    taken = []
+    with one_thread():  # threads wait for one another where there is other work
+        for _ in range(5):
+            begin = perf_counter()
+            for start in range(0, 1_000, 250):
+                (points[start : start + 250] @ points.T).argmin(axis=1)
+            taken.append(perf_counter() - begin)
+    return float(np.clip(min(taken) / _TRIAL, 0.2, 20.0))
+
+
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _MIX = np.uint64(0xBF58_476D_1CE4_E5B9)
 Matrix = NDArray[np.float64]
@@ -52,6 +151,8 @@ Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
+CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+"""Kinds of columns whose values are few and have holders."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -327,22 +428,28 @@ def study_of(
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
 
-    Whom rows are about is told, or stands in the records, or in the person column of the rows held out.
+    The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows that
+    were kept out of the release. Whom rows are about is told by ``persons`` and ``held_persons``, or stands in the
+    records, or in the person column of the rows held out. A ``budget`` in seconds chooses how many rows are looked at;
+    where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an outsider is
+    taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen by rule.
+    ``linked`` is the released person of each released row, where rows of a person stay together; ``standings`` is how
+    people stand in the whole tables where these are parts of them.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
-    def within_reach(table: pa.Table) -> Matrix:
-        return _for_good(_clipped(codec.encode(table, unseen="mean").values))
+    def encoded(table: pa.Table) -> Matrix:
+        return _within_reach(codec.encode(table, unseen="mean").values)
 
     return Study(
         read_pairs(original, released, codec),
         records.layout,
-        _for_good(_clipped(records.values)),
-        within_reach(released),
-        None if outside is None else within_reach(outside),
+        _within_reach(records.values),
+        encoded(released),
+        None if outside is None else encoded(outside),
         None if outside is None else read_columns(outside, codec),
         facts,
         workings,
@@ -361,15 +468,13 @@ def study_of(
     )
 
 
-def _for_good(values: Matrix) -> Matrix:
-    """Rows that nobody may write to from now on, so that searches among them can share what they learn."""
+def _within_reach(values: Matrix) -> Matrix:
+    """Rows with cells that lie absurdly far out brought to where squares of distances do not overflow.
+
+    Nobody may write to them from now on, so that searches among them can share what they learn.
+    """
+    if values.size and max(abs(float(values.min())), abs(float(values.max()))) > _FARTHEST:
+        values = np.clip(values, -_FARTHEST, _FARTHEST)
     values = np.ascontiguousarray(values)
     values.setflags(write=False)
     return values
-
-
-def _clipped(values: Matrix) -> Matrix:
-    """Bring cells that lie absurdly far out to where squares of distances do not overflow."""
-    if not values.size or max(abs(float(values.min())), abs(float(values.max()))) <= _FARTHEST:
-        return values
-    return np.clip(values, -_FARTHEST, _FARTHEST)

@@ -1,7 +1,81 @@
-"""The command line: verbs that parse, call a function and print; no logic."""
+"""The command line, ``sfumato VERB ...``: verbs that parse, call a function and print; no logic."""
 
 from __future__ import annotations
 
-from sfumato.cli.main import main
+import sys
+from importlib import import_module
+from typing import Any
 
-__all__ = ["main"]
+import rich_click as click
+
+from sfumato import __version__
+from sfumato.cli.console import tell_error
+from sfumato.core.errors import closest_name, shown
+
+__all__ = ["app", "main"]
+
+_VERBS = {
+    "demo": "verbs",
+    "inspect": "verbs",
+    "tune": "evaluate",
+    "sanitize": "sanitize",
+    "evaluate": "evaluate",
+    "policy": "verbs",
+    "verify": "verbs",
+    "breach": "randomized",
+    "collect": "collect",
+    "baskets": "baskets",
+    "stream": "stream",
+    "reconstruct": "randomized",
+    "relate": "randomized",
+    "party": "party",
+    "web": "verbs",
+    "doctor": "verbs",
+}
+"""Verbs, in the order of the help, and the module of each."""
+
+
+class _Verbs(click.RichGroup):
+    """Loads a verb when it is named, so that help stays quick."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(_VERBS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb; of a misspelt one say which was probably meant."""
+        meant = None if not args or args[0] in _VERBS else closest_name(args[0], _VERBS)
+        if meant is not None:
+            ctx.fail(f"No such command {shown(args[0])}; did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in _VERBS:
+            return None
+        return getattr(import_module(f"sfumato.cli.{_VERBS[cmd_name]}"), cmd_name)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sfumato")
+def app() -> None:
+    """Hand over a table about people without handing over the people.
+
+    sfumato gives back a table that can be mined in place of the real one, a certificate of what is guaranteed, and a
+    report of what was measured.
+    """
+
+
+def main() -> None:
+    """Run the command; a usage error is one sentence and exit code 2."""
+    try:
+        code = app.main(standalone_mode=False)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sfumato"
+        tell_error(f"sfumato: {error.format_message().rstrip('.')}; see '{where} --help'")
+        code = 2
+    except click.ClickException as error:
+        tell_error(f"sfumato: {error.format_message()}")
+        code = 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("sfumato: interrupted; nothing was written", err=True)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.cli.main import main
+from sfumato.cli import main
 
 main()

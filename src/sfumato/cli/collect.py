@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,11 +87,9 @@ def serve(
 
     The log on standard error is one JSON object a line, without answers, tokens and addresses.
     """
-    from sfumato.collect.limits import CollectorSettings
-    from sfumato.collect.server import ListenAddress, serve
-    from sfumato.collect.store import AnswerStore
+    from sfumato.collect.server import CollectorSettings, ListenAddress, serve
+    from sfumato.collect.store import AnswerStore, Log
     from sfumato.collect.survey import read_survey
-    from sfumato.collect.writer import Log
 
     survey = read_survey(specs, texts, title)
     place = ListenAddress(host, port, tls_cert, tls_key, proxy)
@@ -107,12 +106,9 @@ def serve(
         shown = {"password": password} if made else {}
         console.result({"url": url, "dashboard": f"{url}dashboard", "digest": survey.digest, **shown})
 
-    store = AnswerStore.open(db)
-    try:
+    with closing(AnswerStore.open(db)) as store:
         serve(survey, store, place, settings, Log(quiet=console.quiet), ready)
         count, _ = store.counts()
-    finally:
-        store.close()
     console.say(f"Stopped; {count} answers are stored.")
 
 
@@ -133,11 +129,8 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     from sfumato.collect.survey import mint
 
     check_new(output, overwrite=overwrite)
-    store = AnswerStore.open(db)
-    try:
+    with closing(AnswerStore.open(db)) as store:
         key = store.key
-    finally:
-        store.close()
     prefix = "" if url is None else f"{url.rstrip('/')}/#"
     write_private(output, "".join(f"{prefix}{token}\n" for token in mint(key, number)), "tokens")
     console.say(f"{number} tokens written to {output}: hand each to one person, then delete the file.")

@@ -46,7 +46,7 @@ class Console:
 
     def tell(self, parts: Sequence[tuple[int, str]]) -> None:
         """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""
-        from sfumato.assess.words import fitting
+        from sfumato.assess.plain import fitting
 
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         self.say("\n".join(fitting(parts, width, _MOST_LINES)))

@@ -1,4 +1,4 @@
-"""evaluate: the report alone, for a table made by any tool."""
+"""evaluate: the report alone, for a table made by any tool; tune: the most useful release that meets a policy."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+import sfumato as sf
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import INPUT, budget_words, command_words, options
+from sfumato.cli.options import INPUT, budget_words, command_words, holdout_of, options, reading_told
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
 if TYPE_CHECKING:
     from sfumato.publish.evaluate import Evaluation
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "tune"]
 
 _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", "k")
 """Options of sanitize that say how a table is made."""
@@ -52,11 +53,6 @@ def evaluate(
     most_bytes: int | None,
     policy: str | None,
     despite_policy: bool,
-    encoding: str,
-    query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
     **told: Any,
 ) -> None:
     """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
@@ -73,10 +69,10 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite)
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "query": None}
-    before, form = read_people(original, **(reading | {"query": query, "sheet": sheet}))
-    most = most_unpacked(before, most_bytes)
-    reading |= {"decimal": decimal or form.decimal, "most_bytes": most}
+    reading = reading_told(told)
+    before, form = read_people(original, **reading)
+    most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
+    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal, "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released
     outside = None if holdout is None else read_people(holdout, **reading)[0]
     given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
@@ -126,3 +122,79 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
             "folder": None if folder is None else str(folder),
         }
     )
+
+
+_OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "output", "overwrite", "k")
+
+
+@click.command()
+@click.argument("source", metavar="INPUT", type=INPUT)
+@options("target", policy="What the release must meet: trusted, research, public, or a file.  [default: research]")
+@options(
+    budget="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
+    output="Folder for report.html, report.json and, where something qualifies, recipe.toml.",
+)
+@click.option(
+    "--methods",
+    metavar="A,B",
+    help="Of chain, condense, classwise and condense-paper.  [default: the first three, as far as they apply]",
+)
+@options(holdout="People kept out of the release, for measuring.  [default: 0.3]")
+@click.option("--k", type=int, help="Smallest size that is tried, where it is more than the policy asks.")
+@click.option("--metric", metavar="NAME", help="Use: accuracy-boosting, r2-ridge, likeness and others.")
+@click.option(
+    "--search",
+    type=click.Choice(["halving", "rule-based", "brute-force"]),
+    default="halving",
+    show_default=True,
+    help="The last two are the paper's, for group sizes.",
+)
+@options(
+    "level",
+    "strata",
+    "identifier",
+    "person",
+    "rows_are_people",
+    "weight",
+    "schema",
+    "no_rules",
+    "rare",
+    "known",
+    seed="Repeat the same samples and draws.",
+)
+@options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
+@verb
+def tune(
+    console: Console,
+    source: str,
+    output: Path | None,
+    *,
+    holdout: str | None,
+    policy: str | None,
+    overwrite: bool,
+    **told: Any,
+) -> None:
+    """Find the most useful release of INPUT that meets a policy: methods and sizes, tried, attacked and judged.
+
+    It ends by the deadline, or at Ctrl-C, with what was measured by then, and prints the command line that makes the
+    release. Where nothing qualifies it says what comes nearest and why.
+    """
+    from sfumato.publish.policy import USUAL
+    from sfumato.tuning.model import check_tuning_folder, save_tuning
+
+    if output is not None:
+        check_tuning_folder(output, overwrite=overwrite)
+    reading = reading_told(told)
+    table, form = read_people(source, **reading)
+    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}
+    outside: Any = holdout_of(holdout, reading, 0.3)
+    without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
+    with console.progress(lines=True):
+        tuning = sf.tune(table, policy=policy or USUAL, holdout=outside, command=command_words(without=without), **told)
+        if output is not None:
+            save_tuning(tuning, output, overwrite=overwrite)
+    lines = tuning.lines()
+    if output is not None:
+        lines.append((0, f"Look at: {output / 'report.html'}"))
+    console.tell(lines)
+    console.result({**tuning.to_json(), "folder": None if output is None else str(output)})

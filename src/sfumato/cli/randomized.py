@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,10 +108,7 @@ def reconstruct(
     from sfumato.privacy.randomized import read_spec
 
     form = check_plot(plot, source, overwrite=overwrite)
-    if output is not None:
-        if output.suffix.lower() != ".csv":
-            raise OptionError("--output must end in .csv")
-        check_target(output, Path(source), overwrite=overwrite)
+    _check_csv(output, source, overwrite=overwrite)
     known = read_spec(spec, column)
     table, _ = read_input(source, encoding=encoding, query=query)
     with console.progress():
@@ -150,21 +148,14 @@ def relate(
     reconstruct. Records without one of the two values are skipped. Refused, with exit code 3, where the records are too
     few for the noise.
     """
-    if output is not None:
-        if output.suffix.lower() != ".csv":
-            raise OptionError("--output must end in .csv")
-        check_target(output, Path(source), overwrite=overwrite)
+    _check_csv(output, source, overwrite=overwrite)
     table, _ = read_input(source, encoding=encoding, query=query)
     with console.progress():
         found = sf.relate(table, **told)
-    if output is not None:
-        with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow((told["column"], told["to"], "probability", "lower", "upper"))
-            document = found.table.to_document()
-            names = [(row, column) for row in found.table.rows.names() for column in found.table.columns.names()]
-            numbers = zip(*([each for row in document[key] for each in row] for key in _SHARES), strict=True)
-            writer.writerows((*where, *each) for where, each in zip(names, numbers, strict=True))
+    document = found.table.to_document()
+    names = [(row, column) for row in found.table.rows.names() for column in found.table.columns.names()]
+    shares = ([each for row in document[key] for each in row] for key in _SHARES)
+    _write_csv(output, (told["column"], told["to"]), names, shares)
     console.say(found.describe())
     if found.table.missing:
         console.say(f"{found.table.missing} records without one of the values were skipped.")
@@ -176,20 +167,29 @@ def relate(
 _SHARES = ("probability", "lower", "upper")
 
 
+def _check_csv(output: Path | None, source: str, *, overwrite: bool) -> None:
+    if output is not None:
+        if output.suffix.lower() != ".csv":
+            raise OptionError("--output must end in .csv")
+        check_target(output, Path(source), overwrite=overwrite)
+
+
+def _write_csv(output: Path | None, names: tuple[str, ...], places: Iterable[Any], shares: Iterable[Any]) -> None:
+    """Write probabilities with their bands beside the places that they are of, where a file is asked for."""
+    if output is not None:
+        with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow((*names, *_SHARES))
+            writer.writerows((*where, *numbers) for where, *numbers in zip(places, *shares, strict=True))
+
+
 def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
     from sfumato.mine.reconstruct.answers import draw_reconstruction
 
     if plot is not None:
         with replacing_target(plot) as work:
             draw_reconstruction(work, found, name=column, form=form)
-    if output is not None:
-        with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            edges = found.cells.told_edges
-            writer.writerow((*(("value",) if edges is None else ("from", "to")), "probability", "lower", "upper"))
-            bounds: list[tuple[Any, ...]] = [(value,) for value in found.values or ()]
-            if edges is not None:
-                bounds = list(pairwise(edges))
-            told = found.to_document()
-            rows = zip(bounds, told["probability"], told["lower"], told["upper"], strict=True)
-            writer.writerows((*where, *numbers) for where, *numbers in rows)  # no band is an empty cell
+    told, edges = found.to_document(), found.cells.told_edges
+    bounds = [(value,) for value in found.values or ()] if edges is None else pairwise(edges)
+    shares = (told[key] for key in _SHARES)  # no band is an empty cell
+    _write_csv(output, ("value",) if edges is None else ("from", "to"), bounds, shares)

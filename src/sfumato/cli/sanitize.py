@@ -1,38 +1,179 @@
-"""sanitize: the main job."""
+"""sanitize: the main job, which engine it takes, and what is said of the facts of a release.
+
+All rows go at once, or a file in chunks where it does not go into memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.engines import Place, refuse_in_chunks
 from sfumato.cli.options import (
     COUNT,
     FILE,
     INPUT,
+    WORDS,
+    WithMethods,
     budget_words,
     command_words,
     holdout_of,
     keeping_owner_part,
     offered_methods,
     options,
+    parameters_told,
     signer_at,
     whereabouts,
 )
-from sfumato.cli.parameters import WORDS, WithMethods, parameters_told
 from sfumato.core.errors import OptionError
+from sfumato.core.facts import (
+    Alike,
+    Blocked,
+    Chained,
+    Downgraded,
+    Fact,
+    FormulaTexts,
+    Randomized,
+    RareValues,
+    Sampled,
+    Swapped,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+)
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.engines.outcome import Recipe
+    from sfumato.privacy.certificate import Certificate
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
-__all__ = ["sanitize"]
+__all__ = ["Place", "rare_words", "sanitize"]
+
+_WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
+_IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")
+_MOVED = ("holdout", "level", "strata", "rare", "rows", "no_rules", *_WHOLE)  # nor a file that is moved in batches
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is to be made, as it was told."""
+
+    source: str
+    engine: str | None
+    master: str | None
+    memory: str | None
+    resume_key: Path | None
+    chunked: bool
+    batch_rows: int | None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            from sfumato.engines.cells.cuts import parse_size
+
+            parse_size(self.memory)
+        told = "chunks" if self.chunked or self.resume_key is not None else self.engine
+        if self.engine not in (None, told):
+            raise OptionError(f"--engine {self.engine} is not for files in chunks; leave one of these options out")
+        if self.master is not None and self.engine != "spark":
+            raise OptionError("--master is of a cluster; add --engine spark, or leave it out")
+        if self.batch_rows is not None and told not in ("chunks", "spark"):
+            raise OptionError("--batch-rows is for files that go through in batches; add --engine chunks")
+
+    @property
+    def carried_by(self) -> Literal["chunks", "spark"]:
+        """Engine of a file that does not go into memory at once."""
+        return "spark" if self.engine == "spark" else "chunks"
+
+    @property
+    def form(self) -> FileForm:
+        """How the table is written that is read; a folder that a cluster reads is one of Parquet."""
+        from sfumato.engines.chunks.source import form_of
+        from sfumato.tables.files import FileForm, FileFormat
+
+        known = self.engine != "spark" or self.source.lower().endswith((".csv", ".csv.gz"))
+        return form_of(Path(self.source)) if known else FileForm(FileFormat.PARQUET)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that can be read in parts, more than once."""
+        from sfumato.tables.files import ENDINGS
+
+        name = self.source.lower()
+        parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
+        return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
+
+    def is_chunked(self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> bool:
+        """Whether the file goes through in chunks: told so, or too large for the memory that there is.
+
+        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told.
+        Says so where nobody told.
+        """
+        if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
+            return True
+        if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
+            return False
+        from sfumato.engines.cells.cuts import needed_bytes, parse_size, size_words, usual_memory
+        from sfumato.engines.chunks.source import open_source
+
+        granted = usual_memory() if self.memory is None else parse_size(self.memory)
+        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
+        needed = needed_bytes(open_source(self.source), method)
+        if needed <= granted:
+            return False
+        why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
+        if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
+            instead = "--method chain" if whole is None else f"without {whole} it"
+            console.note(f"sfumato: {why}; {instead} would go through in cells.")
+            return False
+        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        return True
+
+
+def refuse_in_chunks(place: Place, form: str | None, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> None:
+    """Refuse what needs all rows at once, before anything is read."""
+    from sfumato.mechanisms.methods import is_keyed
+
+    sheet, query = elsewhere
+    if place.source == "-" or ("://" in place.source and place.engine != "spark") or query is not None:
+        raise OptionError(
+            "--engine chunks reads a file, and reads it twice; write standard input or the query to a file first"
+        )
+    if sheet is not None:
+        raise OptionError("--engine chunks reads no workbooks; write the sheet to a CSV file first")
+    method = _method_of(needs)
+    moved = method is not None and is_keyed(method)
+    whole = _first_told(needs, _MOVED if moved else _WHOLE)
+    if whole is not None:
+        raise OptionError(f"{whole} needs all rows at once; leave it out, or take --engine memory")
+    read = place.form
+    wanted = read.format.value if form is None else form
+    if needs["spreadsheet_safe"] and wanted != "csv":
+        raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
+    if moved and wanted != read.format.value:
+        raise OptionError("a file that is moved keeps its format; leave out --format, or convert the file first")
+    if wanted not in ("csv", "parquet", "arrow"):
+        raise OptionError("--engine chunks writes csv, parquet or arrow; choose one of them")
+    if moved and place.resume_key is not None:
+        raise OptionError("--resume-key is for files that go through in cells; leave it out")
+
+
+def _method_of(needs: Mapping[str, Any]) -> str | None:
+    recipe = needs["recipe"]
+    method: str | None = needs["method"] if recipe is None else recipe.method
+    return method
+
+
+def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some options that was told, or that a recipe tells, as it is spelt."""
+    told = (name for name in names if needs[name] or getattr(needs["recipe"], name, None))
+    return next((f"--{name.replace('_', '-')}" for name in told), None)
 
 
 @click.command(cls=WithMethods)
@@ -192,7 +333,6 @@ def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path
 def _tell(
     console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
 ) -> None:
-    from sfumato.cli.facts import fact_lines
     from sfumato.publish.folder import print_summary
 
     if pdf:
@@ -219,3 +359,81 @@ def _tell(
             "verdict": None if verdict is None else verdict.to_json(),
         }
     )
+
+
+def fact_lines(certificate: Certificate, form: FileForm) -> list[tuple[int, str]]:
+    """Lines about a release whose table is written so, each with how readily it is left out."""
+    parts = [(4, _group_words(certificate))]
+    for fact in certificate.facts:
+        match fact:
+            case Transformed():
+                known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
+                parts.append((0, f"Outsourcing obfuscation: reversible by anyone who knows {known}."))
+            case TargetMoved():
+                moved = f"The target {fact.column!r} was moved like every other number; --public leaves it as it is."
+                parts.append((3, moved))
+            case RareValues():
+                parts.append((3, rare_words(fact)))
+            case FormulaTexts() if not fact.quoted and form.format.value == "csv":
+                begin = f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do"
+                parts.append((1, f"{begin}; --spreadsheet-safe writes them as text."))
+            case _ if (words := _modified_words(fact)) is not None:
+                parts.append((0, words))
+    spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
+    if spent:
+        bounded = [epsilon for epsilon in spent if epsilon is not None]
+        total = f"local epsilon {sum(bounded):.3g} for a whole row" if len(bounded) == len(spent) else "no bound"
+        parts.append((3, f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws."))
+    return parts
+
+
+def _group_words(certificate: Certificate) -> str:
+    levels, counts = certificate.levels, f"{certificate.rows_in} records in, {certificate.rows_out}"
+    if not levels:
+        return f"{counts} rows out; no groups, no privacy level."
+    kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
+    chained = any(isinstance(fact, Chained) for fact in certificate.facts)
+    groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
+    low, high = levels["asked_min"], levels["asked_max"]
+    asked = f"everybody's level, {low}, is met" if low == high else f"levels {low} to {high}, all met"
+    return f"{counts} {kind}rows out; {groups}, the smallest of {levels['smallest_group']}; {asked}."
+
+
+def _modified_words(fact: Fact) -> str | None:
+    """What was done to rows that were not made anew, in one line; None for other facts."""
+    match fact:
+        case Swapped():
+            more = f" and {len(fact.columns) - 3} more" if len(fact.columns) > 3 else ""
+            changed = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} cells"
+            return f"Swapped cells of {', '.join(map(repr, fact.columns[:3]))}{more}: {changed} are others than before."
+        case Sampled():
+            return f"A sample: {fact.drawn} of {fact.persons} people, whose rows are as they were. They are not hidden."
+        case Blocked():
+            return f"Blocked {sum(fact.cells)} cells: what is shown of the known columns {fact.least} people share."
+        case Downgraded():
+            told = f"no rule left tells more than {fact.most:.2g} bits; see owner/rules.txt"
+            return f"Label of {fact.hidden} rows hidden, {sum(fact.cells)} other cells too: {told}."
+        case Alike() if fact.alone:
+            return f"{fact.alone} of {fact.rows} rows are like no other."
+        case _:
+            return None
+
+
+def rare_words(fact: RareValues) -> str:
+    """Say what became of categories that few hold."""
+    who = f"fewer than {fact.k} persons"
+    if fact.shown:
+        return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
+    told = []
+    if fact.categories:
+        cells = _counted(fact.cells, "cell")
+        told.append(f"{_counted(fact.categories, 'category', 'categories')} became others ({cells})")
+    if fact.dropped:
+        told.append(f"{_counted(len(fact.dropped), 'column')} left with less than two dropped")
+    if fact.filled:
+        told.append(f"{_counted(fact.filled, 'missing cell')} of {who} took another record's value")
+    return f"Rare values: {', '.join(told) or 'none'}; {fact.k} persons hold each category that is left."
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or f'{one}s'}"

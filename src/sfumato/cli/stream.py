@@ -239,7 +239,7 @@ def publish(
 
     FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
     """
-    from sfumato.cli.facts import rare_words
+    from sfumato.cli.sanitize import rare_words
     from sfumato.core.facts import EpochPublished, RareValues
 
     try:

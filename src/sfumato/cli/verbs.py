@@ -1,14 +1,23 @@
-"""Verbs of one call each: demo, inspect, policy, verify and web."""
+"""Verbs of one call each: demo, inspect, policy, verify, web and doctor.
+
+The demo shows a made-up population of patients: numbers, categories, dates, missing cells, and a rule between two
+columns. The doctor says what is installed here, what is missing and how to get it, and compiles ahead of the first run.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 import sys
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 import sfumato as sf
+from sfumato import __version__
 from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import (
     COUNT,
@@ -19,9 +28,16 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
+from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.progress import tell
 from sfumato.tables.reading import read_people, reading_words
 
-__all__ = ["demo", "inspect", "policy", "verify", "web"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.mechanisms.protocol import Mechanism
+
+__all__ = ["demo", "doctor", "inspect", "policy", "population", "verify", "warm", "web"]
 
 _LEAF = 200
 
@@ -32,7 +48,6 @@ _LEAF = 200
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
     """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
-    from sfumato.cli.population import population
     from sfumato.publish.folder import check_folder
 
     check_folder(output, overwrite=overwrite)
@@ -188,7 +203,7 @@ def web(
     """
     import webbrowser
 
-    from sfumato.web.server import serve
+    from sfumato.web import serve
 
     def ready(url: str) -> None:
         console.say(f"The page is at {url}\nIt is for this machine alone. Ctrl-C ends it and deletes what it holds.")
@@ -198,3 +213,226 @@ def web(
 
     serve(ready, port=port, most_bytes=limit * 1_000_000, save=save, stream=stream, survey=survey)
     console.say("Ended; what was not taken or saved is gone.")
+
+
+_TOWNS = ("Aldbrook", "Bexmouth", "Calder", "Dunholm", "Eastry", "Fenwick", "Garth", "Holm")
+_WARDS = ("medicine", "surgery", "cardiology", "geriatrics", "obstetrics")
+_CAUSES = ("heart", "lung", "joint", "injury", "infection", "metabolic", "birth", "other")
+
+
+def population(count: int = 16_000, seed: int = 20_261) -> pa.Table:
+    """Table of made-up patients, one stay in hospital each; nobody in it exists.
+
+    Examples
+    --------
+    >>> population(5).column_names[:4]
+    ['patient', 'age', 'sex', 'town']
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    age = np.clip(np.rint(rng.gamma(9.0, 6.4, count)), 18, 99).astype(np.int64)
+    woman = rng.random(count) < 0.53
+    town = rng.choice(len(_TOWNS), count, p=[0.27, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05, 0.03])
+    smoker = rng.random(count) < 0.32 - 0.002 * (age - 18) + 0.05 * (town == 3)
+    mass = rng.normal(25.5 + 0.03 * (age - 50) - 1.2 * smoker, 4.2, count).clip(15, 52)
+    pressure = rng.normal(104 + 0.42 * age + 0.7 * (mass - 25) + 4 * smoker, 12.5, count)
+    sugar = rng.normal(4.7 + 0.012 * age + 0.06 * (mass - 25), 0.55, count) + (rng.random(count) < 0.09) * rng.gamma(
+        2.0, 1.6, count
+    )
+    leaning = np.stack(
+        [
+            0.05 * (age - 60) + 0.03 * (pressure - 130),
+            1.3 * smoker + 0.01 * (age - 50),
+            0.03 * (age - 55) + 0.08 * (mass - 26),
+            -0.03 * (age - 40),
+            np.full(count, -0.1),
+            0.9 * (sugar - 5.6),
+            np.where(woman & (age < 46), 1.4, -9.0),
+            np.full(count, 0.1),
+        ],
+        axis=1,
+    )
+    cause = np.argmax(leaning + rng.gumbel(size=leaning.shape), axis=1)
+    usual = np.array([2, 0, 1, 1, 0, 0, 4, 0])[cause]
+    ward = np.where(rng.random(count) < 0.82, usual, rng.choice(3, count))
+    ward = np.where((age > 79) & (ward != 4) & (rng.random(count) < 0.5), 3, ward)
+    stay = np.minimum(rng.poisson(rng.gamma(2.2, 1.4 + 0.02 * age + 1.1 * (cause == 0) + 0.7 * (ward == 3))), 90)
+    admitted = np.datetime64("2024-01-01") + rng.integers(0, 731, count)
+    paid = np.where(rng.random(count) < 0.62, 0.0, np.round(rng.gamma(1.5, 40.0, count) * (1 + stay / 8), 2))
+    danger = -4.6 + 0.035 * (age - 50) + 0.09 * stay + 0.55 * smoker + 0.35 * (sugar - 5.5) + 0.6 * (cause == 1)
+    back = rng.random(count) < 1 / (1 + np.exp(-danger - 1.6))
+
+    def gaps(share: float) -> object:
+        return rng.random(count) < share
+
+    return pa.table(
+        {
+            "patient": [f"P{number:06d}" for number in rng.choice(900_000, count, replace=False) + 100_000],
+            "age": age,
+            "sex": np.where(woman, "f", "m"),
+            "town": np.array(_TOWNS)[town],
+            "admitted": pa.array(admitted.astype("datetime64[D]")),
+            "discharged": pa.array((admitted + stay).astype("datetime64[D]")),
+            "ward": np.array(_WARDS)[ward],
+            "cause": np.array(_CAUSES)[cause],
+            "mass_index": pa.array(np.round(mass, 1), mask=gaps(0.06)),
+            "pressure": np.rint(pressure).astype(np.int64),
+            "sugar": pa.array(np.round(sugar.clip(2.5), 1), mask=gaps(0.12)),
+            "smoker": pa.array(smoker, mask=gaps(0.04)),
+            "paid": paid,
+            "back_within_90_days": np.where(back, "yes", "no"),
+        }
+    )
+
+
+_REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['"]([a-z]+)['"].*)?""")
+_USES = {
+    "excel": ".xlsx and .ods files",
+    "sql": "databases, as INPUT and out",
+    "stream": "streams from Redis, state in PostgreSQL",
+    "collect": "surveys of randomized answers",
+    "web": "the local page, sfumato web",
+}
+"""What each extra is for; one that is not listed is for developers."""
+
+
+@click.command()
+@click.option("--warm", "warmed", is_flag=True, help="Compile what every first run would wait for, once.")
+@verb
+def doctor(console: Console, warmed: bool) -> None:
+    """Say what is installed, what is missing and how to get it; --warm compiles ahead of the first run."""
+    if warmed:
+        with console.progress():
+            warm()
+    found = _examine()
+    for line in _lines(found):
+        console.say(line)
+    console.result(found)
+
+
+def warm() -> None:
+    """Compile the default path: sanitize small tables by the chain and by each grouping, and what a report calls."""
+    import numpy as np
+    import pyarrow as pa
+
+    from sfumato.assess.warm import compile_ahead, compile_report, wait_for_report
+    from sfumato.mechanisms.chain.mechanism import Chain
+    from sfumato.mechanisms.condense import Condensation
+    from sfumato.mechanisms.condense.compact import in_fewer_columns
+    from sfumato.publish.sanitize import sanitize
+
+    table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})
+    steps: list[Mechanism] = [Chain(k=5, leaf=10)]
+    steps += [Condensation(k=5, grouping=grouping) for grouping in ("compact", "mdav", "paper")]
+    compile_ahead()
+    for place, mechanism in enumerate(steps):
+        tell("compiling groups", place / len(steps))
+        sanitize(table, mechanism, level="age > 50: 8, else: 5", report=False)
+    in_fewer_columns(np.eye(2, 3))
+    wait_for_report()
+    compile_report()
+    tell("compiling groups", 1.0)
+
+
+def _examine() -> dict[str, Any]:
+    """What there is: versions, machine, compiled code, browser, engine, extras."""
+    needed, extras = _requirements()
+    return {
+        "sfumato": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 1,
+        "memory_gb": _memory(),
+        "packages": {name: _version(name) for name in needed},
+        "compiled": _is_compiled(),
+        "browser": _browser(),
+        "engine": _engine(),
+        "extras": {
+            name: {"for": _USES[name], "missing": [each for each in extras.get(name, ()) if _version(each) is None]}
+            for name in _USES
+        },
+    }
+
+
+def _requirements() -> tuple[list[str], dict[str, list[str]]]:
+    """Names of the packages that are needed, and of those of each extra, as the installation states them."""
+    needed: list[str] = []
+    extras: dict[str, list[str]] = {}
+    for line in metadata.requires("sfumato") or ():
+        stated = _REQUIREMENT.fullmatch(line)
+        if stated is None or (stated[2] is not None and _not_for_here(line)):
+            continue
+        (needed if stated[2] is None else extras.setdefault(stated[2], [])).append(stated[1])
+    return needed, extras
+
+
+def _not_for_here(line: str) -> bool:
+    return "sys_platform != 'win32'" in line.replace('"', "'") and platform.system() == "Windows"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _memory() -> float | None:
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _is_compiled() -> bool:
+    """Whether the first run of the default path has nothing to wait for."""
+    from sfumato.assess.warm import share_compiled
+    from sfumato.core.compiled import is_cached, share_cached
+    from sfumato.mechanisms.chain import trees
+    from sfumato.mechanisms.condense.leaves import improve_leaves
+
+    return share_compiled() == share_cached(trees.__name__) == 1.0 and is_cached(improve_leaves)
+
+
+def _browser() -> str | None:
+    from sfumato.publish.folder import find_browser
+
+    try:
+        return find_browser()
+    except OptionError:
+        return None
+
+
+def _engine() -> str | None:
+    from sfumato.engines.parties.spu import engine_python
+
+    try:
+        return str(engine_python())
+    except SfumatoError:
+        return None
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    memory = "" if found["memory_gb"] is None else f", {found['memory_gb']:g} GB of memory"
+    cores = f"{found['cores']} core{'' if found['cores'] == 1 else 's'}"
+    lines = [f"sfumato {found['sfumato']} on Python {found['python']}, {found['system']}, {cores}{memory}."]
+    lacking = [name for name, version in found["packages"].items() if version is None]
+    there = ", ".join(f"{name} {version}" for name, version in found["packages"].items() if version is not None)
+    lines.append(f"Needed and there:    {there}.")
+    if lacking:
+        lines.append(f"Needed and missing:  {', '.join(lacking)}; pip install --force-reinstall sfumato")
+    kept = (
+        "kept from an earlier run" if found["compiled"] else "not yet; sfumato doctor --warm does it, within a minute"
+    )
+    lines.append(f"Compiled code:       {kept}.")
+    browser = found["browser"] or "none; install Chromium or Chrome, or print summary.html from another browser"
+    lines.append(f"Browser for PDF:     {browser}.")
+    engine = found["engine"] or "none; see docs/several-owners.md for an environment with spu 0.9.5"
+    lines.append(f"Secure computation:  {engine}.")
+    for name, extra in found["extras"].items():
+        missing = ", ".join(extra["missing"])
+        state = "there" if not missing else f"missing ({missing}); pip install 'sfumato[{name}]'"
+        lines.append(f"Extra {name + ':':<14} {state}. For {extra['for']}.")
+    return lines

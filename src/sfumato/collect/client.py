@@ -96,13 +96,7 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """The kept answers of one person, a file for each token, readable by nobody else.
-
-    Parameters
-    ----------
-    folder : Path
-        Made with mode 700 where it is not there.
-    """
+    """The kept answers of one person, a file for each token in a folder of mode 700, readable by nobody else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -182,16 +176,10 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class Connection:
-    """Talks to one collector. Certificates are checked; an unprotected connection is for this machine only.
+    """Talks to one collector, by the address of the survey's page; what follows a # in it is not sent.
 
-    Parameters
-    ----------
-    url : str
-        Address of the survey's page; what follows a # in it is not sent.
-    ca : path, optional
-        Certificates to trust in place of the system's.
-    allow_http : bool
-        Allow an unprotected connection to another machine.
+    Certificates are checked, against those of ``ca`` in place of the system's where it is given. An unprotected
+    connection is for this machine only, unless ``allow_http``.
     """
 
     def __init__(self, url: str, *, ca: str | Path | None = None, allow_http: bool = False) -> None:
@@ -218,13 +206,7 @@ class Connection:
         return Survey.from_document(document)
 
     def send(self, token: str, kept: KeptAnswer) -> bool:
-        """Send a kept answer and tell whether the server had it before.
-
-        Raises
-        ------
-        NotSent
-            If it did not arrive or was not taken.
-        """
+        """Send a kept answer; whether the server had it before, or `NotSent` if it did not arrive or was not taken."""
         body = {"token": token, "digest": kept.digest, "answers": kept.answers}
         status, document = self._call("/api/answer", body)
         if status == 200 and isinstance(document, dict) and document.get("accepted") is True:
@@ -266,23 +248,10 @@ def answer_survey(
 ) -> Answered:
     """Randomize true answers here and send the result, or send again what is kept for this token.
 
-    Check the survey first (`check_survey`). The randomized answer is on disk before it is sent.
-
-    Parameters
-    ----------
-    values : mapping
-        The true answer to each question. Not used where an answer is kept for the token.
-    survey : Survey, optional
-        As fetched and checked before; else it is fetched now.
-    other_person : bool
-        Another person than those whose answers to this survey are kept here.
-    rng : Generator, optional
-        By default from the operating system.
-
-    Raises
-    ------
-    PrivacyRefusal
-        If a second draw would be made for the same person.
+    Check the survey first (`check_survey`); it is fetched now where it is not given. The randomized answer is on disk
+    before it is sent. ``values`` are the true answers to each question, not used where an answer is kept for the token.
+    A second draw for the same person is refused; ``other_person`` says that it is another one than those whose answers
+    to this survey are kept here. Chance is by default that of the operating system.
     """
     survey = connection.survey() if survey is None else survey
     kept = KeptAnswers(default_folder()) if kept is None else kept
@@ -309,19 +278,9 @@ def answer_survey(
 def check_survey(
     survey: Survey, *, digest: str | None = None, rho1: float = 0.1, max_rho2: float | None = None
 ) -> None:
-    """Refuse a survey that is not the expected one, or that lets the server become too sure.
+    """Refuse a survey that has not the expected digest, or that lets the server become too sure.
 
-    Parameters
-    ----------
-    digest : str, optional
-        The expected digest.
-    rho1, max_rho2 : float
-        Anything about all answers together that was rho1 likely before may be max_rho2 likely after, at most.
-
-    Raises
-    ------
-    PrivacyRefusal
-        If it is so.
+    Anything about all answers together that was ``rho1`` likely before may be ``max_rho2`` likely after, at most.
     """
     if digest is not None and digest.strip().lower() != survey.digest:
         raise PrivacyRefusal("the survey's specification is not the expected one (its digest differs); do not answer")

@@ -11,11 +11,12 @@ import asyncio
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.collect.limits import AT_LEAST
+from sfumato.collect.server import AT_LEAST
 from sfumato.collect.store import AnswerStore
 from sfumato.collect.survey import Question, Survey
 from sfumato.core.errors import OptionError, SfumatoError, TooFew
@@ -35,12 +36,9 @@ _SHARE = 10.0  # an estimate that took a second is not made again for this many
 
 def stored_survey(db: str) -> tuple[Survey, int, dict[int, dict[int, int]]]:
     """Survey of a database, how many answers it holds, and the counts of each question."""
-    store = AnswerStore.open(db, create=False)
-    try:
+    with closing(AnswerStore.open(db, create=False)) as store:
         document = store.survey_document()
         count, tallies = store.counts()
-    finally:
-        store.close()
     if document is None:
         raise OptionError("this database has tokens and no survey yet; serve one first")
     return Survey.from_document(document), count, tallies
@@ -49,10 +47,7 @@ def stored_survey(db: str) -> tuple[Survey, int, dict[int, dict[int, int]]]:
 def estimate(survey: Survey, tallies: Mapping[int, Mapping[int, int]]) -> dict[str, Reconstruction | TooFew]:
     """Reconstruct the distribution behind each question, or say why there are too few answers for it.
 
-    Parameters
-    ----------
-    tallies : mapping
-        For the number of a question, how often each output code came.
+    ``tallies`` are, for the number of a question, how often each output code came.
     """
     found: dict[str, Reconstruction | TooFew] = {}
     for number, question in enumerate(survey.questions):

@@ -2,18 +2,27 @@
 
 What is stored is not a list of people's answers: one table says how often each randomized value came, another holds the
 marks of used tokens and the seals of their answers, in the order of hashes and not of arrival.
+
+A single commit to disk takes milliseconds whether it holds one answer or hundreds. So answers that come while a
+transaction is on its way share the next one: one task writes, all others wait for their result, and nobody is told
+"accepted" before the transaction is on disk.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TextIO
 
 from sfumato.collect.survey import KEY_BYTES
 from sfumato.core.database import (
@@ -28,7 +37,16 @@ from sfumato.core.database import (
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SfumatoError
 
-__all__ = ["AnswerStore", "StoreError", "Submission", "SubmissionResult", "read_survey_document"]
+__all__ = [
+    "AnswerStore",
+    "AnswerWriter",
+    "Crowded",
+    "Log",
+    "StoreError",
+    "Submission",
+    "SubmissionResult",
+    "read_survey_document",
+]
 
 _BUSY = 30.0  # seconds to wait for another process that writes
 _ROWS = 400  # of a statement; SQLite takes 999 values in each of its versions
@@ -70,15 +88,10 @@ class Submission:
 
 
 class AnswerStore:
-    """The database of one survey. Several processes may work on it.
+    """The database of one survey, which has the tables; see `open`. Several processes may work on it.
 
-    Parameters
-    ----------
-    location : Location
-        Of a database that has the tables; see `open`. Answers that go to a file that was deleted meanwhile are lost, so
-        it is looked at.
-    create : bool
-        Whether it may be changed; what is only read may be anybody's.
+    Answers that go to a file that was deleted meanwhile are lost, so it is looked at. With ``create`` it may be
+    changed; what is only read may be anybody's.
     """
 
     def __init__(self, location: Location, *, create: bool = True) -> None:
@@ -93,12 +106,7 @@ class AnswerStore:
     def open(cls, place: str, *, create: bool = True) -> AnswerStore:
         """Open a database by its URL, or an SQLite file by its path; a new file is for its owner only.
 
-        Parameters
-        ----------
-        place : str
-            ``sqlite:///FILE``, ``postgresql://USER@HOST/NAME``, or the path of a file.
-        create : bool
-            Whether to make the file and the tables where there are none.
+        The URL is ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. File and tables are made where there are none.
         """
         location = locate(place)
         if location.file is not None:
@@ -275,3 +283,136 @@ def read_survey_document(body: bytes) -> dict[str, Any]:
         return from_json(dict[str, Any], body, most=MOST_BYTES)
     except Unparsable:
         raise BadInput("the survey in the database cannot be read; bring back a whole copy of it") from None
+
+
+_MOST_AT_ONCE = 1000
+_MOST_WAITING = 20_000
+_SECONDS_A_LINE = 10.0  # of the log, and
+_ANSWERS_A_LINE = 10  # at least: a line for each commit would say when each answer came
+_SORE = 30.0  # seconds for which a commit that failed is held against the database
+
+
+class Log:
+    """Writes one JSON object a line: what happened and how often, never an answer, a token or an address.
+
+    Stored answers are logged as a count now and then: a line for each would say when somebody answered. Without a
+    stream it is standard error, as it is when a line is written.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._stream = stream
+        self._quiet = quiet
+
+    def write(self, event: str, **details: str | int | float) -> None:
+        """Write one line; details are names, counts and times only.
+
+        A log that cannot be written (a full disk, a closed pipe) does not keep answers from being stored.
+        """
+        if self._quiet:
+            return
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        line = write_json({"time": moment, "event": event, **details}, escaped=True)
+        with suppress(OSError, ValueError):
+            print(line, file=self._stream or sys.stderr, flush=True)
+
+
+class Crowded(SfumatoError):
+    """More answers wait for the disk than it can take."""
+
+
+class AnswerWriter:
+    """The one task of a process that stores answers."""
+
+    def __init__(self, store: AnswerStore, log: Log) -> None:
+        self._store = store
+        self._log = log
+        self._waiting: list[tuple[Submission, asyncio.Future[SubmissionResult]]] = []
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="answers")
+        self._task: asyncio.Task[None] | None = None
+        self._ending = False
+        self._batch: list[tuple[Submission, asyncio.Future[SubmissionResult]]] = []
+        self._failed = -_SORE
+        self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        """Whether answers are being stored."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last commit failed, a moment ago."""
+        return time.monotonic() - self._failed < _SORE
+
+    def start(self) -> None:
+        """Begin to store."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Store what waits, then end."""
+        self._ending = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
+
+    async def add(self, submission: Submission) -> SubmissionResult:
+        """Store a submission and say what became of it, once that is on disk.
+
+        A `StoreError` if the transaction failed, `Crowded` if too many wait.
+        """
+        if not self.alive:
+            raise StoreError("the collector has stopped; send it again later")
+        if len(self._waiting) >= _MOST_WAITING:
+            raise Crowded("too many answers wait to be stored; send it again later")
+        done: asyncio.Future[SubmissionResult] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, done))
+        self._wake.set()
+        return await done
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting or not self._ending:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._waiting:
+                    self._batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+                    began = time.perf_counter()
+                    rows = [each for each, _ in self._batch]
+                    try:
+                        results = await loop.run_in_executor(self._thread, self._store.add, rows)
+                    except StoreError as error:
+                        self._failed = time.monotonic()
+                        self._log.write("commit failed", answers=len(rows))
+                        self._fail(self._batch, str(error))
+                        continue
+                    self._tell(results, time.perf_counter() - began)
+        finally:  # whatever ends it, nobody is left waiting
+            self._fail([*self._batch, *self._waiting], "the collector has stopped; send it again later")
+            self._report()
+
+    def _tell(self, results: list[SubmissionResult], seconds: float) -> None:
+        self._failed = -_SORE
+        new = results.count(SubmissionResult.NEW)
+        for (_, done), result in zip(self._batch, results, strict=True):
+            if not done.done():  # the client may have gone away
+                done.set_result(result)
+        if not new:
+            return
+        self._answers, self._commits = self._answers + new, self._commits + 1
+        self._slowest = max(self._slowest, seconds)
+        if self._answers >= _ANSWERS_A_LINE and time.monotonic() - self._reported >= _SECONDS_A_LINE:
+            self._report()
+
+    def _report(self) -> None:
+        if self._commits:
+            slowest = round(1000.0 * self._slowest, 1)
+            self._log.write("stored", answers=self._answers, commits=self._commits, slowest_milliseconds=slowest)
+        self._answers, self._commits, self._slowest, self._reported = 0, 0, 0.0, time.monotonic()
+
+    def _fail(self, batch: list[tuple[Submission, asyncio.Future[SubmissionResult]]], words: str) -> None:
+        for _, done in batch:
+            if not done.done():
+                done.set_exception(StoreError(words))

@@ -67,13 +67,7 @@ class Question:
         return {}
 
     def encode(self, value: Any) -> int:
-        """Output code of a released value; the commonest are remembered.
-
-        Raises
-        ------
-        SchemaError
-            If the law cannot have sent it.
-        """
+        """Output code of a released value, of which the commonest are remembered; `SchemaError` if it cannot be."""
         if isinstance(value, str | int | float) and (type(value), value) in self._known:
             return self._known[type(value), value]
         code = self._encode(value)
@@ -165,13 +159,7 @@ class Survey:
         return upward_bound(self.gamma, rho1)
 
     def encode(self, answers: Mapping[str, Any]) -> tuple[int, ...]:
-        """Output codes of released answers, one for each question.
-
-        Raises
-        ------
-        SchemaError
-            If a question is left out, unknown, or its answer cannot have come from its law.
-        """
+        """Output codes of released answers; a `SchemaError` where one is left out, unknown, or not from its law."""
         names = [question.name for question in self.questions]
         if set(answers) != set(names):
             raise SchemaError(f"the answers must name each of the {len(names)} questions and no other")
@@ -202,12 +190,8 @@ class Survey:
 def read_survey(specs: Sequence[str], texts: Sequence[str], title: str) -> Survey:
     """Read a survey from the files of its specifications.
 
-    Parameters
-    ----------
-    specs : sequence of str
-        ``FILE`` for a single question, ``NAME=FILE`` for each of several.
-    texts : sequence of str
-        What is asked: ``NAME=TEXT``, or ``TEXT`` for a single question.
+    ``specs`` are ``FILE`` for a single question, ``NAME=FILE`` for each of several; ``texts`` are what is asked, as
+    ``TEXT`` or ``NAME=TEXT``.
     """
     files = [_named(spec) for spec in specs]
     if len(files) > 1 and any(name is None for name, _ in files):
@@ -280,13 +264,7 @@ def mint(key: bytes, count: int) -> Iterator[str]:
 
 
 def check_token(key: bytes, token: str) -> bytes:
-    """Bytes of a token that this key signed.
-
-    Raises
-    ------
-    TokenError
-        For any other text; it does not say what is wrong with it.
-    """
+    """Bytes of a token that this key signed; for any other text a `TokenError` that does not say what is wrong."""
     try:
         data = base64.b64decode(token + "=", altchars=b"-_", validate=True) if len(token) == _LETTERS else b""
     except (binascii.Error, ValueError):

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import whole_standings
+from sfumato.assess.risk.uniqueness import whole_standings
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted

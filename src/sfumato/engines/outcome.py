@@ -23,7 +23,7 @@ from sfumato.tables.schema import Schema, field_to_document, fields_from_documen
 
 if TYPE_CHECKING:
     from sfumato.assess.baskets import BasketPair
-    from sfumato.assess.standing import Standing
+    from sfumato.assess.risk.uniqueness import Standing
 
 __all__ = ["Apart", "BasketComparison", "Comparison", "Outcome", "Recipe", "bounds_kept"]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.report import Report
-from sfumato.assess.standing import Standing, whole_standings
+from sfumato.assess.risk.uniqueness import Standing, whole_standings
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted

@@ -3,7 +3,7 @@
 A gain is what an attack gets on people of the table less what it gets on people held out; membership attacks are judged
 by their scores. Every gain and score has an interval, and all intervals of a verdict hold together with 95 %
 (Bonferroni: each with a confidence of 1 - 0.05 / m, where m intervals are looked at). A share is held by Clopper and
-Pearson's exact limits, a difference of two shares as `sfumato.assess.intervals.difference_interval` has it. Of the
+Pearson's exact limits, a difference of two shares as `sfumato.assess.findings.difference_interval` has it. Of the
 largest of several attacks the interval goes from their largest lower end to their largest upper end.
 
 Links to one's own row have no people held out to be compared with, for nobody held out has a row: their gain is what
@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.assess.findings import Tries
-from sfumato.assess.intervals import difference_interval, exact_interval
+from sfumato.assess.findings import Tries, difference_interval, exact_interval
 from sfumato.assess.plain import hundred
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Exceeded, Missing, Ruling, Verdict
+from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
     BasketsReleased,

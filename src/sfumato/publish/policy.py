@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.assess.report import Report
-from sfumato.assess.verdict import Exceeded
+from sfumato.assess.report import Exceeded, Report
 from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BasketsReleased, Chained, Fact, Grouped, Joint, Maintained

@@ -18,13 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.catalogue import basic, catalogue
-from sfumato.assess.findings import Finding, Tries
-from sfumato.assess.intervals import difference_interval
-from sfumato.assess.report import Report
-from sfumato.assess.risk.by_column import ColumnRisk
+from sfumato.assess.findings import ColumnRisk, Finding, Tries, difference_interval
+from sfumato.assess.measure import basic, catalogue
+from sfumato.assess.report import ChangeTried, Exceeded, Report, Ruling, Verdict
 from sfumato.assess.study import Study, study_of
-from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling, Verdict
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import Fact

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.sklearn.condenser import Condenser
 from sfumato.sklearn.dynamic import DynamicCondenser
-from sfumato.sklearn.geometric import GeometricTransformer
+from sfumato.sklearn.transformers import Condenser, GeometricTransformer
 
 __all__ = ["Condenser", "DynamicCondenser", "GeometricTransformer"]

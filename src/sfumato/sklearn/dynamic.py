@@ -21,7 +21,7 @@ from sfumato.core.errors import LevelError, OptionError, TableError
 from sfumato.core.groups import Groups
 from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
 from sfumato.mechanisms.condense.partition import can_begin, partition
-from sfumato.sklearn.condenser import framed, generator_of, levels_of_rows, origin_of, sample_rows
+from sfumato.sklearn.transformers import framed, generator_of, levels_of_rows, origin_of, sample_rows
 
 __all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 
@@ -107,7 +107,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
             Level that each row asks for; the floor k holds for all.
         """
         values = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=self.k))
-        levels = self._levels(privacy_levels, len(values))
+        levels = levels_of_rows(privacy_levels, len(values), self.k)
         self._forget()
         self._origin = origin_of(self, X)
         self._learn(values, levels)
@@ -127,7 +127,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         """
         first = not hasattr(self, "_maintainer")
         values = np.asarray(validate_data(self, X, dtype=np.float64, reset=first))
-        levels = self._levels(privacy_levels, len(values))
+        levels = levels_of_rows(privacy_levels, len(values), self.k)
         if first:
             self._forget()
             self._origin = origin_of(self, X)
@@ -149,7 +149,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         privacy_level : int, optional
         """
         row = np.array([self._in_order(x) if isinstance(x, Mapping) else list(x)], dtype=np.float64)
-        levels = self._levels(None if privacy_level is None else [privacy_level], 1)
+        levels = levels_of_rows(None if privacy_level is None else [privacy_level], 1, self.k)
         first = not hasattr(self, "_maintainer")
         if first:
             row = np.asarray(validate_data(self, row, dtype=np.float64))
@@ -225,9 +225,6 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         made._held_values, made._held_levels = found.values, found.levels
         made._maintainer = Maintainer.from_state(found.state)
         return made
-
-    def _levels(self, asked: Any, n: int) -> NDArray[np.int64]:
-        return levels_of_rows(asked, n, self.k)
 
     def _in_order(self, x: Mapping[Any, Any]) -> list[Any]:
         """Numbers of a mapping in the order of the features."""
@@ -326,13 +323,7 @@ def write_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def read_snapshot(data: bytes) -> Snapshot:
-    """Read what `write_snapshot` wrote.
-
-    Raises
-    ------
-    TableError
-        For bytes that are not a whole snapshot of this form.
-    """
+    """Read what `write_snapshot` wrote; a `TableError` for bytes that are not a whole snapshot of this form."""
     start = len(_MAGIC) + _DIGEST
     if data[: len(_MAGIC)] != _MAGIC:
         raise TableError("these bytes are no snapshot of a condenser of this version; bring one")

@@ -15,13 +15,12 @@ from time import monotonic
 
 import numpy as np
 
-from sfumato.assess.verdict import Ruling
+from sfumato.assess.report import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
 from sfumato.publish.suggest import SURE, ColumnChange, chance_of
 from sfumato.tuning.candidates import Candidate, first_tried
-from sfumato.tuning.trials import Bench, Part, People, Reading
-from sfumato.tuning.use import Score
+from sfumato.tuning.trials import Bench, Part, People, Reading, Score
 
 __all__ = [
     "STAGE",
@@ -38,7 +37,6 @@ __all__ = [
     "least_beaten",
     "level_with",
     "smoothed_leaks",
-    "surely_exceeds",
 ]
 
 STAGE = "tuning"

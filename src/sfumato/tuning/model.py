@@ -1,29 +1,36 @@
-"""What came of tuning: the best release that was found, what others trade for it, and all that was tried."""
+"""What came of tuning: the best release that was found, what others trade for it, and all that was tried.
+
+As lines, a JSON document, a page and a folder for the owner, with the frontier: use against leak, a dot a setting.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from sfumato.assess.plain import limit_words
-from sfumato.assess.verdict import ChangeTried, Exceeded, Ruling
-from sfumato.core.documents import plain
+from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
+from sfumato.assess.plain import limit_words, points, show
+from sfumato.assess.report import ChangeTried, Exceeded, Ruling
+from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
-from sfumato.core.pages import framed_page
+from sfumato.core.pages import framed_page, page_template
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.protocol import parameters_of
+from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried
-from sfumato.tuning.candidates import Candidate
+from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "Stopped", "Tuning"]
+__all__ = ["Alternative", "Stopped", "Tuning", "check_tuning_folder", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # use beyond guessing, from which something is learned
@@ -74,8 +81,6 @@ class Tuning:
 
     def _repr_html_(self) -> str:
         """Show the page with the frontier in a notebook, in a frame of its own."""
-        from sfumato.tuning.page import write_tuning_page
-
         return framed_page("sfumato tuning", write_tuning_page(self))
 
     @property
@@ -108,7 +113,7 @@ class Tuning:
             return failed.verdict.reasons[0]
         if nearest.loses:
             most = 100 * self.policy.keep["prediction-loss"]
-            return f"models lose {_points(reading.loss)} points by it, and at most {most:g} may be lost"
+            return f"models lose {points(reading.loss)} points by it, and at most {most:g} may be lost"
         runs = math.floor(100 * nearest.chance)
         return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
 
@@ -267,7 +272,7 @@ class Tuning:
         return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
 
     def lines(self) -> list[tuple[int, str]]:
-        """What was found in a line each, with ranks for `sfumato.assess.words.fitting`."""
+        """What was found in a line each, with ranks for `sfumato.assess.plain.fitting`."""
         best, nearest = self.best, self.nearest
         lines: list[tuple[int, str]] = []
         if best is not None:
@@ -293,16 +298,11 @@ class Tuning:
             was = "were" if tried > 1 else "was"
             if not self.confirmed:
                 return f"Nothing can be recommended yet: {tried} settings were tried and none {was} confirmed."
-            return (
-                f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if self._once else ''}."
-            )
+            once = any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
+            return f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if once else ''}."
         runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)} of 100 runs"
         meets = f"It meets the policy '{self.policy.title}' in {runs}"
         return f"Best:   {self._named(best.reading)}. {meets}; {self.use_words}."
-
-    @property
-    def _once(self) -> bool:
-        return any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
 
     @property
     def use_words(self) -> str:
@@ -316,10 +316,10 @@ class Tuning:
             return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
         lost = compare({"": reading.original}, {"": reading.use})
         assert lost is not None
-        of = _points(max(0.0, reading.original.value))
+        of = points(max(0.0, reading.original.value))
         if lost.value <= 0.0 or lost.low <= 0.0:
-            return f"a model loses nothing of {of} points that is more than chance (at most {_points(lost.high)})"
-        return f"a model loses {_points(lost.value)} ({_points(lost.low)} to {_points(lost.high)}) of {of} points"
+            return f"a model loses nothing of {of} points that is more than chance (at most {points(lost.high)})"
+        return f"a model loses {points(lost.value)} ({points(lost.low)} to {points(lost.high)}) of {of} points"
 
     def alternative_words(self, each: Alternative) -> str:
         """What another candidate trades for the best."""
@@ -367,10 +367,122 @@ def worst_words(worst: Exceeded | None) -> str:
     return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
 
 
-def _points(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0")
-
-
 def _signed(gap: Difference) -> str:
     chance = "" if gap.certain else ", may be chance"
     return f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to {100 * gap.high:+.1f}{chance})"
+
+
+_OUTCOMES = {"meets": "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told"}
+
+
+def write_tuning_page(tuning: Tuning) -> str:
+    """Write one self-contained page."""
+    best, nearest, metric = tuning.best, tuning.nearest, tuning.bench.metric
+    said = best or nearest
+    return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
+        headline=tuning.headline.removeprefix("Best:   "),
+        outcome="meets" if best is not None else "cannot-tell",
+        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.because}",
+        worst=None if best is None else worst_words(best.reading.outlook.worst),
+        command=None if best is None else tuning.command_of(best.reading),
+        alternatives=[tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
+        changes=tuning.change_words(),
+        notes=tuning.notes,
+        figure=frontier_figure(tuning),
+        policy=tuning.policy.title,
+        words="use" if metric is None else metric.words,
+        confirmed=[_row(each.reading) for each in tuning.confirmed],
+        rows=[_row(each) for each in tuning.bench.readings if each.part not in ("confirmation", "again")],
+        refused=[
+            f"{each.words}: {reason}" for each, reason in sorted(tuning.refused.items(), key=lambda item: item[0].rank)
+        ],
+        seconds=f"{tuning.seconds:.0f}",
+        said=said is not None,
+    )
+
+
+def _row(reading: Reading) -> list[str]:
+    """Cells of what was tried: setting, people, use, the original's, leak, and what the judge says."""
+    change = "" if reading.change is None else f", {reading.change.words}"
+    return [
+        f"{reading.candidate.words}{change}",
+        f"{reading.people:,}",
+        show(reading.use.value),
+        show(reading.original.value),
+        f"{reading.outlook.leak:.2f}",
+        _OUTCOMES[reading.verdict.outcome.value],
+    ]
+
+
+def check_tuning_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Refuse an output folder that exists, unless it holds an earlier tuning and may be replaced."""
+    return check_folder(folder, overwrite=overwrite, contents=Contents.TUNING)
+
+
+def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Write ``report.html``, ``report.json`` and, where something qualifies, ``recipe.toml``; for the owner alone."""
+    files = {"report.html": write_tuning_page(tuning), "report.json": write_json(tuning.to_json(), "pretty")}
+    if tuning.recipe is not None:
+        files["recipe.toml"] = tuning.recipe.to_toml()
+    try:
+        with replacing_folder(folder, overwrite=overwrite, contents=Contents.TUNING) as work:
+            for name, text in files.items():
+                write_text(work / name, text, mode=0o600)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise SfumatoError(f"the tuning could not be written ({reason}); nothing was changed") from None
+    return Path(folder)
+
+
+_SIZE = (6.4, 4.2)
+_SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
+_COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
+_MOST = 6.0  # leaks beyond so many times what is allowed are drawn at the edge
+
+
+def frontier_figure(tuning: Tuning) -> Figure:
+    """Use against leak of every setting on the largest part that it was tried on; for the owner."""
+    latest = tuning.bench.latest()
+    metric = tuning.bench.metric
+    words = "use" if metric is None else metric.words
+    chosen = tuning.best or tuning.nearest
+    named = "" if chosen is None else f" The star: {chosen.reading.candidate.words}."
+    return draw(
+        "frontier/leak",
+        lambda axes: _draw(axes, list(latest.values()), None if chosen is None else chosen.reading, words),
+        size=_SIZE,
+        title="Use against leak",
+        caption=(
+            "Each mark is a method and its size, on the largest sample that it was tried on; up and to the left is "
+            f"better. The leak is the worst attack as a multiple of what the policy allows: right of the line is too "
+            f"much. On smaller samples leaks are larger.{named}"
+        ),
+        alt=f"Scatter plot of {len(latest)} settings: {words} against the worst attack, times what is allowed.",
+        public=False,
+    )
+
+
+def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: str) -> None:
+    uses = [each.use.value for each in (*readings, *(() if chosen is None else (chosen,)))] or [0.0]
+    reach = 0.06 * (max(uses) - min(uses)) or 0.05
+    axes.x = (0.0, 1.08 * max([1.0, *map(_leak, readings)]))
+    axes.y = (min(uses) - reach, max(uses) + reach)
+    axes.x_label, axes.y_label = "worst attack, times what the policy allows", words
+    axes.upright_line(1.0, MUTED, 1.6)
+    for method in dict.fromkeys(reading.candidate.method for reading in readings):
+        own = sorted(
+            (each for each in readings if each.candidate.method == method), key=lambda each: each.candidate.size
+        )
+        xs, ys = [_leak(each) for each in own], [each.use.value for each in own]
+        colour = _COLOURS[method]
+        axes.marks(xs, ys, _SHAPES[method], colour, colour, 5.0)
+        axes.name(method, _SHAPES[method], colour, colour, 5.0)
+        for x, y, each in zip(xs, ys, own, strict=True):
+            axes.write(x, y, str(each.candidate.size), colour=colour, off=(5.0, -3.0))
+    if chosen is not None:
+        axes.marks([_leak(chosen)], [chosen.use.value], "star", INK, INK, 13.0)
+        axes.name(chosen.candidate.words, "star", INK, INK, 9.0)
+
+
+def _leak(reading: Reading) -> float:
+    return min(_MOST, max(0.0, reading.outlook.leak))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -37,8 +38,7 @@ from sfumato.tuning.candidates import (
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
 from sfumato.tuning.model import Stopped, Tuning
-from sfumato.tuning.trials import Bench, Part, People, Reading, Told
-from sfumato.tuning.use import check_metric
+from sfumato.tuning.trials import Bench, Part, People, Reading, Told, check_metric
 
 __all__ = ["tune"]
 
@@ -102,7 +102,7 @@ def tune(
     search : {"halving", "rule-based", "brute-force"}
         The last two are the searches of KCG12 for the group size of one method.
     metric : str, optional
-        Which use, see `sfumato.tuning.use.METRICS`.
+        Which use, see `sfumato.tuning.trials.METRICS`.
     holdout : float or table
         Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known
@@ -138,7 +138,8 @@ def tune(
     part, inner = _parted(people, holdout, randomness)
     highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
     low = max(_LEAST, k or 0, highest, int(asked.require.get("persons_per_group", 1)))
-    candidates = [Candidate(each, size) for each in named or USUAL for size in grid(low, _largest(inner))]
+    largest = int(inner.count * (1.0 - _HOLD_OUT)) // 2  # leaves two groups where people are held out once more
+    candidates = [Candidate(each, size) for each in named or USUAL for size in grid(low, largest)]
     candidates = [each for each in candidates if each.method != "classwise" or settled.target is not None or named]
     if not candidates:
         raise OptionError(
@@ -192,31 +193,21 @@ def _parted(people: People, holdout: Any, randomness: Randomness) -> tuple[Part,
     return Part("confirmation", stay.table, out.table, stay.count, int(rng.integers(2**31))), stay
 
 
-def _largest(inner: People) -> int:
-    """Largest size that leaves two groups where some of the people are held out once more."""
-    return int(inner.count * (1.0 - _HOLD_OUT)) // 2
-
-
+@dataclass(eq=False, repr=False)
 class _Job:
     """A search and what follows it; whatever ends it, what was measured stands."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        clock: Clock,
-        candidates: list[Candidate],
-        part: Part,
-        people: People,
-        inner: People,
-        search: str,
-        *,
-        given: bool,
-    ) -> None:
-        self.bench, self.clock, self.candidates, self.search = bench, clock, candidates, search
-        self.part, self.people, self.inner, self.given = part, people, inner, given
-        self.confirmed: list[Confirmation] = []
-        self.changed: list[tuple[Reading, Reading]] = []
-        self.refused: dict[Candidate, SfumatoError] = {}
+    bench: Bench
+    clock: Clock
+    candidates: list[Candidate]
+    part: Part
+    people: People
+    inner: People
+    search: str
+    given: bool  # whether a budget was told
+    confirmed: list[Confirmation] = field(default_factory=list)
+    changed: list[tuple[Reading, Reading]] = field(default_factory=list)
+    refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
 
     def run(self) -> Stopped:
         """Search, confirm and look at columns until all is done or the time is up."""

@@ -1,10 +1,15 @@
-"""Trying candidates: parts of the table that all of them share, and what each gave on every part."""
+"""Trying candidates: parts of the table that all of them share, and what each gave on every part.
+
+What a release is still good for is told by a model that learns from it, tested on people held out, beside the original.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,21 +17,189 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.by_column import ColumnRisk, risk_by_column
-from sfumato.assess.study import study_of
-from sfumato.assess.verdict import Verdict
+from sfumato.assess.algebra import NotRun
+from sfumato.assess.findings import ColumnRisk, risk_by_column
+from sfumato.assess.report import Verdict
+from sfumato.assess.study import Column, Matrix, Study, sample, study_of
+from sfumato.assess.utility.comparison import compatibility
+from sfumato.assess.utility.prediction import is_class, predict, task_of
+from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
+from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
+from sfumato.mechanisms.condense.classwise import MOST_CLASSES
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
+from sfumato.tables.field import Domain
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Kind, Schema
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.use import Metric, Score, choose_metric, guess_of
 
-__all__ = ["Bench", "Part", "People", "Reading", "Told"]
+__all__ = ["METRICS", "Bench", "Part", "People", "Reading", "Score", "Told", "check_metric", "kind_of_target"]
+
+_LEAST = 10  # rows held out of which a use can be told
+_ROUNDS = 50
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Score:
+    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts."""
+
+    value: float
+    parts: Matrix
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of use, more is better; it looks at the released rows, or at the original's in their place."""
+
+    name: str
+    words: str  # how it is called, as in "its accuracy of boosting is 0.8"
+    of: str  # "class", "response" or "table"
+    run: Callable[..., Score]
+
+    def released(self, study: Study) -> Score:
+        """Use of the released rows."""
+        return self.run(_with_classes(study), original=False)
+
+    def original(self, study: Study) -> Score:
+        """Use of the original's rows, which the release cannot beat but by chance."""
+        return self.run(_with_classes(study), original=True)
+
+
+def kind_of_target(study: Study) -> str:
+    """Whether a class, a response or nothing is to be predicted; numbers of few values are classes."""
+    if study.target is None:
+        return "table"
+    return "class" if is_class(_with_classes(study).pair(study.target)) else "response"
+
+
+def choose_metric(study: Study, name: str | None) -> Metric:
+    """The metric that was named, or of those for this kind of target the one whose model learns most of the original.
+
+    Without a target it is how hard released rows are to tell from original ones.
+    """
+    kind = kind_of_target(study)
+    suited = [metric for metric in METRICS.values() if metric.of == kind]
+    if name is None:
+        return max(suited[:2], key=lambda metric: metric.original(study).value) if kind != "table" else suited[0]
+    check_metric(name)
+    if METRICS[name].of not in (kind, "table"):
+        known = ", ".join(each.name for each in METRICS.values() if each.of in (kind, "table"))
+        raise OptionError(
+            f"the metric {name!r} is for a {METRICS[name].of}, and there is none here; choose one of {known}"
+        )
+    return METRICS[name]
+
+
+def check_metric(name: str | None) -> None:
+    """Refuse a metric that there is not."""
+    if name is not None and name not in METRICS:
+        raise OptionError(f"there is no metric {name!r}; choose one of {', '.join(METRICS)}")
+
+
+def guess_of(study: Study) -> float:
+    """Use that needs no learning: always naming the commonest class, or the mean."""
+    if kind_of_target(study) != "class":
+        return 0.0
+    known = _with_classes(study).pair(study.target or "").original.present.astype(np.int64)
+    return float(np.bincount(known).max() / len(known))
+
+
+def _with_classes(study: Study) -> Study:
+    """The study with a numeric target of few values as a class; of any other target as it is."""
+    place = next((place for place, pair in enumerate(study.pairs) if pair.name == study.target), None)
+    if place is None or is_class(study.pairs[place]):
+        return study
+    pair = study.pairs[place]
+    known = np.unique(pair.original.present)
+    if not 2 <= len(known) <= MOST_CLASSES or pair.field.kind not in (Kind.INTEGER, Kind.CONTINUOUS):
+        return study
+    halfway = (known[1:] + known[:-1]) / 2
+
+    def classes(column: Column) -> Column:
+        return Column(np.searchsorted(halfway, column.values).astype(np.float64), column.absent)
+
+    domain = Domain(categories=tuple(f"{value:g}" for value in known))
+    field = dataclasses.replace(pair.field, kind=Kind.ORDINAL, domain=domain, hierarchy=None)
+    pairs, held = list(study.pairs), None if study.held is None else list(study.held)
+    pairs[place] = dataclasses.replace(
+        pair, field=field, original=classes(pair.original), released=classes(pair.released)
+    )
+    if held is not None:
+        held[place] = classes(held[place])
+    return dataclasses.replace(study, pairs=tuple(pairs), held=None if held is None else tuple(held))
+
+
+def _predicted(study: Study, *, original: bool, miner: str) -> Score:
+    """Share of classes that a miner names rightly, or of the response's variance that it explains."""
+    import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
+
+    if len(study.pairs) < 2:
+        raise OptionError("the target is the only column, so that there is nothing to learn it from; name another")
+    rng = study.generator("tune")
+    try:
+        task = task_of(study, study.sizes.training, study.sizes.testing, rng)
+    except NotRun as reason:
+        raise OptionError(f"nothing can be judged by this target: {reason}; name another") from None
+    if len(task.test.labels) < _LEAST:
+        raise OptionError(
+            f"{len(task.test.labels)} rows held out have a known target, too few to judge by; hold more rows out"
+        )
+    lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
+    with one_thread():
+        told = predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+    if task.classes:
+        parts = (told == truth).astype(np.float64)
+    else:
+        parts = 1.0 - (told - truth) ** 2 / max(float(truth.var()), 1e-12)
+    return Score(float(parts.mean()), parts)
+
+
+def _likeness(study: Study, *, original: bool) -> Score:
+    """Twice what the AUC of boosted trees, which tell released rows from original ones, lacks to 1; 1 is a coin."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+
+    rng = study.generator("likeness")
+    others = study.holdout if original else study.released
+    assert others is not None
+    count = min(len(study.original), len(others), study.sizes.training)
+    rows = np.vstack([side[sample(len(side), count, rng)] for side in (study.original, others)])
+    made, order = np.repeat([0, 1], count), rng.permutation(2 * count)
+    half = len(order) // 2
+    with one_thread():
+        model = HistGradientBoostingClassifier(max_iter=_ROUNDS, max_leaf_nodes=15, random_state=0)
+        model.fit(rows[order[:half]], made[order[:half]])
+        area = roc_auc_score(made[order[half:]], model.predict_proba(rows[order[half:]])[:, 1])
+    return Score(float(2.0 * (1.0 - max(0.5, area))), np.empty(0))
+
+
+def _covariance(study: Study, *, original: bool) -> Score:
+    """Mu of the standardized numbers [AY05, sec. 4]; of categories their indicator coordinates."""
+    if study.original.shape[1] < 2:
+        raise OptionError("a table of one column has no covariances to keep; take --metric likeness")
+    other = study.original if original else study.released
+    value = compatibility(np.cov(study.original, rowvar=False), np.cov(other, rowvar=False))
+    return Score(0.0 if value is None else value, np.empty(0))
+
+
+_MINED = partial(partial, _predicted)
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("accuracy-boosting", "accuracy of boosted trees", "class", _MINED(miner="boosting")),
+        Metric("accuracy-logistic", "accuracy of logistic regression", "class", _MINED(miner="linear")),
+        Metric("accuracy-1nn", "accuracy of the nearest neighbour", "class", _MINED(miner="1nn")),
+        Metric("r2-boosting", "variance explained by boosted trees", "response", _MINED(miner="boosting")),
+        Metric("r2-ridge", "variance explained by ridge regression", "response", _MINED(miner="linear")),
+        Metric("r2-1nn", "variance explained by the nearest neighbour", "response", _MINED(miner="1nn")),
+        Metric("likeness", "likeness of rows", "table", _likeness),
+        Metric("covariance", "covariance compatibility mu", "table", _covariance),
+    )
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

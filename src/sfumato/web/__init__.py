@@ -1,1 +1,85 @@
-"""The local page: a file dropped in, what will happen to it, the verdict, and the release to take away."""
+"""The page as a process: a socket of this machine alone, a folder that goes with it, and an end that keeps nothing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from sfumato.core.errors import OptionError
+from sfumato.core.replacing import reason, work_folder
+
+__all__ = ["serve"]
+
+_HOST = "127.0.0.1"
+
+
+def serve(
+    ready: Callable[[str], None],
+    *,
+    port: int = 0,
+    most_bytes: int = 500_000_000,
+    save: Path | None = None,
+    stream: str | None = None,
+    survey: str | None = None,
+) -> None:
+    """Serve the page until the process is told to end (Ctrl-C or SIGTERM); the folder of the visit goes with it.
+
+    ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
+    ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved
+    where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown.
+    """
+    try:
+        import uvicorn
+
+        from sfumato.web.app import WebPage
+        from sfumato.web.visit import Visit
+    except ModuleNotFoundError as error:
+        raise OptionError(f"the page needs {error.name}; install sfumato[web]") from None
+    if save is not None and not save.is_dir():
+        raise OptionError(f"there is no folder {str(save)!r} to save into; make it first")
+    listening = _listen(port)
+    port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+    try:
+        with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
+            visit = Visit(folder, most_bytes, save)
+            page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
+            config = uvicorn.Config(
+                page,
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                log_level="critical",
+                server_header=False,
+                date_header=False,
+                ws="none",
+                proxy_headers=False,
+                timeout_keep_alive=15,
+                timeout_graceful_shutdown=2,
+            )
+            with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+                ready(f"http://{_HOST}:{port}/?token={token}")
+                uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def _place(told: str | None) -> str | None:
+    """A database by its URL or its whole path, for the work is done in another folder."""
+    return told if told is None or "://" in told else str(Path(told).absolute())
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((_HOST, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise OptionError(f"cannot listen on port {port} ({reason(error)}); choose another --port") from None
+    return listening

@@ -22,8 +22,17 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import page_template
 from sfumato.publish.policy import BUILT_IN, LIMITS, PURPOSES, Policy
 from sfumato.tables.field import FATE, Kind, Role
-from sfumato.web.choices import Choices, ReadingChoice, Setting, command_line, parse_choices, python_lines
-from sfumato.web.visit import ENDINGS_READ, TooLarge, Visit
+from sfumato.web.visit import (
+    ENDINGS_READ,
+    Choices,
+    ReadingChoice,
+    Setting,
+    TooLarge,
+    Visit,
+    command_line,
+    parse_choices,
+    python_lines,
+)
 
 __all__ = ["WebPage"]
 

@@ -15,7 +15,6 @@ import sfumato as sf
 from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report
-from sfumato.assess.verdict import Verdict
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
 from sfumato.publish.folder import write_text
@@ -26,11 +25,10 @@ from sfumato.tables.recoding import known_columns
 from sfumato.tables.rules import find_rules
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import TUNED, Candidate
-from sfumato.tuning.model import Tuning
-from sfumato.tuning.page import write_tuning_page
+from sfumato.tuning.model import Tuning, write_tuning_page
 from sfumato.tuning.trials import Reading
-from sfumato.web.choices import Choices, ReadingChoice, Setting, edited
-from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE
+from sfumato.web.visit import Choices, ReadingChoice, Setting, edited
+from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE
 
 __all__ = ["Steps"]
 
@@ -268,24 +266,19 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
     write_text(Path(COMPARED), write_json({"figures": drawn}), mode=0o600)
     return {
         "leaves": leaves,
-        "verdict": _verdict(verdict),
+        "verdict": {
+            **{name: getattr(verdict, name) for name in ("answer", "heading", "purpose", "hint", "left_out")},
+            "outcome": verdict.outcome.value,
+            "reasons": list(verdict.reasons),
+            "try": list(verdict.to_try),
+            "none_found": verdict.none_found,
+        },
         "use": use_sentence(report.findings, report.target),
         "risk": risk_sentence(report.findings),
         "aside": risk_aside(report.findings),
         "notes": list(report.notes),
         "rows_original": report.rows_original,
         "rows_held_out": report.rows_held_out,
-    }
-
-
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    told = {name: getattr(verdict, name) for name in ("answer", "heading", "purpose", "hint", "left_out")}
-    return {
-        **told,
-        "outcome": verdict.outcome.value,
-        "reasons": list(verdict.reasons),
-        "try": list(verdict.to_try),
-        "none_found": verdict.none_found,
     }
 
 
@@ -298,7 +291,7 @@ def _stream(state: str) -> dict[str, Any]:
 def _survey(db: str) -> dict[str, Any]:
     """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
     from sfumato.collect.estimate import estimate, stored_survey
-    from sfumato.collect.limits import AT_LEAST
+    from sfumato.collect.server import AT_LEAST
 
     survey, count, tallies = stored_survey(db)
     questions = []

@@ -1,10 +1,14 @@
-"""One visit of the page: the file that was dropped in, what was chosen, and what came of it; gone at the end."""
+"""One visit of the page: the file that was dropped in, what was chosen, and what came of it; gone at the end.
+
+What is chosen (columns, rare values, rules, policy, method) is typed before it is used.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import os
+import shlex
 import shutil
 import unicodedata
 import zipfile
@@ -14,17 +18,195 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sfumato.core.documents import parse_json, plain, write_json
-from sfumato.core.errors import OptionError, SfumatoError, TableError, shown
+from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
+from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column, shown
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
+from sfumato.publish.policy import PURPOSES, USUAL
 from sfumato.tables.databases import SQLITE
+from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.files import ENDINGS
+from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import WORKBOOKS
-from sfumato.web.choices import Choices, ReadingChoice, Setting
-from sfumato.web.jobs import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
+from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 
-__all__ = ["ENDINGS_READ", "TooLarge", "Visit", "safe_name"]
+__all__ = [
+    "ENDINGS_READ",
+    "Choices",
+    "ColumnChoice",
+    "ReadingChoice",
+    "Setting",
+    "TooLarge",
+    "Visit",
+    "command_line",
+    "edited",
+    "parse_choices",
+    "python_lines",
+    "safe_name",
+]
+
+_MOST_BYTES = 8 << 20
+_MOST_LEVELS = 32
+_LONGEST_RULE = 1_000  # characters of a rule, a level or a hierarchy
+_MOST_BUDGET = 86_400.0
+
+
+@dataclass(frozen=True)
+class ReadingChoice:
+    """How a file is read, where it was told."""
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    decimal: Literal[".", ","] | None = None
+    sheet: str | None = None
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What was told, by the names of the options."""
+        usual = ReadingChoice()
+        return {name: value for name, value in vars(self).items() if value != getattr(usual, name)}
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What a column is said to be; ``known`` is whether an outsider knows it, by labels at ``known_level``."""
+
+    name: str
+    role: Role
+    kind: Kind
+    hierarchy: str = ""
+    coarsened: int = 0
+    known: bool = False
+    known_level: int = 0
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything that is chosen before a run. ``rules`` are those that are kept; None: those that were found."""
+
+    columns: tuple[ColumnChoice, ...] = ()
+    rules: tuple[str, ...] | None = None
+    rare: Literal["pool", "lift", "keep"] | None = None
+    policy: str = USUAL
+    holdout: float = 0.3
+    k: int | None = None
+    level: str | None = None
+    seed: int | None = None
+    budget: float | None = None
+    reading: ReadingChoice = field(default_factory=ReadingChoice)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that an outsider is taken to know, with the level of their labels where these are wider."""
+        return tuple(
+            f"{column.name}@{column.known_level}" if column.known_level else column.name
+            for column in self.columns
+            if column.known
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method and its size, or the usual ones; ``despite`` releases it also where the policy is not met."""
+
+    method: str | None = None
+    size: int | None = None
+    despite: bool = False
+
+
+def parse_choices(shape: type[Any], body: bytes) -> Any:
+    """Choices or a setting out of the JSON that a browser sent; what is none is refused by its entry, and no value."""
+    try:
+        found = typed(shape, parse_json(body, most=_MOST_BYTES))
+    except Misfit as wrong:
+        raise OptionError(f"the entry {shown(wrong.entry)} of what was chosen cannot be used; choose again") from None
+    except Unparsable:
+        raise OptionError("what was chosen cannot be read; reload the page and choose again") from None
+    if isinstance(found, Choices):
+        _check(found)
+    return found
+
+
+def _check(choices: Choices) -> None:
+    """Refuse numbers and words outside what the page offers; a file of a policy or a hierarchy is never opened."""
+    if choices.policy not in PURPOSES:
+        raise OptionError(f"there is no policy {shown(choices.policy)} here; choose one of {', '.join(PURPOSES)}")
+    if not 0.0 < choices.holdout < 1.0:
+        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+    if choices.k is not None and not 2 <= choices.k <= 1_000_000:
+        raise OptionError("k is a whole number of at least 2; the usual one is 10")
+    if choices.seed is not None and not 0 <= choices.seed < 1 << 63:
+        raise OptionError("a seed is a whole number from 0 on; write one, or leave it out")
+    if choices.budget is not None and not 0.0 < choices.budget <= _MOST_BUDGET:
+        raise OptionError("the time for the search is a number of seconds above 0; try 60")
+    texts = [choices.level or "", *(choices.rules or ()), *(column.hierarchy for column in choices.columns)]
+    if any(len(text) > _LONGEST_RULE for text in texts):
+        raise OptionError(f"a rule, a level or a hierarchy has at most {_LONGEST_RULE} characters; shorten it")
+    if any(not 0 <= column.known_level <= _MOST_LEVELS for column in choices.columns):
+        raise OptionError(f"the level that outsiders know a column at lies between 0 and {_MOST_LEVELS}; mend it")
+    listed = next((each.name for each in choices.columns if each.hierarchy.strip().startswith("file")), None)
+    if listed is not None:
+        raise OptionError(
+            f"the hierarchy of column {shown(listed)} is a file, which the page does not open; use a schema on the "
+            "command line"
+        )
+
+
+def edited(proposed: Schema, choices: Choices) -> Schema:
+    """The proposed schema with what was chosen; what was left as it was keeps the reason why it is so."""
+    schema = proposed
+    for choice in choices.columns:
+        if choice.name not in schema.names:
+            raise OptionError(no_column(choice.name, schema.names))
+        before = schema[choice.name]
+        if choice.kind is not before.kind:
+            # what was found of the old kind is forgotten, and found anew by the run
+            reason = f"{choice.kind.value}, as told"
+            schema = _with(
+                schema, Field(before.name, choice.kind, before.role, Domain(), before.missing, reason=reason)
+            )
+        hierarchy = choice.hierarchy.strip() or None
+        if (hierarchy, choice.coarsened) != (schema[choice.name].hierarchy, schema[choice.name].coarsened):
+            schema = _with(
+                schema, dataclasses.replace(schema[choice.name], hierarchy=hierarchy, coarsened=choice.coarsened)
+            )
+    changed = [choice for choice in choices.columns if choice.role is not proposed[choice.name].role]
+    for choice in sorted(changed, key=lambda each: each.role is not Role.CONFIDENTIAL):  # a single role is free first
+        schema = schema.with_role(choice.role, choice.name)
+    return schema if choices.rules is None else dataclasses.replace(schema, rules=choices.rules)
+
+
+def _with(schema: Schema, changed: Field) -> Schema:
+    fields = (changed if field.name == changed.name else field for field in schema)
+    return dataclasses.replace(schema, fields=tuple(fields))
+
+
+def command_line(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
+    """Command line that runs a recipe again on the file that was dropped in, quoted as a shell needs it."""
+    words = ["sfumato", "sanitize", name, "-o", "FOLDER", "--recipe", recipe]
+    for option, value in choices.reading.told.items():
+        words += [f"--{option}", value]
+    words += [word for column in choices.known for word in ("--known", column)]
+    return shlex.join([*words, *(["--despite-policy"] if setting.despite else [])])
+
+
+def python_lines(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
+    """Lines of Python that do what the command line does."""
+    told = choices.reading.told
+    lines = ["import sfumato as sf"]
+    source = repr(name)
+    if told:
+        lines.append("from sfumato.tables.reading import read_people")
+        spelt = ", ".join(f"{key}={value!r}" for key, value in told.items())
+        lines += ["", f"table, form = read_people({name!r}, {spelt})"]
+        source = "table"
+    options = [f"recipe={recipe!r}"]
+    if choices.known:
+        options.append(f"known={list(choices.known)!r}")
+    if setting.despite:
+        options.append("despite_policy=True")
+    return "\n".join([*lines, "", f"release = sf.sanitize({source}, {', '.join(options)})", 'release.save("FOLDER")'])
+
 
 ENDINGS_READ = (*ENDINGS, *WORKBOOKS, *SQLITE)
 """Endings of the names of files that are read."""
@@ -41,10 +223,7 @@ class TooLarge(SfumatoError):
 def safe_name(name: str) -> str:
     r"""Name of a file without any folder, and without letters that a file system or a shell may trip over.
 
-    Raises
-    ------
-    TableError
-        For a name with no ending that is read.
+    A name with no ending that is read is refused.
 
     Examples
     --------
@@ -82,13 +261,7 @@ class Visit:
         self._receiving = asyncio.Lock()
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes], reading: ReadingChoice | None = None) -> Job:
-        """Take a file in, in place of any before, and begin to look at it.
-
-        Raises
-        ------
-        TooLarge
-            Once more has come than is taken; nothing is left of it.
-        """
+        """Take a file in, in place of any before, and begin to look at it; nothing is left of one that is too large."""
         safe = safe_name(name)
         async with self._receiving:
             return await self._receive(safe, chunks, reading or ReadingChoice())

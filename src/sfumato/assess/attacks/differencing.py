@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.intervals import wilson
+from sfumato.assess.findings import Family, Finding, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study
 from sfumato.core.facts import EpochPublished, Fact, Joint
@@ -131,22 +130,16 @@ def _claims(before: Shown, after: Shown) -> Matrix:
     return np.tile((after.total.sum(axis=0) - before.total.sum(axis=0)) / came, (came, 1))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Told:
-    """Of each arrival and each column, whether the attacker has it right, and whether a guess has."""
-
-    columns: tuple[str, ...]
-    told: NDArray[np.bool_]
-    guessed: NDArray[np.bool_]
-
-
 def _attack(
-    shown: Sequence[Shown], arrived: Sequence[Matrix], layout: Layout, rng: np.random.Generator, *, apart: bool
-) -> _Told:
-    """What all differences tell; what they do not tell for certain the attacker guesses, as one without them must."""
-    columns = tuple(dict.fromkeys(block.column for block in layout))
+    shown: Sequence[Shown], watched: Watched, columns: tuple[str, ...], rng: np.random.Generator
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each arrival and each column, whether the attacker has it right, and whether a guess has.
+
+    What differences do not tell for certain the attacker guesses, as one without them must.
+    """
+    layout, apart = watched.layout, shown is watched.statistics
     told, guessed = [], []
-    for before, after, people in zip(shown[:-1], shown[1:], arrived, strict=True):
+    for before, after, people in zip(shown[:-1], shown[1:], watched.arrived, strict=True):
         if not len(people):
             continue
         guesses = before.mean[rng.integers(0, len(before.count), len(people))]
@@ -154,7 +147,7 @@ def _attack(
         certain, right = _tells(difference(before, after, apart=apart), people, layout, columns)
         told.append(np.where(certain, right, lucky))
         guessed.append(lucky)
-    return _Told(columns, np.concatenate(told), np.concatenate(guessed))
+    return np.concatenate(told), np.concatenate(guessed)
 
 
 def _tells(
@@ -209,14 +202,15 @@ def difference_findings(watched: Watched, rng: np.random.Generator) -> tuple[Fin
 def _differences(watched: Watched, rng: np.random.Generator) -> Iterator[Stated]:
     if not sum(map(len, watched.arrived)):
         raise NotRun(_NOT_AT_HAND)
+    columns = tuple(dict.fromkeys(block.column for block in watched.layout))
     for name, shown in (("arrivals-recovered", watched.rows), ("arrivals-recovered-statistics", watched.statistics)):
         if shown is None:
             yield name, NotRun("nothing of that kind was published")
             continue
-        result = _attack(shown, watched.arrived, watched.layout, rng, apart=shown is watched.statistics)
-        yield name, _recovered(np.all(result.told, axis=1), np.all(result.guessed, axis=1))
-        for place, column in enumerate(result.columns if shown is watched.rows else ()):
-            yield f"{name}/{column}", _recovered(result.told[:, place], result.guessed[:, place])
+        told, guessed = _attack(shown, watched, columns, rng)
+        yield name, _recovered(np.all(told, axis=1), np.all(guessed, axis=1))
+        for place, column in enumerate(columns if shown is watched.rows else ()):
+            yield f"{name}/{column}", _recovered(told[:, place], guessed[:, place])
 
 
 def _recovered(hits: NDArray[np.bool_], guesses: NDArray[np.bool_]) -> Values:

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.known_labels import known_as, with_known_labels
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, split_in_tenths, success
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.stand_ins import split_in_tenths
+from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study
 from sfumato.tables.schema import Kind
 
@@ -70,13 +68,11 @@ def rank_columns(study: Study) -> tuple[str, ...]:
     of children), and columns of steps before continuous ones and dates. Columns that are constant tell nothing and
     stand near the end; the target, which is to be predicted and hence not supposed known, is last.
     """
-    keys = {pair.name: _rank(pair, study.target) for pair in study.pairs}
+    keys = {}
+    for pair in study.pairs:
+        distinct, fine = len(np.unique(pair.original.present)), pair.field.kind in (Kind.CONTINUOUS, Kind.DATE)
+        keys[pair.name] = pair.name == study.target, distinct < 2, fine, distinct
     return tuple(sorted(keys, key=keys.__getitem__))  # columns alike stay in the order of the table
-
-
-def _rank(pair: ColumnPair, target: str | None) -> tuple[bool, bool, bool, int]:
-    distinct = len(np.unique(pair.original.present))
-    return pair.name == target, distinct < 2, pair.field.kind in (Kind.CONTINUOUS, Kind.DATE), distinct
 
 
 def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:

@@ -12,16 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values, success, where
+from sfumato.assess.algebra import (
+    SHARE,
+    Measure,
+    Need,
+    NotRun,
+    Number,
+    Scale,
+    Stated,
+    Values,
+    split_in_tenths,
+    success,
+    where,
+)
 from sfumato.assess.attacks.inference import Reader
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.findings import Family, Tries
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.core.facts import Downgraded, Swapped
-from sfumato.tables.schema import Kind
 
-__all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "boosted_labels", "gain_interval"]
+__all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "gain_interval"]
 
 _ROUNDS = 60  # of boosting; each grows a tree for each class where there are more than two
 _TREES = 180
@@ -71,7 +80,7 @@ def _run(study: Study) -> Iterator[Stated]:
     names = [pair.name for pair in study.pairs]
     target = names.index(study.target or "")
     pair = study.pairs[target]
-    if pair.field.kind not in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+    if pair.field.kind not in CATEGORIES:
         raise NotRun("the column to predict is not a class; attribute inference tries it as a number")
     if not len(pair.released.present):
         raise NotRun("no released row has a class")
@@ -88,7 +97,10 @@ def _run(study: Study) -> Iterator[Stated]:
     note = f"; counted on {len(members.places)} people drawn at random" if len(study.original) > most else ""
     note = note if study.persons is None else study.looked(len(members.places))
     sides = [members] if held_out is None else [members, held_out]
-    for way, tries in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+    cuts = np.cumsum([len(side.places) for side in sides])[:-1]
+    for way, said in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+        parts = zip(np.split(said, cuts), sides, strict=True)
+        tries = [Tries(int((told == side.classes).sum()), len(side.places)) for told, side in parts]
         attack, control = tries[0], tries[1] if len(tries) > 1 else None
         yield f"label-inference{way}", success(attack, guess=guess, control=control, note=note)
         gain = f"label-inference-gain{way}"
@@ -99,34 +111,22 @@ def _run(study: Study) -> Iterator[Stated]:
             yield gain, Values(value, interval, 0.0, attempts=int(attack.of), note=note)
 
 
-def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> list[Tries]:
-    """Success by the class of the released row that is most like the person in all other columns."""
+def _read(study: Study, target: int, sides: list[_ClassedPeople]) -> Matrix:
+    """Classes by the released row that is most like the person in all other columns."""
     reader, secret = Reader(study), study.pairs[target].name
     known = [pair.name for pair in study.pairs if pair.name != secret]
-    guesses = reader.read(secret, known, np.concatenate([side.coordinates[side.places] for side in sides]))
-    parts = np.split(guesses, np.cumsum([len(side.places) for side in sides])[:-1])
-    return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
+    return reader.read(secret, known, np.concatenate([side.coordinates[side.places] for side in sides]))
 
 
-def _count(said: Matrix, side: _ClassedPeople) -> Tries:
-    return Tries(int((said == side.classes).sum()), len(side.places))
-
-
-def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> list[Tries]:
-    """Success of boosted trees that learnt the class from the released table."""
+def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.random.Generator) -> Matrix:
+    """Classes by boosted trees that learnt them from the released table."""
     cells = tuple(pair.released for pair in study.pairs)
     most = study.sizes.training
     teach = _draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)])
     assert teach is not None
-    named = [
-        not pair.is_number and _width(study, pair.name) <= _BINS
-        for place, pair in enumerate(study.pairs)
-        if place != target
-    ]
+    named = _named(study, [pair for place, pair in enumerate(study.pairs) if place != target])
     people = np.concatenate([_table(side, target) for side in sides])
-    told = boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
-    parts = np.split(told, np.cumsum([len(side.places) for side in sides])[:-1])
-    return [_count(said, side) for said, side in zip(parts, sides, strict=True)]
+    return boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
 
 
 def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence[bool], seed: int) -> Matrix:
@@ -148,9 +148,10 @@ def boosted_labels(rows: Matrix, labels: Matrix, people: Matrix, named: Sequence
     return np.asarray(model.fit(rows[:, filled], labels).predict(people[:, filled]), dtype=np.float64)
 
 
-def _width(study: Study, column: str) -> int:
-    """How many categories any table has in a column."""
-    return max((block.categories for block in study.layout if block.column == column), default=1)
+def _named(study: Study, pairs: Sequence[ColumnPair]) -> list[bool]:
+    """Which columns boosting takes as categories: those that have no more than it can, in any table."""
+    wide = {block.column for block in study.layout if block.categories > _BINS}
+    return [not pair.is_number and pair.name not in wide for pair in pairs]
 
 
 def _table(people: _ClassedPeople, target: int) -> Matrix:
@@ -271,8 +272,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
     teach = rng.permutation(teach)[: study.sizes.training]
     labels = private.original.values[origin]
     others = [pair for pair in study.pairs if pair.name != fact.private]
-    named = [not pair.is_number and _width(study, pair.name) <= _BINS for pair in others]
-    hits = []
+    named, hits = _named(study, others), []
     for rows, cells in ((known, [pair.released for pair in others]), (origin, [pair.original for pair in others])):
         table = np.column_stack([np.where(each.absent, np.nan, each.values)[rows] for each in cells])
         told = boosted_labels(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))

@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success, where
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_tenths, success, where
 from sfumato.assess.attacks.linkage import most_people
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries, wilson
+from sfumato.assess.findings import Family, Tries, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.stand_ins import split_in_tenths
 from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys
 from sfumato.core.facts import Grouped
 
@@ -85,29 +82,6 @@ def chance_in_common(rows: int, count: int) -> float:
     return 1.0 - float(np.prod(np.maximum(apart, 0.0)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Spots:
-    """Rows that are alike in all coordinates share a spot.
-
-    ``rows`` is one row of each spot, ``order`` the places of all rows, spot after spot and at random inside; those of
-    spot s are ``order[start[s] : start[s] + size[s]]``.
-    """
-
-    rows: Matrix
-    order: Places
-    start: Places
-    size: Places
-
-
-def _spots(rows: Matrix, rng: np.random.Generator) -> _Spots:
-    mixed = row_keys(bits_of(column) for column in rows.T)
-    shuffled = rng.permutation(len(rows))
-    order = shuffled[np.argsort(mixed[shuffled], kind="stable")]
-    ordered = mixed[order]
-    start = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return _Spots(rows[order[start]], order, start, np.diff(start, append=len(rows)))
-
-
 def pick_near(rows: Matrix, queries: Matrix, count: int, rng: np.random.Generator) -> Places:
     """Places of the rows nearest to each query, in rising distance; of those that are alike some at random.
 
@@ -120,9 +94,12 @@ def pick_near(rows: Matrix, queries: Matrix, count: int, rng: np.random.Generato
     [[1, 2]]
     """
     count = min(count, len(rows))
-    spots = _spots(rows, rng)
-    near = nearest(spots.rows, queries, min(count, len(spots.rows)))[0]
-    sizes = spots.size[near]
+    mixed = row_keys(bits_of(column) for column in rows.T)
+    shuffled = rng.permutation(len(rows))
+    order = shuffled[np.argsort(mixed[shuffled], kind="stable")]  # rows alike, of one spot, together, at random inside
+    start = np.flatnonzero(np.concatenate([[True], mixed[order][1:] != mixed[order][:-1]]))
+    near = nearest(rows[order[start]], queries, min(count, len(start)))[0]
+    sizes = np.diff(start, append=len(rows))[near]
     before = np.cumsum(sizes, axis=1) - sizes
     turn = rng.integers(0, sizes)
     picks = np.empty((len(queries), count), dtype=np.int64)
@@ -131,7 +108,7 @@ def pick_near(rows: Matrix, queries: Matrix, count: int, rng: np.random.Generato
         which = (before <= place).sum(axis=1) - 1
         spot, size = near[everyone, which], sizes[everyone, which]
         member = (turn[everyone, which] + place - before[everyone, which]) % size
-        picks[:, place] = spots.order[spots.start[spot] + member]
+        picks[:, place] = order[start[spot] + member]
     return picks
 
 

@@ -16,26 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, success
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_two, success
 from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
-from sfumato.assess.known_labels import known_as, with_known_labels
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import TREE, nearest
-from sfumato.assess.stand_ins import split_in_two
+from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import Matrix, Places, Study, drawn_note
 from sfumato.core.records import BlockKind, Layout, width
 
-__all__ = [
-    "LINKAGE",
-    "LINKED_PERSONS",
-    "OWN_ROW_LINKAGE",
-    "linkage_tries",
-    "most_people",
-    "mutual_links",
-    "rank_view",
-    "whitening",
-]
+__all__ = ["LINKAGE", "LINKED_PERSONS", "OWN_ROW_LINKAGE", "most_people", "mutual_links", "rank_view", "whitening"]
 
 _View = Callable[[Matrix], Matrix]
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse
@@ -214,8 +203,8 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
     assert study.holdout is not None
     n, hits = len(study.original), 0.0
     rows = np.arange(len(study.holdout)) if study.held_persons is None else np.argsort(study.held_persons)
-    whose = rows if study.held_persons is None else study.held_persons[rows]
-    first, last = (np.searchsorted(whose, _persons_of(study, outside), side) for side in ("left", "right"))
+    persons = np.arange(len(rows)) if study.held_persons is None else study.held_persons
+    first, last = (np.searchsorted(persons[rows], persons[outside], side) for side in ("left", "right"))
     rounds = (np.cumsum(last - first) - 1) // max(1, n // _SEATS)
     for guests in np.split(np.arange(len(outside)), np.flatnonzero(np.diff(rounds)) + 1):
         brought = [rows[first[guest] : last[guest]] for guest in guests]
@@ -225,16 +214,11 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
         population[seats] = study.holdout[came]
         who = None if study.persons is None else study.persons.copy()
         if who is not None:
-            who[seats] = (
-                who.max() + 1 + np.repeat(np.arange(len(guests)), [len(some) for some in brought])[: len(seats)]
-            )
+            numbers = np.repeat(np.arange(len(guests)), [len(some) for some in brought])
+            who[seats] = who.max() + 1 + numbers[: len(seats)]
         attacked = seats[np.isin(came, outside[guests])]
         hits += float(mutual_links(view(population), released, attacked, who).sum())
     return Tries(hits, len(outside))
-
-
-def _persons_of(study: Study, outside: Places) -> Places:
-    return outside if study.held_persons is None else study.held_persons[outside]
 
 
 _SPOKEN_WAYS = {

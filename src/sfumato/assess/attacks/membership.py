@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success, where
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries
+from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, once, sample
 from sfumato.core.facts import Chained
@@ -41,13 +40,7 @@ class _Suspects:
     people: Matrix  # in coordinates
 
     def take(self, places: Places) -> _Suspects:
-        return _Suspects(
-            self.distance[places],
-            self.relative[places],
-            self.features[places],
-            self.alone[places],
-            self.people[places],
-        )
+        return _Suspects(*(scores[places] for scores in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -97,12 +90,8 @@ def _looked(study: Study) -> tuple[_Suspects, _Suspects, np.random.Generator]:
 
 @once
 def _look_once(study: Study) -> tuple[_Suspects, _Suspects, Any]:
+    """Equally many members and people held out, as the attacker sees them, and how the chance that is left stands."""
     rng = study.generator("membership")
-    return *_look(study, rng), rng.bit_generator.state
-
-
-def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]:
-    """Equally many members and people held out, as the attacker sees them."""
     assert study.holdout is not None
     count = min(study.sizes.attempts, study.people, study.people_outside)
     inside = study.original[study.attacked(count, rng)]
@@ -114,7 +103,7 @@ def _look(study: Study, rng: np.random.Generator) -> tuple[_Suspects, _Suspects]
     reference = study.holdout[np.concatenate([outside, more])]
     people = np.concatenate([inside, study.holdout[outside]])
     seen = _see(study, people, _reference_distance(reference, people, count, rng))
-    return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count))
+    return seen.take(np.arange(count)), seen.take(np.arange(count, 2 * count)), rng.bit_generator.state
 
 
 def _reference_distance(reference: Matrix, people: Matrix, count: int, rng: np.random.Generator) -> Matrix:
@@ -293,10 +282,8 @@ def _run_leaves(study: Study) -> Iterator[Stated]:
     ways = (None, None) if known is None else (known.regrown, known.likelihood)
     for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
         if score is None:
-            yield (
-                name,
-                NotRun("the trees are not of the table itself, for rules, strata or cells part it", applies=False),
-            )
+            lacking = "the trees are not of the table itself, for rules, strata or cells part it"
+            yield name, NotRun(lacking, applies=False)
             continue
         sides = [score(side.people) for side in (members, others, half, rest)]
         yield name, _areas(sides[:2], sides[2:] if len(half) else None, note)

@@ -8,19 +8,17 @@ What stands in a release word for word: values that one person alone holds, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, success
+from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, split_in_tenths, success
 from sfumato.assess.attacks.inference import CLOSE
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries, median_interval
-from sfumato.assess.stand_ins import split_in_tenths
-from sfumato.assess.standing import standing_in
-from sfumato.assess.study import Column, Matrix, Places, Study, row_codes, value_codes
+from sfumato.assess.findings import Family, Tries, median_interval
+from sfumato.assess.risk.uniqueness import standing_in
+from sfumato.assess.study import Matrix, Places, Study, row_codes, value_codes
 
 __all__ = ["RARE_COMBINATIONS", "UNIQUE_VALUES", "WHOLE_ROWS"]
 
@@ -50,8 +48,8 @@ class _Tables:
         numbers = [each for pair, each in sides if pair.is_number]
         scale = [(float(each[0].present.std()) if len(each[0].present) else 0.0) or 1.0 for each in numbers]
         units = [
-            np.stack([_in_units(each[place], unit) for each, unit in zip(numbers, scale, strict=True)], axis=1)
-            for place in range(len(tables))
+            np.stack([np.where(each.absent, np.nan, each.values) for each in side], axis=1) / np.array(scale)
+            for side in zip(*numbers, strict=True)
         ]
         return cls(keys, counts, units)
 
@@ -74,10 +72,6 @@ class _Tables:
         cells = np.maximum(both.sum(axis=1), 1)
         found, guessed = (np.where(both, np.abs(numbers - way), 0.0).sum(axis=1) / cells for way in (read, guess))
         return np.where(both.any(axis=1), found, np.nan), np.where(both.any(axis=1), guessed, np.nan)
-
-
-def _in_units(column: Column, unit: float) -> Matrix:
-    return np.where(column.absent, np.nan, column.values / unit)
 
 
 def _run(study: Study) -> Iterator[Stated]:
@@ -165,17 +159,6 @@ RARE_COMBINATIONS = Measure(
 )
 
 
-def _sides(study: Study, place: int) -> list[Column]:
-    """Column of the original, of the release, and of the people held out."""
-    pair = study.pairs[place]
-    return [pair.original, pair.released, *(() if study.held is None else (study.held[place],))]
-
-
-def _codes(columns: Sequence[Column]) -> list[Places]:
-    """Numbers of the cells of some columns, the same for equal values; 0 where a cell is missing."""
-    return np.split(value_codes(*columns), np.cumsum([len(column.values) for column in columns])[:-1])
-
-
 def _people(rows: NDArray[np.bool_], persons: Places | None) -> Tries:
     """People of whom a row is marked, of all."""
     if persons is None:
@@ -207,9 +190,10 @@ def _unique_values(study: Study) -> Iterator[Stated]:
 
 def _whole_rows(study: Study) -> Iterator[Stated]:
     """People all of whose cells stand together in one released row."""
-    columns = [_codes(_sides(study, place)) for place in range(len(study.pairs))]
-    sizes = [len(codes) for codes in columns[0]]
-    keys = np.split(row_codes((np.concatenate(codes) for codes in columns), sum(sizes)), np.cumsum(sizes)[:-1])
+    held = [()] * len(study.pairs) if study.held is None else [(cells,) for cells in study.held]
+    columns = [(pair.original, pair.released, *others) for pair, others in zip(study.pairs, held, strict=True)]
+    ends = np.cumsum([len(column.values) for column in columns[0]])
+    keys = np.split(row_codes((value_codes(*sides) for sides in columns), int(ends[-1])), ends[:-1])
     sides = zip((keys[0], *keys[2:]), (study.persons, study.held_persons), strict=False)
     tries = [_people(np.isin(own, keys[1]), persons) for own, persons in sides]
     yield "whole-rows-shown", success(tries[0], guess=0.0, control=tries[1] if len(tries) > 1 else None)

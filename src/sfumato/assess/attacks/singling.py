@@ -16,10 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import Tries, clustered_interval, effective_tries, mean_cluster
-from sfumato.assess.stand_ins import split_in_two
+from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, split_in_two, success
+from sfumato.assess.findings import Family, Tries, clustered_interval, effective_tries, mean_cluster
 from sfumato.assess.study import Column, Matrix, Places, Study, sample
 from sfumato.core.compiled import compiled, fixed, inner, whole
 

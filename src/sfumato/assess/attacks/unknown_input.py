@@ -16,8 +16,7 @@ import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import redraw_interval, wilson
+from sfumato.assess.findings import Family, redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.core.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers
@@ -218,7 +217,8 @@ def _comb(values: Matrix, last: float) -> float | None:
     if not 0 < len(spacings) <= _MANY:
         return None
     tried = np.log(_WIDEST) * reach / _APART
-    free = np.max([_fitting_by_chance(some, spacings) for some in _other_places(places)], axis=0)
+    by_chance = [[_misfit(place[None], spacings) <= 0.5 + _APART for place in some] for some in _other_places(places)]
+    free = np.max([np.mean(some, axis=0) for some in by_chance], axis=0)
     telling = [
         place
         for place in np.flatnonzero(tried * free ** len(places) <= _CHANCE)
@@ -248,10 +248,6 @@ def _other_places(places: Matrix) -> tuple[Matrix, Matrix]:
     """Places next to the released ones, and spread evenly among them: so many fit a spacing by chance."""
     near = np.unique(np.concatenate([places + shift for shift in (-2.0, -1.0, 1.0, 2.0)]))
     return near[:: -(-len(near) // _SPREAD)], np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
-
-
-def _fitting_by_chance(places: Matrix, spacings: Matrix) -> Matrix:
-    return np.asarray(np.mean([_misfit(place[None], spacings) <= 0.5 + _APART for place in places], axis=0))
 
 
 def _misfit(places: Matrix, spacings: Matrix) -> Matrix:

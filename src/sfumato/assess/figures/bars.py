@@ -8,26 +8,36 @@ Distributions of distances to the closest record, of group sizes, and level aske
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.assess.catalogue import declared
-from sfumato.assess.figures.axes import Axes, draw
-from sfumato.assess.figures.svg import BASE, BASE_FILL, INK, MAIN, MAIN_FILL, MUTED, Figure, label, percents, ticks
+from sfumato.assess.figures.svg import (
+    BASE,
+    BASE_FILL,
+    INK,
+    MAIN,
+    MAIN_FILL,
+    MUTED,
+    Axes,
+    Figure,
+    draw,
+    label,
+    percents,
+    ticks,
+)
 from sfumato.assess.findings import Family, Finding, is_rate, rank
-from sfumato.assess.plain import attack_name, hundred
+from sfumato.assess.plain import attack_name, hundred, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
-from sfumato.assess.words import show, spoken_name
 from sfumato.mechanisms.protocol import Workings
 
-__all__ = ["MOST_ATTACKS", "MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]
+__all__ = ["MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]
 
 MOST_ROWS = 24
 """Most rows of a figure."""
 _WIDTH = 4.4  # inches
 _Interval = tuple[float, float] | None
+_Row = tuple[str, Finding]  # a line of a figure: its text, and what is drawn
 _KINDS = {
     "models/accuracy": ("Classes: share of real rows told right", "share of rows told right"),
     "models/response-correlation": ("Numbers: correlation of answer and truth", "correlation"),
@@ -50,30 +60,11 @@ _MODELS = (
 )
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One line of a figure: its text, a number with its interval, and what stands beside it."""
-
-    text: str
-    value: float
-    interval: _Interval
-    baseline: float | None
-    control: float | None
-    control_interval: _Interval
-
-
 def _row_of(finding: Finding, name: str, *, attack: bool = False) -> _Row:
     """A line of a finding that has a value; of an attack so many of 100."""
     assert finding.value is not None
     number = hundred(finding.value) if attack and finding.unit == "share" else show(finding.value, finding.unit)
-    return _Row(
-        f"{label(name, 44)}: {number}",
-        finding.value,
-        finding.interval,
-        finding.baseline,
-        finding.control,
-        finding.control_interval,
-    )
+    return f"{label(name, 44)}: {number}", finding
 
 
 def _size(rows: Sequence[_Row]) -> tuple[float, float]:
@@ -136,6 +127,8 @@ def _title(finding: Finding) -> str:
 
 def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
     """A figure for each kind of model, and for the owner one of the classes of each model."""
+    from sfumato.assess.measure import declared
+
     known = [f for f in findings if f.family is Family.UTILITY and f.value is not None and f.baseline is not None]
     numbers, figures = declared(), []
     for name, (title, axis) in _KINDS.items():
@@ -180,10 +173,10 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
 def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws the success of attacks as bars, with guessing and the control as marks."""
     _frame(axes, rows)
-    axes.bars(range(len(rows)), [row.value for row in rows], 0.34, MAIN, MAIN_FILL)
+    axes.bars(range(len(rows)), [row.value or 0.0 for _, row in rows], 0.34, MAIN, MAIN_FILL)
     axes.name("people in the table", "area", MAIN, MAIN_FILL)
     guessed, controlled = [], []
-    for place, row in enumerate(rows):
+    for place, (_, row) in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
         if row.control is not None:
             _whisker(axes, place + 0.23, row.control_interval, BASE)
@@ -203,11 +196,11 @@ def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
 def _paint_models(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws what models reach that learnt from the original as bars, and from the released table as marks."""
     _frame(axes, rows)
-    axes.bars(range(len(rows)), [row.baseline or 0.0 for row in rows], 0.34, BASE, BASE_FILL)
+    axes.bars(range(len(rows)), [row.baseline or 0.0 for _, row in rows], 0.34, BASE, BASE_FILL)
     axes.name("learnt from the original", "area", BASE, BASE_FILL)
-    for place, row in enumerate(rows):
+    for place, (_, row) in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
-    axes.marks([row.value for row in rows], range(len(rows)), "diamond", MAIN, MAIN)
+    axes.marks([row.value or 0.0 for _, row in rows], range(len(rows)), "diamond", MAIN, MAIN)
     axes.name("from the released table", "diamond", MAIN, MAIN)
 
 
@@ -219,15 +212,15 @@ def _whisker(axes: Axes, place: float, interval: _Interval, colour: str) -> None
 def _frame(axes: Axes, rows: Sequence[_Row]) -> None:
     """The ends of the axes, the name of each row over it, and where 0 is."""
     ends = [0.0]
-    for row in rows:
+    for _, row in rows:
         pieces = (row.value, row.baseline, row.control, *(row.interval or ()), *(row.control_interval or ()))
         ends += [piece for piece in pieces if piece is not None]
     low, high = min(ends), max(0.05, *ends)
     reach = 0.02 * (high - low)
     axes.x, axes.y = (low - reach if low < 0 else 0.0, high + reach), (len(rows) - 0.4, -0.75)
     axes.y_ticks, axes.lines = [], "left bottom" if low >= 0 else "bottom"
-    for place, row in enumerate(rows):
-        axes.write(axes.x[0], place - 0.28, row.text, off=(2.0, 0.0))
+    for place, (text, _) in enumerate(rows):
+        axes.write(axes.x[0], place - 0.28, text, off=(2.0, 0.0))
         if low < 0:
             axes.line([0.0, 0.0], [place - 0.25, place + 0.35], INK, 0.8)
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import clustered_interval, mean_cluster, median_interval
+from sfumato.assess.findings import Family, clustered_interval, mean_cluster, median_interval
 from sfumato.assess.neighbours import TREE, nearest, nearest_persons
 from sfumato.assess.study import (
     Column,
@@ -144,16 +143,8 @@ def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
 def verbatim_rows(original: Sequence[Column], released: Sequence[Column], persons: Places | None = None) -> Values:
     """Share of the released rows that equal an original row in every column, beside the original's own twins.
 
-    Twins are rows of different persons, where ``persons`` says whom rows are about.
-    """
-    again, twins = _count_equal(original, released, persons)
-    return Values(again / len(released[0].values), baseline=twins / len(original[0].values))
-
-
-def _count_equal(original: Sequence[Column], released: Sequence[Column], persons: Places | None) -> tuple[int, int]:
-    """Count the released rows that equal an original one, and the original rows that equal another person's.
-
-    Rows whose hash nobody shares have no equal; only the others are compared cell by cell.
+    Twins are rows of different persons, where ``persons`` says whom rows are about. Rows whose hash nobody shares have
+    no equal; only the others are compared cell by cell.
     """
     hashes = np.concatenate([_hash_rows(original), _hash_rows(released)])
     ordered = np.sort(hashes)
@@ -170,7 +161,8 @@ def _count_equal(original: Sequence[Column], released: Sequence[Column], persons
     if persons is not None:
         mine = np.unique(np.column_stack([mine, persons[ours]]), axis=0)[:, 0]
     held = np.bincount(mine, minlength=int(keys.max(initial=0)) + 1)
-    return int((held[keys[len(ours) :]] > 0).sum()), int((held[keys[: len(ours)]] > 1).sum())
+    again, twins = int((held[keys[len(ours) :]] > 0).sum()), int((held[keys[: len(ours)]] > 1).sum())
+    return Values(again / len(released[0].values), baseline=twins / count)
 
 
 def _hash_rows(cells: Sequence[Column]) -> NDArray[np.uint64]:

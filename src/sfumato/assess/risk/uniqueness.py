@@ -1,8 +1,11 @@
-"""Who is alone with a combination of coarse values or holds a rare category, and whether the release shows it.
+"""Who is alone with a value, with a combination of coarse values or a rare category, and whether the release shows it.
 
-A combination that one person of the original has and one released row has is a match that an intruder believes in.
+Where only some rows of large tables are measured, how people stand in a column is counted over all rows first: who is
+alone with a value among some people need not be alone among all. A combination that one person of the original has and
+one released row has is a match that an intruder believes in.
 
-Rows alike in the columns that an outsider knows: how few they are, and what they give away of the other columns.
+Rows alike in the columns that an outsider knows, be it by labels of a hierarchy, a postcode by its first places, a date
+by its month: how few they are, and what they give away of the other columns.
 
 k-anonymity, l-diversity and t-closeness of a table, whoever made it [Sweeney 2002; Machanavajjhala et al. 2007; Li, Li
 & Venkatasubramanian 2007].
@@ -10,21 +13,258 @@ k-anonymity, l-diversity and t-closeness of a table, whoever made it [Sweeney 20
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.intervals import redraw_interval, wilson
-from sfumato.assess.known_labels import column_known, with_known_labels
+from sfumato.assess.findings import Family, Finding, redraw_interval, wilson
 from sfumato.assess.risk.groups import measure_diversity, places_of_values
-from sfumato.assess.standing import CATEGORIES, standing_in
-from sfumato.assess.study import ColumnPair, Places, Study, row_keys
+from sfumato.assess.study import (
+    CATEGORIES,
+    Column,
+    ColumnPair,
+    Matrix,
+    Places,
+    Study,
+    holders_of,
+    once,
+    read_column,
+    row_keys,
+    value_codes,
+)
+from sfumato.tables.codec import Codec
+from sfumato.tables.dates import is_monthly
+from sfumato.tables.recoding import column_and_level, label_values
+from sfumato.tables.schema import Domain, Field, Kind, Schema
 
-__all__ = ["KNOWN_CLASSES", "RAREST_CATEGORY", "UNIQUENESS", "class_findings", "matched"]
+__all__ = [
+    "KNOWN_CLASSES",
+    "NEAR",
+    "RAREST_CATEGORY",
+    "UNIQUENESS",
+    "Standing",
+    "Steps",
+    "chance_of",
+    "class_findings",
+    "known_as",
+    "matched",
+    "standing_in",
+    "whole_standings",
+    "with_known_labels",
+]
+
+NEAR = 8
+"""Numbers to either side of a unique one that chance would show as often."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Standing:
+    """How some rows of the original, and rows held out, stand in one column of the whole tables.
+
+    They are those that are measured, or others drawn from all; ``persons`` and ``held_persons`` tell whose they are.
+    ``holders`` are the persons of the original who hold a row's value, -1 where its cell is missing; ``shown`` tells
+    whether the released table shows it, ``chance`` how often it would show a number that one alone holds if it knew
+    nobody. ``fewest`` are the persons who hold the rarest category that is released, None
+    where none is, and the rarest of all; None for numbers.
+    """
+
+    holders: Places
+    shown: NDArray[np.bool_]
+    chance: NDArray[np.float64]
+    held_holders: Places
+    held_shown: NDArray[np.bool_]
+    fewest: tuple[int | None, int] | None
+    persons: Places | None = None
+    held_persons: Places | None = None
+
+    def take(self, inside: Places, outside: Places) -> Standing:
+        """That of some rows."""
+        held = (self.held_holders[outside], self.held_shown[outside])
+        persons = None if self.persons is None else self.persons[inside]
+        whose = persons, None if self.held_persons is None else self.held_persons[outside]
+        return Standing(self.holders[inside], self.shown[inside], self.chance[inside], *held, self.fewest, *whose)
+
+
+def standing_in(study: Study, place: int) -> Standing:
+    """How people stand in a column, in the whole tables where these were larger than what is measured."""
+    if study.standings:
+        return study.standings[place]
+    whose = (study.persons, study.held_persons)
+    return _standing(study.pairs[place], None if study.held is None else study.held[place], *whose)
+
+
+def whole_standings(
+    tables: tuple[pa.Table, pa.Table, pa.Table | None],
+    codec: Codec,
+    whose: tuple[Places | None, Places | None],
+    inside: Places,
+    outside: Places,
+) -> tuple[Standing, ...]:
+    """How some rows stand in the original, the released table and the people held out, column after column.
+
+    ``whose`` are the persons of the original and of those held out.
+    """
+    found = []
+    for field in codec.schema.encoded:
+        original, released, *held = (read_column(table, codec, field) for table in tables if table is not None)
+        whole = _standing(ColumnPair(field, original, released), held[0] if held else None, *whose)
+        found.append(whole.take(inside, outside))
+    return tuple(found)
+
+
+def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, held_persons: Places | None) -> Standing:
+    columns = [pair.original, pair.released, *(() if held is None else (held,))]
+    cuts = np.cumsum([len(column.values) for column in columns])[:-1]
+    original, released, *others = np.split(value_codes(*columns), cuts)
+    slots = int(max(codes.max(initial=0) for codes in (original, released, *others))) + 1
+    holders, shown = holders_of(original, persons, slots), np.bincount(released, minlength=slots) > 0
+    holders[0], shown[0] = -1, False
+    outside = others[0] if others else np.empty(0, dtype=np.int64)
+    fewest = None
+    if pair.field.kind in CATEGORIES:
+        many, there = holders[1:], shown[1:]
+        rarest = many[(many > 0) & there]
+        fewest = (int(rarest.min()) if len(rarest) else None, int(many[many > 0].min(initial=len(original))))
+    unique, chance = holders[original] == 1, np.zeros(len(original))
+    if pair.is_number and unique.any():
+        steps = Steps.of(pair.field, pair.original.present)
+        taken, stands = steps.places(pair.original.present), steps.places(pair.released.present, exact=True)
+        own = steps.places(pair.original.values[unique])
+        chance[unique] = chance_of(own, np.unique(taken), np.unique(stands))
+    whose = (persons, held_persons)
+    return Standing(holders[original], shown[original], chance, holders[outside], shown[outside], fewest, *whose)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Numbers counted in steps of the smallest gap between two that are held, and dates by the month in months."""
+
+    first: float
+    step: float
+    monthly: bool
+
+    @classmethod
+    def of(cls, field: Field, held: NDArray[np.float64]) -> Steps:
+        """Steps of a column in which these numbers are held."""
+        if is_monthly(field):
+            return cls(0.0, 1.0, monthly=True)
+        found = np.unique(held)
+        gap = float(np.diff(found).min()) if len(found) > 1 else 1.0
+        return cls(float(found[0]) if len(found) else 0.0, gap, monthly=False)
+
+    def places(self, values: NDArray[np.float64], *, exact: bool = False) -> NDArray[np.float64]:
+        """Number of steps to each value, or only to those that lie on a step."""
+        places = ((_months(values) if self.monthly else values) - self.first) / self.step
+        near = np.rint(places)
+        on_step = np.abs(places - near) <= 1e-6 * np.maximum(1.0, np.abs(places)) ** 0.5
+        return np.asarray(near[on_step] if exact else near)
+
+
+def chance_of(own: NDArray[np.float64], held: NDArray[np.float64], shown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often the release shows numbers next to each unique one that nobody of the original holds.
+
+    Numbers are told by their places on the steps of a column: unique ones, those that are held, and those that are
+    shown. A release that knows nobody shows the neighbours as often as the unique one itself. Where all of them are
+    held, all count.
+    """
+    free, seen, every = (np.zeros(len(own)) for _ in range(3))
+    for near in (*range(-NEAR, 0), *range(1, NEAR + 1)):
+        stands, nobodys = np.isin(own + near, shown), ~np.isin(own + near, held)
+        free += nobodys
+        seen += nobodys & stands
+        every += stands
+    return np.asarray(np.where(free > 0, seen / np.maximum(free, 1.0), every / (2 * NEAR)))
+
+
+def _months(days: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Months since 1970 of days since then."""
+    return np.asarray(days.astype(np.int64).view("datetime64[D]").astype("datetime64[M]").view(np.int64), np.float64)
+
+
+def with_known_labels(study: Study) -> Study:
+    """The study with a further column for each that an outsider knows by its labels; itself where there is none.
+
+    Both tables and the rows held out have the labels of their own cells.
+    """
+    return _widened(study) if any(_level(study, told) for told in study.known) else study
+
+
+def column_known(study: Study, told: str) -> str:
+    """The column of the tables that an outsider knows, be it by its labels."""
+    return column_and_level(told, [pair.name for pair in study.pairs])[0]
+
+
+def known_as(study: Study, told: str) -> str:
+    """How an outsider knows a column, in words."""
+    level = _level(study, told)
+    return f"{column_known(study, told)} at level {level} of its hierarchy" if level else told
+
+
+def _level(study: Study, told: str) -> int:
+    return column_and_level(told, [pair.name for pair in study.pairs])[1]
+
+
+@once
+def _widened(study: Study) -> Study:
+    pairs, held = list(study.pairs), None if study.held is None else list(study.held)
+    layout, sides = list(study.layout), [[study.original], [study.released]]
+    if study.holdout is not None:
+        sides.append([study.holdout])
+    for told in (told for told in study.known if _level(study, told)):
+        place = next(place for place, pair in enumerate(study.pairs) if pair.name == column_known(study, told))
+        pair = study.pairs[place]
+        outside = None if study.held is None else study.held[place]
+        columns, field = _labelled(told, _level(study, told), pair, outside)
+        pairs.append(ColumnPair(field, columns[0], columns[1]))
+        if held is not None:
+            held.append(columns[2])
+        tables = [_texts(column, field) for column in columns]
+        codec = Codec.fit(tables[0], Schema((field,)), codes=True)
+        start = layout[-1].stop
+        layout += [dataclasses.replace(each, start=start + each.start, stop=start + each.stop) for each in codec.layout]
+        for side, table in zip(sides, tables, strict=True):
+            side.append(codec.encode(table, unseen="mean").values)
+    original, released, *holdout = (np.hstack(side) for side in sides)
+    return dataclasses.replace(
+        study,
+        pairs=tuple(pairs),
+        held=None if held is None else tuple(held),
+        layout=tuple(layout),
+        original=original,
+        released=released,
+        holdout=holdout[0] if holdout else None,
+    )
+
+
+def _labelled(told: str, level: int, pair: ColumnPair, outside: Column | None) -> tuple[list[Column], Field]:
+    """A column's labels in the original, the released table and the rows held out, and the field that they share."""
+    columns = [pair.original, pair.released, *(() if outside is None else (outside,))]
+    values = np.unique(np.concatenate([column.present for column in columns]))
+    labels = label_values(pair.field, level, values)
+    names = dict.fromkeys(labels if pair.is_number else sorted(labels))
+    code = {name: place for place, name in enumerate(names)}
+    places: Matrix = np.array([code[label] for label in labels], dtype=np.float64)
+    kind = Kind.ORDINAL if pair.is_number else Kind.NOMINAL
+    field = Field(told, kind, domain=Domain(categories=tuple(names) or ("*",)))
+    return [_placed(column, values, places) for column in columns], field
+
+
+def _placed(column: Column, values: Matrix, places: Matrix) -> Column:
+    found = np.zeros(len(column.values))
+    found[~column.absent] = places[np.searchsorted(values, column.present)]
+    return Column(found, column.absent)
+
+
+def _texts(column: Column, field: Field) -> pa.Table:
+    """The labels as a table of one column."""
+    names = pa.array(field.domain.categories, pa.string())
+    return pa.table({field.name: names.take(pa.array(column.values.astype(np.int64), mask=column.absent))})
+
 
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _FEW = 3
@@ -200,35 +440,27 @@ def _run_known(study: Study) -> Iterator[Stated]:
     known, held = study.known, {column_known(study, told) for told in study.known}
     study = with_known_labels(study)
     given = [study.pair(name) for name in known]
-    before, after = _classes(given, original=True), _classes(given, original=False)
-    yield (
-        "known-class-smallest",
-        Values(
-            float(np.bincount(after).min()),
-            baseline=float(study.holders(before, 1).min()),
-            range=(1.0, float(len(after))),
-        ),
-    )
+    before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))
+    fewest, bounds = float(np.bincount(after).min()), (1.0, float(len(after)))
+    yield "known-class-smallest", Values(fewest, baseline=float(study.holders(before, 1).min()), range=bounds)
     others = [pair for pair in study.pairs if pair.name not in held.union(known)]
     if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]
     if not others:
         raise NotRun("all columns are taken to be known")
-    made = [_secret(pair, after, original=False) for pair in others]
-    was = [_secret(pair, before, original=True) for pair in others]
+    made = [_secret(pair.released, after, ordered=pair.is_number) for pair in others]
+    was = [_secret(pair.original, before, ordered=pair.is_number) for pair in others]
     yield "known-class-diversity", Values(min(few for few, _ in made), baseline=min(few for few, _ in was))
     yield "known-class-closeness", Values(max(far for _, far in made), baseline=max(far for _, far in was))
 
 
-def _classes(pairs: Sequence[ColumnPair], *, original: bool) -> np.ndarray:
+def _classes(columns: Sequence[Column]) -> np.ndarray:
     """Class of each row: those alike in all columns share one."""
-    sides = (pair.original if original else pair.released for pair in pairs)
-    keys = row_keys(places_of_values(cells).astype(np.uint64) for cells in sides)
+    keys = row_keys(places_of_values(cells).astype(np.uint64) for cells in columns)
     return np.asarray(np.unique(keys, return_inverse=True)[1].ravel())
 
 
-def _secret(pair: ColumnPair, classes: np.ndarray, *, original: bool) -> tuple[float, float]:
+def _secret(cells: Column, classes: np.ndarray, *, ordered: bool) -> tuple[float, float]:
     """Fewest values of a column in a class, and the largest distance of a class from the whole table."""
-    cells = pair.original if original else pair.released
-    found = measure_diversity(classes, places_of_values(cells), ordered=pair.is_number)
+    found = measure_diversity(classes, places_of_values(cells), ordered=ordered)
     return float(found.distinct.min()), float(found.closeness.max())

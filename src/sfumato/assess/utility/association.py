@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.assess.algebra import NotRun, Values
-from sfumato.assess.intervals import distance_interval
+from sfumato.assess.findings import distance_interval
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 
 __all__ = [
@@ -132,13 +132,6 @@ class Moments:
         return Moments(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
 
 
-def tally(plan: Coordinates, cells: Sequence[Column]) -> Matrix:
-    """Products of coordinates summed over all rows, in their order and with no chance in it."""
-    sums = np.zeros((plan.width, plan.width))
-    _add(sums, plan, cells, np.arange(len(cells[0].values)))
-    return sums
-
-
 def _add(sums: Matrix, plan: Coordinates, cells: Sequence[Column], rows: Places) -> None:
     step = max(1, _CHUNK // plan.width)
     for first in range(0, len(rows), step):
@@ -204,7 +197,7 @@ def association(sums: Matrix, plan: Coordinates) -> Matrix:
     """The association matrix of a table from its sums, columns in the table's order; of a stack of sums a stack."""
     ordered, columns = len(plan.ordered), len(plan.ordered) + len(plan.nominal)
     matrix = np.zeros((*sums.shape[:-2], columns, columns))
-    matrix[..., :ordered, :ordered] = _pearson(sums, ordered)
+    matrix[..., :ordered, :ordered] = _pearson(sums, plan)
     if plan.nominal:
         matrix[..., ordered:, ordered:] = _cramer(sums, plan)
     if plan.nominal and ordered:
@@ -215,10 +208,11 @@ def association(sums: Matrix, plan: Coordinates) -> Matrix:
 
 
 def association_alone(pairs: Sequence[ColumnPair]) -> Matrix:
-    """Association matrix of the released table as the released table alone determines it."""
-    alone = [dataclasses.replace(pair, original=pair.released) for pair in pairs]
-    plan = Coordinates.of(alone)
-    return association(tally(plan, [pair.released for pair in alone]), plan)
+    """Association matrix of the released table as the released table alone determines it, with no chance in it."""
+    plan = Coordinates.of([dataclasses.replace(pair, original=pair.released) for pair in pairs])
+    sums, cells = np.zeros((plan.width, plan.width)), [pair.released for pair in pairs]
+    _add(sums, plan, cells, np.arange(len(cells[0].values)))
+    return association(sums, plan)
 
 
 def covariance(sums: Matrix, plan: Coordinates) -> Matrix:
@@ -243,13 +237,10 @@ def _variance(sums: Matrix, q: int) -> Matrix:
     return np.where(spread > _TINY * np.maximum(1.0, square), spread, 0.0)
 
 
-def _pearson(sums: Matrix, q: int) -> Matrix:
-    count = np.maximum(sums[..., q : 2 * q, q : 2 * q], 1.0)
-    centre = sums[..., :q, q : 2 * q] / count
-    spread = _variance(sums, q)
+def _pearson(sums: Matrix, plan: Coordinates) -> Matrix:
+    spread = _variance(sums, len(plan.ordered))
     both = np.sqrt(spread * spread.swapaxes(-1, -2))
-    entries = sums[..., :q, :q] / count - centre * centre.swapaxes(-1, -2)
-    return np.clip(np.divide(entries, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
+    return np.clip(np.divide(covariance(sums, plan), both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
 
 
 def _correlation_ratio(sums: Matrix, plan: Coordinates) -> Matrix:

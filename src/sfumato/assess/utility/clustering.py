@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import distance_interval, wilson
+from sfumato.assess.findings import Family, distance_interval, wilson
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
-from sfumato.assess.utility.learning import FEW, is_class, within
+from sfumato.assess.utility.prediction import FEW, is_class, within
 from sfumato.core.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "error"]
@@ -142,18 +141,15 @@ def _redraws(
     strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
     labels = [_nearest_centre(model, rows) for model in models]
     for turn in range(_REDRAWS):
-        again = [_redraw(lesson, model, count, seed, rows, rng) for lesson, model in zip(lessons, models, strict=True)]
+        again = []
+        for lesson, model in zip(lessons, models, strict=True):  # from its own starts, and what it was drawn from
+            drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
+            again.append(_nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows))
         errors = [error(label, other) for label, other in zip(labels, again, strict=True)]
         alike = [agreement(label, other) for label, other in zip(labels, again, strict=True)]
         strays[:, turn] = sum(errors), sum(1.0 - value for value in alike)
         others[:, turn] = errors[0], alike[0]
     return strays, others
-
-
-def _redraw(lesson: Matrix, model: Matrix, count: int, seed: int, rows: Matrix, rng: np.random.Generator) -> Places:
-    """Clusters of a redraw with the same luck: from its own starts and the centres of what it was drawn from."""
-    drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
-    return _nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows)
 
 
 def _table(first: Places, second: Places) -> Places:

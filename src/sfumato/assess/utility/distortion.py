@@ -14,8 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sfumato.assess.algebra import COUNT, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family, Finding
-from sfumato.assess.intervals import redraw_interval
+from sfumato.assess.findings import Family, Finding, redraw_interval
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample

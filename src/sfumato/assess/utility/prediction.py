@@ -1,34 +1,279 @@
 """How well classes and responses are predicted by models that learned from the released table, tested on real rows.
 
 The nearest neighbour is the papers' classifier [AY05, sec. 4; KCG12]; boosting and logistic regression stand beside it.
-Endurance: whether the table also serves miners that it was not made for [JS07, sec. 2.7].
+Endurance: whether the table also serves miners that it was not made for [JS07, sec. 2.7]. The measures by mining share
+rows with labels to learn from and to be tested on, miners, and scores.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import CONFIDENCE, redraw_interval, wilson
-from sfumato.assess.study import Matrix, Study
-from sfumato.assess.utility.learning import (
-    FEW,
-    Lesson,
-    Task,
-    correlations,
-    is_class,
-    predict,
-    r_squares,
-    redraw_weights,
-    task_of,
-)
-from sfumato.assess.words import MODELS
+from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
+from sfumato.assess.neighbours import nearest
+from sfumato.assess.plain import MODELS
+from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.tables.schema import Kind, Role
 
-__all__ = ["ENDURANCE", "PREDICTION", "RESPONSES"]
+__all__ = [
+    "ENDURANCE",
+    "FEW",
+    "PREDICTION",
+    "RESPONSES",
+    "Lesson",
+    "Task",
+    "correlations",
+    "is_class",
+    "predict",
+    "r_squares",
+    "redraw_weights",
+    "task_of",
+    "within",
+]
+
+FEW = 20
+"""Categories up to which an ordinal column is taken as a class, and up to which each class has findings of its own."""
+
+
+_LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
+_FEWEST = 1_000
+_FAR = 1e6
+_ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every class takes one a round
+
+
+def within(values: Matrix) -> Matrix:
+    """Values with what lies a million standard deviations out pulled in, so that squares do not overflow."""
+    return np.clip(values, -_FAR, _FAR)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lesson:
+    """Rows in coordinates, with the target of each: a place in the classes, or a response in standard deviations."""
+
+    rows: Matrix
+    labels: Matrix
+    weights: Matrix | None = None  # how much each row counts, where that is known
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task:
+    """What is to be predicted, and from what."""
+
+    classes: tuple[str, ...]  # names of the classes; empty for a response
+    # original, released: as many rows of each table. Where both tables have as many rows they are the same places in
+    # both
+    original: Lesson
+    released: Lesson
+    again: Lesson  # as many original rows once more: others where there are enough, else a redraw with replacement
+    test: Lesson  # rows held out
+    sizes: Places  # how many original rows each class has; empty for a response
+    note: str  # how many rows were looked at and left out, as the end of a sentence
+
+
+def is_class(pair: ColumnPair) -> bool:
+    """Whether a column is a class, or else a response: told by its kind, never by its values.
+
+    Nominal and boolean columns are, and ordinal ones of at most `FEW` categories.
+    """
+    if pair.field.kind is Kind.ORDINAL:
+        return len(pair.field.domain.categories or ()) <= FEW
+    return pair.field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+
+def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
+    """Rows to learn from and to be tested on, of a study with a target and with rows held out.
+
+    Rows whose target is missing, or of a class that the original does not have, are left out. `NotRun` where there is
+    nothing to learn.
+    """
+    pair, held = _target(study)
+    sides = (pair.original, pair.released, held)
+    _refuse_nothing_to_learn(sides)
+    known = [np.flatnonzero(~cells.absent) for cells in sides]
+    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair) else ()
+    most = min(training, max(_FEWEST, _LABELS // len(classes))) if classes else training
+    count = min(len(known[0]), len(known[1]), most)
+    chosen = sample(len(known[0]), count, rng)
+    mirrored = chosen if len(known[1]) == len(known[0]) else sample(len(known[1]), count, rng)
+    others = _others(len(known[0]), chosen, rng)
+    tested = sample(len(known[2]), testing, rng)
+    weight = next((place for place, each in enumerate(study.pairs) if each.field.role is Role.WEIGHT), None)
+    named = [each.name for place, each in enumerate(study.pairs) if each.name != pair.name and place != weight]
+    features = study.coordinates(named)
+    centre, scale = (0.0, 1.0) if classes else (pair.original.present.mean(), pair.original.present.std())
+
+    def lesson(side: int, places: Places) -> Lesson:
+        rows = (study.original, study.released, study.holdout)[side]
+        assert rows is not None
+        at = known[side][places]
+        labels = within((sides[side].values[at] - centre) / scale)
+        weights = None if weight is None or side == 2 else _weights(study.pairs[weight], side)[at]
+        return Lesson(within(rows[np.ix_(at, features)]), labels, weights)
+
+    return Task(
+        classes,
+        lesson(0, chosen),
+        lesson(1, mirrored),
+        lesson(0, others),
+        lesson(2, tested),
+        np.bincount(pair.original.present.astype(np.int64), minlength=len(classes)) if classes else np.empty(0, int),
+        _note([len(rows) for rows in known], count, len(tested), len(held.values)),
+    )
+
+
+def _weights(pair: ColumnPair, side: int) -> Matrix:
+    """How much each row counts, one on average; what is not known counts as the average does."""
+    cells = (pair.original, pair.released)[side]
+    known = cells.present[cells.present > 0]
+    mean = known.mean() if len(known) else 1.0
+    return np.where(cells.absent | (cells.values <= 0), 1.0, cells.values / mean)
+
+
+def _target(study: Study) -> tuple[ColumnPair, Column]:
+    """Find the column to predict in both tables and in the rows held out."""
+    place = next((place for place, pair in enumerate(study.pairs) if pair.name == study.target), None)
+    if place is None or study.held is None:
+        raise ValueError("a task needs a column to predict and rows held out")
+    return study.pairs[place], study.held[place]
+
+
+def _refuse_nothing_to_learn(sides: tuple[Column, Column, Column]) -> None:
+    original, released, held = (cells.present for cells in sides)
+    if not len(original) or original.min() == original.max():
+        raise NotRun("the column to predict has a single value in the original, so that there is nothing to learn")
+    if not len(released):
+        lacking = "no known value left in the released table, so that nothing can be learned"
+        raise NotRun(f"the column to predict has {lacking}")
+    if not len(held):
+        raise NotRun("the column to predict has no known value in the rows held out")
+
+
+def _others(rows: int, chosen: Places, rng: np.random.Generator) -> Places:
+    """As many rows as were chosen, none of them where that can be."""
+    rest = np.setdiff1d(np.arange(rows), chosen)
+    if len(rest) >= len(chosen):
+        return rest[sample(len(rest), len(chosen), rng)]
+    return rng.integers(0, rows, len(chosen))
+
+
+def _note(known: list[int], count: int, tested: int, held: int) -> str:
+    drawn = ", drawn at random" if count < max(known[0], known[1]) or tested < known[2] else ""
+    lost = held - known[2]
+    without = f" ({lost} more are left out, for their true value is not known)" if lost else ""
+    return f"; learned from {count} rows and counted on {tested} held-out rows{drawn}{without}"
+
+
+def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int) -> Matrix:
+    """What a miner predicts that has learned.
+
+    Of the miners 1nn, boosting, linear, tree and bayes "linear" is logistic regression for classes and ridge regression
+    for a response, where ``classes`` is 0; "bayes" knows only classes. Where all labels are the same it predicts that
+    one. Two miners with the same seed that learn from the same rows predict the same.
+    """
+    labels = lesson.labels
+    if (labels == labels[0]).all():
+        return np.full(len(queries), labels[0])
+    if miner == "1nn":
+        return labels[nearest(lesson.rows, queries)[0][:, 0]]
+    model = _classifier(miner, len(labels), classes, seed) if classes else _regressor(miner, len(labels), seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that was stopped early is still what that miner predicts
+        weighed = {} if lesson.weights is None else {"sample_weight": lesson.weights}
+        model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
+    return np.asarray(model.predict(queries), dtype=np.float64)
+
+
+def _classifier(miner: str, rows: int, classes: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    if miner == "boosting":
+        rounds = _ROUNDS if classes == 2 else max(3, min(_ROUNDS, _TREES // classes))
+        return HistGradientBoostingClassifier(max_iter=rounds, random_state=seed, **_boosting(rows))
+    if miner == "linear":
+        return LogisticRegression(max_iter=100)
+    if miner == "tree":
+        return DecisionTreeClassifier(min_samples_leaf=_leaf(rows), random_state=seed)
+    return GaussianNB(var_smoothing=1e-3)
+
+
+def _regressor(miner: str, rows: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import Ridge
+    from sklearn.tree import DecisionTreeRegressor
+
+    if miner == "boosting":
+        return HistGradientBoostingRegressor(max_iter=_ROUNDS, random_state=seed, **_boosting(rows))
+    if miner == "linear":
+        return Ridge()
+    return DecisionTreeRegressor(min_samples_leaf=_leaf(rows), random_state=seed)
+
+
+def _boosting(rows: int) -> dict[str, Any]:
+    return {
+        "max_leaf_nodes": 15,
+        "max_bins": 63,
+        "min_samples_leaf": _leaf(rows),
+        "l2_regularization": 1.0,  # without it classes of a handful of rows outshout the others
+        "early_stopping": False,
+    }
+
+
+def _leaf(rows: int) -> int:
+    """Fewer rows in a leaf where there are few in all, so that a tree can split at all."""
+    return max(1, min(20, rows // 20))
+
+
+def redraw_weights(rows: int, redraws: int, rng: np.random.Generator) -> Matrix:
+    """How often each row is taken, redraw by redraw, when as many are drawn with replacement."""
+    return rng.multinomial(rows, np.full(rows, 1 / rows), redraws).astype(np.float64)
+
+
+def correlations(weights: Matrix, truth: Matrix, guess: Matrix) -> Matrix:
+    """Correlation of predicted with true responses, once for each row of weights; 0 where one of them does not vary.
+
+    Examples
+    --------
+    >>> correlations(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).round(9).tolist()
+    [1.0]
+    """
+    first, second = truth - truth.mean(), guess - guess.mean()
+    total = weights.sum(axis=1)
+    means = weights @ first / total, weights @ second / total
+    shared = weights @ (first * second) / total - means[0] * means[1]
+    spreads = [weights @ (each * each) / total - mean**2 for each, mean in zip((first, second), means, strict=True)]
+    floors = [1e-12 * float((side * side).mean()) for side in (truth, guess)]  # what rounding leaves of no variance
+    varies = (spreads[0] > floors[0]) & (spreads[1] > floors[1])
+    root = np.sqrt(np.where(varies, spreads[0] * spreads[1], 1.0))
+    return np.asarray(np.where(varies, np.clip(shared / root, -1.0, 1.0), 0.0))
+
+
+def r_squares(weights: Matrix, truth: Matrix, guess: Matrix) -> Matrix:
+    """Share of the response's variance that is explained, once for each row of weights.
+
+    Redraws in which the response does not vary are left out.
+
+    Examples
+    --------
+    >>> r_squares(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])).tolist()
+    [0.0]
+    """
+    centred = truth - truth.mean()
+    total = weights.sum(axis=1)
+    variance = weights @ (centred * centred) / total - (weights @ centred / total) ** 2
+    varies = variance > 1e-12 * float((truth * truth).mean())
+    missed = weights @ (truth - guess) ** 2 / total
+    return np.asarray(1.0 - missed[varies] / variance[varies])
+
 
 _Hits = NDArray[np.bool_]
 _REDRAWS = 200

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SIZE, Measure, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import redraw_interval
+from sfumato.assess.findings import Family, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, row_codes, rows_alike, value_codes
 
 __all__ = ["PROPENSITY", "PROPENSITY_AUC", "area_interval", "fit_logistic", "folds_of", "null_expectation"]

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
-from sfumato.assess.findings import Family
-from sfumato.assess.intervals import distance_interval, redraw_interval
+from sfumato.assess.findings import Family, distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
 from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count

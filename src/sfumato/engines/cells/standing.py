@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.standing import CATEGORIES, NEAR, Standing, Steps, chance_of
-from sfumato.assess.study import Column, read_column
+from sfumato.assess.risk.uniqueness import NEAR, Standing, Steps, chance_of
+from sfumato.assess.study import CATEGORIES, Column, read_column
 from sfumato.engines.cells.learn import Chance
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow

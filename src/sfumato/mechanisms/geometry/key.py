@@ -152,10 +152,10 @@ class Key:
         """How many known rows suffice to undo it, for someone who knows the method and nothing of the key.
 
         One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
-        do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.undo`), or from fewer where
-        one row fewer than there are columns are fewer: that fixes any turn of all. Beyond 40 columns that hang together
-        only that is counted on. Turned columns that were shifted or stretched too are an affine map, which one row more
-        than there are of them fixes. Fewer rows may do.
+        do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.known_input`), or from fewer
+        where one row fewer than there are columns are fewer: that fixes any turn of all. Beyond 40 columns that hang
+        together only that is counted on. Turned columns that were shifted or stretched too are an affine map, which one
+        row more than there are of them fixes. Fewer rows may do.
         """
         turned = {column for step in self.steps if isinstance(step, Rotate) for column in step.columns}
         if not turned:

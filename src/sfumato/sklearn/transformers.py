@@ -1,4 +1,4 @@
-"""`Condenser`: group condensation of a matrix as a scikit-learn estimator [AY05]."""
+"""scikit-learn transformers of a matrix: group condensation [AY05], and translation, scaling and rotation [OZ03]."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from sfumato.core.groups.generate import generate
 from sfumato.core.records import Block, BlockKind
 from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.partition import partition
+from sfumato.mechanisms.geometry.key import Key
+from sfumato.mechanisms.geometry.transformations import Ranges, hybrid, invert
 from sfumato.tables.frames import Origin, restore, to_arrow
 
-__all__ = ["Condenser", "framed", "generator_of", "levels_of_rows", "origin_of", "sample_rows"]
+__all__ = ["Condenser", "GeometricTransformer", "framed", "generator_of", "levels_of_rows", "origin_of", "sample_rows"]
 
 
 class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -105,7 +107,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         classes, strata = np.unique(y, return_inverse=True)
         self._group(np.asarray(values), strata.astype(np.int64), privacy_levels)
         self._origin = origin_of(self, X)
-        rng = self._generator(1)
+        rng = generator_of(self.random_state, 1)
         rows = draw_rows(self.groups_, rng)
         of_group = np.zeros(len(self.groups_), dtype=np.int64)
         of_group[self.labels_] = strata
@@ -121,18 +123,17 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             How many; by default as many as there were real ones.
         """
         check_is_fitted(self)
-        return framed(self, sample_rows(self.groups_, n, self._generator(1)))
+        return framed(self, sample_rows(self.groups_, n, generator_of(self.random_state, 1)))
 
     def _group(self, values: NDArray[np.float64], strata: NDArray[np.int64], privacy_levels: Any) -> None:
         levels = levels_of_rows(privacy_levels, len(values), self.k)
-        self.labels_ = partition(values, levels, strata, self._generator(0), grouping=self.grouping, effort=self.effort)
+        self.labels_ = partition(
+            values, levels, strata, generator_of(self.random_state, 0), grouping=self.grouping, effort=self.effort
+        )
         self.groups_: Groups = summarize(values, self.labels_, levels)
         self.ssq_ = self.groups_.ssq
         total = float(((values - values.mean(axis=0)) ** 2).sum())
         self.information_loss_ = 100.0 * self.ssq_ / total if total > 0 else 0.0
-
-    def _generator(self, step: int) -> np.random.Generator:
-        return generator_of(self.random_state, step)
 
 
 def generator_of(random_state: Any, step: int) -> np.random.Generator:
@@ -197,3 +198,99 @@ def framed(estimator: Any, rows: NDArray[np.float64]) -> Any:
         return rows
     names = [str(name) for name in estimator.feature_names_in_]
     return restore(pa.table(list(rows.T), names=names), origin, frozenset(names))
+
+
+class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Translation, scaling, rotation or a mixture of a numeric matrix by a secret key [OZ03].
+
+    Outsourcing obfuscation: a few known rows undo it. Keep ``key_`` apart from what leaves.
+
+    Parameters
+    ----------
+    kind : {"translate", "scale", "rotate", "hybrid"}, default="rotate"
+    key : Key, default=None
+        By default ``fit`` draws one. Its columns are the features' names, x0, x1, ... where they have none; with a key
+        neither kind nor ranges matter.
+    deviations : (float, float), default=(-3.0, 3.0)
+        Between which bounds shifts are drawn, in standard deviations.
+    factor : (float, float), default=(0.5, 2.0)
+        Between which bounds factors are drawn.
+    degrees : (float, float), default=(0.0, 360.0)
+        Between which bounds angles are drawn, clockwise.
+    units : dict of str to float, default=None
+        How much of a column counts as one when it is turned; by default its standard deviation.
+    pairs : {"chain", "disjoint"}, default="chain"
+        Which columns are turned together.
+    random_state : int, RandomState or None, default=None
+        A seed marks a rehearsal: never release what was made with one.
+
+    Attributes
+    ----------
+    key_ : Key
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> turned = GeometricTransformer(random_state=0).fit(X)
+    >>> bool(np.allclose(turned.inverse_transform(turned.transform(X)), X))
+    True
+    """
+
+    def __init__(
+        self,
+        kind: str = "rotate",
+        *,
+        key: Key | None = None,
+        deviations: tuple[float, float] = (-3.0, 3.0),
+        factor: tuple[float, float] = (0.5, 2.0),
+        degrees: tuple[float, float] = (0.0, 360.0),
+        units: dict[str, float] | None = None,
+        pairs: str = "chain",
+        random_state: Any = None,
+    ) -> None:
+        self.kind = kind
+        self.key = key
+        self.deviations = deviations
+        self.factor = factor
+        self.degrees = degrees
+        self.units = units
+        self.pairs = pairs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> GeometricTransformer:  # noqa: N803, ARG002
+        """Draw a key for the columns, or take the one that was given."""
+        values = np.asarray(validate_data(self, X, dtype=np.float64))
+        names, spread = self._names(), values.std(axis=0)
+        if self.key is not None:
+            self.key.check_cover(names)
+            self.key_: Key = self.key
+            return self
+        sizes = dict(zip(names, np.where(spread > 0, spread, 1.0).tolist(), strict=True))
+        low, high = self.deviations
+        ranges = Ranges(
+            {name: (low * size, high * size) for name, size in sizes.items()},
+            dict.fromkeys(names, self.factor),
+            self.degrees,
+            sizes | (self.units or {}),
+        )
+        self.key_ = Key.generate(names, ranges, generator_of(self.random_state, 0), kind=self.kind, pairs=self.pairs)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Move the rows by the key; they keep their order."""
+        check_is_fitted(self)
+        values = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return hybrid(values, self.key_, self._names())
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Rows as they were before they were moved."""
+        from sklearn.utils import check_array
+
+        check_is_fitted(self)
+        values = np.asarray(check_array(X, dtype=np.float64))
+        return invert(values, self.key_, self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        known = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{place}" for place in range(self.n_features_in_)) if known is None else tuple(known)
