@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import TableError
+from sfumato.engines.chunks.source import open_source
 from sfumato.tables.files import read_file
 
 
@@ -43,3 +44,14 @@ def test_a_table_whose_columns_all_lack_a_name_is_refused(tmp_path: Path) -> Non
 def test_a_title_above_the_header_is_told_from_ragged_rows(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="as many cells as its first line, 1; where that is a title"):
         _read(tmp_path, "# people of 2020\nage,town\n31,Ulm\n")
+
+
+@pytest.mark.parametrize("head", [b"\n\nage\n", b"\r\n\r\nage\r\n", b"\xef\xbb\xbf\nage\n", b"age\n"])
+def test_empty_lines_before_the_header_of_one_column_are_no_cells_and_those_after_it_are(
+    tmp_path: Path, head: bytes
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(head + b"30\n\n40\n")
+    source = open_source(path)
+    assert source.head(source.schema.names, 10).to_pydict() == {"age": ["30", "", "40"]}
+    assert read_file(path)[0].to_pydict() == {"age": ["30", "", "40"]}

@@ -225,6 +225,8 @@ def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[
     if not data.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
     delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
+    if len(header) == 1:  # an empty line is a missing cell there, but not before the header
+        data = data.lstrip(b"\r\n")
     check_names([column for column in header if column.strip()], name)
     table, notes = _name_columns(_parse(data, delimiter, header, name))
     return _checked(table, name), FileForm(FileFormat.CSV, delimiter, notes=notes)

@@ -97,11 +97,14 @@ class Source:
             return "skip"
 
         names = self.schema.names
+        blank = _blank_lines(self.path) if len(names) == 1 else 0  # after the header they are missing cells
         with (
             pa.input_stream(str(self.path), compression="detect") as stream,
             pa.csv.open_csv(
                 pa.TransformInputStream(stream, _checked_by(self.encoding)),
-                read_options=pa.csv.ReadOptions(use_threads=threads, block_size=_BLOCK, encoding=self.encoding),
+                read_options=pa.csv.ReadOptions(
+                    use_threads=threads, block_size=_BLOCK, encoding=self.encoding, skip_rows=blank
+                ),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self.form.delimiter,
                     newlines_in_values=True,
@@ -122,6 +125,13 @@ class Source:
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
                 "header; mend them"
             )
+
+
+def _blank_lines(path: Path) -> int:
+    """How many empty lines stand before the header."""
+    with pa.input_stream(str(path), compression="detect") as stream:
+        data = stream.read(1 << 20).removeprefix(codecs.BOM_UTF8)
+    return len(data[: len(data) - len(data.lstrip(b"\r\n"))].splitlines())
 
 
 def _checked_by(encoding: str) -> Callable[[pa.Buffer], pa.Buffer]:
