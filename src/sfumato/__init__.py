@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sfumato.core.laws.calculator import breach
     from sfumato.core.laws.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
-    from sfumato.mechanisms.chain.mechanism import Chain
+    from sfumato.mechanisms.chain import Chain
     from sfumato.mechanisms.condense import Condensation
     from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
     from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
@@ -90,7 +90,7 @@ _HOMES = {
     "BasketRandomization": "sfumato.mechanisms.transactions.randomize",
     "Blocking": "sfumato.mechanisms.modify.block",
     "Certificate": "sfumato.privacy.certificate",
-    "Chain": "sfumato.mechanisms.chain.mechanism",
+    "Chain": "sfumato.mechanisms.chain",
     "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
     "Condensation": "sfumato.mechanisms.condense",
     "Domain": "sfumato.tables.schema",

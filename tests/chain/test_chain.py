@@ -14,8 +14,8 @@ from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.chain.draw import _bounded, _Leaves, _moved
-from sfumato.mechanisms.chain.mechanism import Chain
 from sfumato.mechanisms.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

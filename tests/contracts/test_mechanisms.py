@@ -12,7 +12,7 @@ from sfumato.core.facts import fact_from_json, fact_to_json
 from sfumato.core.laws.domains import Integers
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation

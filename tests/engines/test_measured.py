@@ -11,7 +11,7 @@ from sfumato.engines import memory as measured
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import settle
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.perturb import AdditiveNoise
 from sfumato.mechanisms.protocol import Mechanism

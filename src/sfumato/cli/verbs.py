@@ -318,7 +318,7 @@ def warm() -> None:
     import pyarrow as pa
 
     from sfumato.assess.warm import compile_ahead, compile_report, wait_for_report
-    from sfumato.mechanisms.chain.mechanism import Chain
+    from sfumato.mechanisms.chain import Chain
     from sfumato.mechanisms.condense import Condensation
     from sfumato.mechanisms.condense.compact import in_fewer_columns
     from sfumato.publish.sanitize import sanitize

@@ -29,7 +29,7 @@ from sfumato.engines.columns import (
     schema_of,
 )
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.methods import usual_k
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import OptionError, closest_name, shown
-from sfumato.mechanisms.chain.mechanism import LEAF, Chain
+from sfumato.mechanisms.chain import LEAF, Chain
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation

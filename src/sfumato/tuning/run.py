@@ -15,7 +15,7 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.methods import usual_k
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy

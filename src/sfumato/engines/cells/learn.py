@@ -25,7 +25,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.engines.plan import Plan, Prepared, prepare, settle
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers

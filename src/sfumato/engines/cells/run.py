@@ -27,7 +27,7 @@ from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Sink
 from sfumato.engines.memory import crowd_of, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
-from sfumato.mechanisms.chain.mechanism import Chain
+from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
