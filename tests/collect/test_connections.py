@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import selectors
 import socket
 import time
@@ -106,6 +107,15 @@ def test_one_address_does_not_shut_out_another(tmp_path: Path) -> None:
     finally:
         for each in idle:
             each.close()
+
+
+@pytest.mark.parametrize(("files", "each"), [(1024, 462), (20_000, 1_000), (-1, 1_000), (150, 50)])
+def test_one_address_has_at_most_half_of_what_open_files_allow(
+    files: int, each: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert server.connections_of_one(1_000) == each
+    assert server.connections_of_one(5) == 5
 
 
 def running_from(address: str, port: int) -> int:

@@ -367,7 +367,7 @@ def serve(
     ready(f"{'https' if place.secure else 'http'}://{_name(place.host)}:{port}/")
     config = uvicorn.Config(
         watched(Collector(survey, store, settings, log)),
-        http=_protocol(OpenConnections(settings.connections, place.proxy)),
+        http=_protocol(OpenConnections(connections_of_one(settings.connections), place.proxy)),
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -432,6 +432,11 @@ def _most_connections() -> int:
         return _MOSTCONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOSTCONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOSTCONNECTIONS, files - _OWN_FILES))
+
+
+def connections_of_one(asked: int) -> int:
+    """Connections that one address may hold: as many as are asked for, but never more than half of all."""
+    return min(asked, _most_connections() // 2)
 
 
 def _is_loopback(host: str) -> bool:

@@ -263,7 +263,7 @@ class _People:
 
 
 class Cutter:
-    """Gives rows of a source to leaves, as every engine does it, and counts; mutable for the sake of one pass."""
+    """Hands rows of a source to leaves, as every engine does it, and counts; mutable for the sake of one pass."""
 
     def __init__(self, learned: Learned, cuts: Cuts) -> None:
         self.learned, self.cuts = learned, cuts

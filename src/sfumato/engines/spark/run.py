@@ -99,7 +99,7 @@ class _Look:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Cut:
-    """Gives the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
+    """Hands the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
 
     numbered: Numbered
     learned: Learned
