@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import rich_click as click
@@ -14,7 +15,7 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.cli.options import CHOICES, WORDS, parameters_told
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import LAWS
@@ -276,3 +277,21 @@ def test_the_breach_calculator_takes_the_words_of_the_command_line() -> None:
     assert document["verdict"] in found.describe()
     with pytest.raises(OptionError, match="add --property"):
         sf.breach(SPEC, output="yes")
+
+
+def test_whole_numbers_and_shares_of_numpy_are_taken_as_those_of_python() -> None:
+    rng = np.random.default_rng(1)
+    table = pa.table({"age": rng.integers(20, 80, 120), "size": rng.normal(size=120)})
+    options: dict[str, Any] = {"k": 8, "level": 9, "rows": 40, "holdout": 0.25}
+    plain = sf.sanitize(table, seed=1, report=False, **options)
+    of_numpy: dict[str, Any] = {name: np.asarray(value)[()] for name, value in options.items()}
+    assert all(isinstance(value, np.number) for value in of_numpy.values())
+    other = sf.sanitize(table, seed=1, report=False, **of_numpy)
+    assert other.table.equals(plain.table)
+    assert other.certificate.parameters == plain.certificate.parameters
+    made: list[Any] = [kind(value) for kind, value in ((np.int16, 60), (np.float32, 0.5), (np.float64, 8.0))]
+    short, single, double = made
+    assert sf.Chain(leaf=short) == sf.Chain(leaf=60)
+    assert sf.Sampling(share=single) == sf.Sampling(share=0.5)
+    with pytest.raises(LevelError, match="k must be a whole number"):
+        sf.Condensation(k=double)

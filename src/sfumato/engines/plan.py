@@ -167,6 +167,8 @@ def settle(
     keep_persons: bool = False,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
+    told: tuple[Any, ...] = (level, rows, holdout)
+    level, rows, holdout = (each.item() if isinstance(each, np.number) else each for each in told)
     found = schema is None
     schema = schema_of(arrow, schema, target, identifiers, public, person=person, weight=weight, coarsens=True)
     if found:

@@ -21,6 +21,7 @@ __all__ = [
     "Traits",
     "Workings",
     "parameters_of",
+    "plain_numbers",
     "refuse_levels",
     "refuse_strata",
     "rows_drawn",
@@ -144,6 +145,14 @@ class Mechanism(Protocol):
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Records that can be mined in place of these."""
         ...
+
+
+def plain_numbers(mechanism: Any) -> None:
+    """Make NumPy's numbers among its parameters Python's, which are checked, written and compared."""
+    for each in dataclasses.fields(mechanism):
+        value = getattr(mechanism, each.name, None)
+        if isinstance(value, np.number):
+            object.__setattr__(mechanism, each.name, value.item())
 
 
 def parameters_of(mechanism: Mechanism) -> dict[str, Any]:

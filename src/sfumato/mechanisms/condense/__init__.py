@@ -10,7 +10,7 @@ from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
 from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Sanitized, Traits
+from sfumato.mechanisms.protocol import Sanitized, Traits, plain_numbers
 
 __all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
@@ -74,6 +74,7 @@ class Condensation:
     scores: str = "plain"
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         check_k(self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping, self.effort)
         if self.scores not in SCORES:

@@ -16,7 +16,7 @@ from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
 from sfumato.mechanisms.modify.swap import people_drawn
-from sfumato.mechanisms.protocol import Sanitized, Traits
+from sfumato.mechanisms.protocol import Sanitized, Traits, plain_numbers
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.modify.rules import Channel
@@ -59,6 +59,7 @@ class Downgrading:
     leaf: int = 50
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         if not isinstance(self.private, str) or not self.private:
             raise OptionError("downgrading hides a label and none is named; name its column with --private")
         limit, hidden = self.limit, self.hidden

@@ -24,7 +24,7 @@ from sfumato.mechanisms.modify import (
     shuffled,
     unchanged,
 )
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers
 
 __all__ = ["WITHIN", "Sampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
 
@@ -73,6 +73,7 @@ class Swapping:
     pass_categories: bool = False
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         object.__setattr__(self, "columns", names_of(self.columns, "columns"))
         if self.within not in WITHIN:
             raise OptionError(f"there is no place {self.within!r} to swap within; choose one of {', '.join(WITHIN)}")
@@ -262,6 +263,7 @@ class Sampling:
     share: float = 0.1
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0.0 < self.share < 1.0:
             raise OptionError("the share of people to draw must lie between 0 and 1; try 0.1")
 

@@ -19,7 +19,7 @@ from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
 from sfumato.mechanisms.perturb import number_blocks
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers
 
 __all__ = [
     "ALGORITHMS",
@@ -106,6 +106,7 @@ class LaplacePCA:
     grouping: str = "modified"
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         _check_sizes(self.k, self.groups)
         for name, chosen, choices in (
             ("guarantee", self.guarantee, GUARANTEES),

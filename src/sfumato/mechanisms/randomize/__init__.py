@@ -14,7 +14,7 @@ from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Unto
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, refuse_levels, refuse_strata
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers, refuse_levels, refuse_strata
 from sfumato.mechanisms.randomize.columns import Column, fit_column, places_of_layout, spec_for_epsilon
 
 __all__ = ["Randomization", "answer", "check_spec"]
@@ -58,6 +58,7 @@ class Randomization:
     allow_observed: bool = False
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         object.__setattr__(self, "specs", _pairs(self.specs))
         if not self.specs and self.epsilon is None:
             raise OptionError("randomization needs to know how much; give specs, or an epsilon for each column")

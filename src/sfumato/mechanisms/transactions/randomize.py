@@ -14,6 +14,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.laws.basket_operators import OPERATORS, BasketOperator, OperatorName
+from sfumato.mechanisms.protocol import plain_numbers
 from sfumato.mechanisms.transactions import BasketRule, SanitizedBaskets
 from sfumato.tables.baskets import BasketTable
 
@@ -70,6 +71,7 @@ class BasketRandomization:
     most_entries: int = MOST_ENTRIES
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         if isinstance(self.most_entries, bool) or not isinstance(self.most_entries, int) or self.most_entries < 1:
             raise OptionError("most_entries must be a whole number from 1 on; it bounds the entries that are made")
         if self.operator == "usual":
