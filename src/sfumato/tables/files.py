@@ -385,7 +385,10 @@ class CsvWriter:
 
     def _lines(self, rows: Any) -> bytes:
         text = io.StringIO()
-        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
+        plainly = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
+        whole = csv.writer(text, delimiter=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for row in rows:  # a return ends a line for readers, and not every version of the writer quotes it
+            (whole if any("\r" in cell for cell in row) else plainly).writerow(row)
         return text.getvalue().encode()
 
 
