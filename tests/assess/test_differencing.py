@@ -77,7 +77,10 @@ def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> N
     check_sound(DIFFERENCING, study)
     findings = found(DIFFERENCING, study)
     for name in BOTH:
-        assert findings[name].value == findings[name].baseline == 0.0
+        baseline = findings[name].baseline
+        assert findings[name].value == 0.0
+        assert baseline is not None
+        assert baseline <= 5 / 144  # a guess may hit somebody by chance
     for name in ("pay", "size", "sex", "town"):  # five standard deviations of the difference of two shares
         finding = findings[f"arrivals-recovered/{name}"]
         assert finding.value is not None

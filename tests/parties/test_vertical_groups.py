@@ -69,7 +69,7 @@ def test_in_every_round_each_record_goes_to_a_nearest_centre(together: Together,
     centres, before = values[first], None
     for labels in opened(transcript, "clusters"):
         apart = squares(values, centres)
-        assert (apart[np.arange(n), labels] <= apart.min(axis=1) + parties * 2.0**-19).all()
+        assert (apart[np.arange(n), labels] <= apart.min(axis=1) + parties * 2.0**-vertical._FINE).all()
         if before is None or (labels != before).any():
             centres = means(values, labels, centres)
         before = labels
@@ -95,7 +95,7 @@ def test_the_smallest_cluster_takes_the_nearest_records_of_others_just_as_many_a
         taken = mask == 1
         assert taken.sum() == n // g - (now == cluster).sum()
         apart = squares(values[left], centres[[cluster]])[:, 0]
-        assert apart[taken].max() <= apart[~taken].min(initial=np.inf) + parties * 2.0**-19
+        assert apart[taken].max() <= apart[~taken].min(initial=np.inf) + parties * 2.0**-vertical._FINE
         now[left[taken]], final[cluster] = cluster, True
     assert next_to_fill(np.bincount(now, minlength=g), final, n // g) is None
     assert filled.tolist() == now.tolist()
