@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import weakref
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import TableError
-from sfumato.engines.chunks import source
 from sfumato.engines.chunks.source import open_source
 from sfumato.tables.files import FileForm, FileFormat, read_file, write_file
 
@@ -60,23 +56,6 @@ def test_empty_lines_before_the_header_of_one_column_are_no_cells_and_those_afte
     source = open_source(path)
     assert source.head(source.schema.names, 10).to_pydict() == {"age": ["30", "", "40"]}
     assert read_file(path)[0].to_pydict() == {"age": ["30", "", "40"]}
-
-
-def test_arrow_has_let_go_of_a_file_once_its_reader_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread of Arrow that still reads when the program ends keeps it from ending."""
-    path, kept, usual = tmp_path / "long.csv.gz", list[Any](), source._checked_by
-
-    def watched(encoding: str) -> Any:
-        look = usual(encoding)
-        kept.append(weakref.ref(look))
-        return look
-
-    monkeypatch.setattr(source, "_checked_by", watched)
-    path.write_bytes(gzip.compress(b"a,b\n" + b"a" * (64 << 20), 1))
-    with pytest.raises(TableError, match="cannot be read as its ending says") as held:
-        open_source(path).head(["a", "b"], 5)
-    assert held.value.__traceback__ is not None
-    assert [look() for look in kept] == [None]
 
 
 @pytest.mark.parametrize("cell", ["\rz", "a\rb", "a\r", "\r\n", 'a"\r'])

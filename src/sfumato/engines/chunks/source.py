@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +26,6 @@ __all__ = ["SAMPLE_ROWS", "Reservoir", "Source", "form_of", "open_people", "open
 SAMPLE_ROWS = 100_000
 """Rows that are drawn for whatever is estimated: scales, cuts, keys, the schema where none is given, and measures."""
 
-_PATIENCE = 30.0  # seconds for Arrow to let go of a file
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
 
@@ -92,21 +89,7 @@ class Source:
                 yield batch
 
     def _csv(self, columns: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
-        """Batches of CSV; it ends once Arrow has let go of the file.
-
-        Arrow reads ahead in a thread of its own that calls what looks at the bytes. One that still does when the
-        program ends waits for ever, and the program for it.
-        """
-        look, gone = _checked_by(self.encoding), threading.Event()
-        weakref.finalize(look, gone.set)
-        try:
-            yield from self._csv_batches(columns, [look], threads=threads)
-        finally:
-            del look
-            gone.wait(_PATIENCE)
-
-    def _csv_batches(self, columns: list[str], look: list[Any], *, threads: bool) -> Iterator[pa.RecordBatch]:
-        ragged, reader = 0, None
+        ragged = 0
 
         def skip(_: Any) -> str:
             nonlocal ragged
@@ -115,33 +98,28 @@ class Source:
 
         names = self.schema.names
         blank = _blank_lines(self.path) if len(names) == 1 else 0  # after the header they are missing cells
-        try:
-            with (
-                pa.input_stream(str(self.path), compression="detect") as stream,
-                pa.csv.open_csv(
-                    pa.TransformInputStream(stream, look.pop()),
-                    read_options=pa.csv.ReadOptions(
-                        use_threads=threads, block_size=_BLOCK, encoding=self.encoding, skip_rows=blank
-                    ),
-                    parse_options=pa.csv.ParseOptions(
-                        delimiter=self.form.delimiter,
-                        newlines_in_values=True,
-                        ignore_empty_lines=len(names) > 1,
-                        invalid_row_handler=skip,
-                    ),
-                    convert_options=pa.csv.ConvertOptions(
-                        column_types=dict.fromkeys(names, pa.string()),
-                        include_columns=columns,
-                        strings_can_be_null=False,
-                    ),
-                ) as reader,
-            ):
-                for batch in reader:
-                    if ragged:
-                        break
-                    yield from rewrite_numerals(pa.Table.from_batches([batch]), self.form.numerals.marks).to_batches()
-        finally:
-            reader = None  # also where an error is held with the places that it came through
+        with (
+            pa.input_stream(str(self.path), compression="detect") as stream,
+            pa.csv.open_csv(
+                pa.TransformInputStream(stream, _checked_by(self.encoding)),
+                read_options=pa.csv.ReadOptions(
+                    use_threads=threads, block_size=_BLOCK, encoding=self.encoding, skip_rows=blank
+                ),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self.form.delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,
+                    invalid_row_handler=skip,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), include_columns=columns, strings_can_be_null=False
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                if ragged:
+                    break
+                yield from rewrite_numerals(pa.Table.from_batches([batch]), self.form.numerals.marks).to_batches()
         if ragged:
             raise TableError(
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
