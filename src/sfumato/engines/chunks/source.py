@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
-from collections.abc import Callable, Iterator, Sequence
+import time
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -100,8 +103,9 @@ class Source:
         blank = _blank_lines(self.path) if len(names) == 1 else 0  # after the header they are missing cells
         with (
             pa.input_stream(str(self.path), compression="detect") as stream,
+            _Checked(self.encoding) as checked,
             pa.csv.open_csv(
-                pa.TransformInputStream(stream, _checked_by(self.encoding)),
+                pa.TransformInputStream(stream, checked),
                 read_options=pa.csv.ReadOptions(
                     use_threads=threads, block_size=_BLOCK, encoding=self.encoding, skip_rows=blank
                 ),
@@ -134,15 +138,45 @@ def _blank_lines(path: Path) -> int:
     return len(data[: len(data) - len(data.lstrip(b"\r\n"))].splitlines())
 
 
-def _checked_by(encoding: str) -> Callable[[pa.Buffer], pa.Buffer]:
-    """Look whether bytes are of an encoding before Arrow meets them in a row that it would report."""
-    decoder = codecs.getincrementaldecoder(encoding)()
+class _Checked:
+    """Look whether bytes are of an encoding before Arrow meets them in a row that it would report.
 
-    def look(data: pa.Buffer) -> pa.Buffer:
-        decoder.decode(data, final=not len(data))
+    Threads of Arrow call it, also for a while after a reader has failed or was left. None may when the program ends:
+    Python stops such a thread, Arrow waits for it, and the program stays. So no bytes pass after the end, and the
+    program ends when Arrow has let go.
+    """
+
+    _held: ClassVar[weakref.WeakSet[_Checked]] = weakref.WeakSet()
+
+    def __init__(self, encoding: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ended = False
+
+    def __enter__(self) -> _Checked:
+        self._held.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+
+    def __call__(self, data: pa.Buffer) -> pa.Buffer:
+        if self._ended:
+            raise EOFError
+        self._decoder.decode(data, final=not len(data))
         return data
 
-    return look
+    @classmethod
+    def await_all(cls) -> None:
+        """Wait until Arrow holds none any more, a second at most: an error that was kept may hold one too."""
+        until = time.monotonic() + 1
+        for checked in list(cls._held):
+            checked._ended = True
+            del checked
+        while cls._held and time.monotonic() < until:
+            time.sleep(0.01)
+
+
+atexit.register(_Checked.await_all)
 
 
 def form_of(path: Path) -> FileForm:
