@@ -90,6 +90,40 @@ def test_a_leaf_holds_the_highest_level_inside(seed: int, leaf: int, several: bo
             assert len(np.unique(strata[inside])) == 1
 
 
+@examples(60)
+@given(st.integers(0, 10**6), st.integers(5, 30))
+def test_a_leaf_mixes_classes_only_where_too_few_have_one(seed: int, leaf: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.choice(4, 600, p=[0.5, 0.3, 0.19, 0.01]), rng.integers(0, 12, 600)]).astype(np.uint8)
+    levels, strata = np.where(rng.random(600) < 0.01, 40, 2), np.zeros(600, dtype=np.int64)
+    bins, nominal, score = np.array([4, 12]), np.array([True, False]), rng.integers(0, 4000, 600)
+    told = (codes, bins, nominal, score, 0, levels, strata)
+    assert len(grow_tree(*told, leaf=leaf, least_gain=1000.0).nodes) == 1
+    labels = grow_tree(*told, leaf=leaf, least_gain=1000.0, apart=True).labels
+    for label in np.unique(labels):
+        inside, classes = labels == label, np.unique(codes[labels == label, 0])
+        assert inside.sum() >= max(leaf, levels[inside].max())
+        assert len(classes) == 1 or (len(classes) == 2 and 3 in classes)
+
+
+@pytest.mark.parametrize("names", [("yes", "no"), (1, 0)])
+def test_a_class_that_another_column_outshines_stays_linked(names: tuple[object, object]) -> None:
+    rng = np.random.default_rng(4)
+    rare = rng.random(4000) < 0.15
+    weight = rng.gamma(2.0, 20.0, 4000).round()
+    weight = np.where(rng.random(4000) < 0.3, 0.0, weight)
+    dose = np.where(weight == 0, 0.0, (weight / 4 + 1.5 * rare + rng.normal(0, 1, 4000)).round())
+    table = pa.table({"weight": weight, "dose": dose, "back": [names[0] if one else names[1] for one in rare]})
+
+    def gap(rows: pa.Table) -> float:
+        beyond, held = rows["dose"].to_numpy() - rows["weight"].to_numpy() / 4, rows["weight"].to_numpy() > 0
+        back = np.array([one == names[0] for one in rows["back"].to_pylist()])
+        return float(beyond[back & held].mean() - beyond[~back & held].mean())
+
+    released = sf.sanitize(table, Chain(k=10, leaf=50), target="back", seed=1, report=False).table
+    assert gap(released) == pytest.approx(gap(table), abs=0.5)
+
+
 def test_persons_of_one_row_each_grow_the_tree_of_rows() -> None:
     rng = np.random.default_rng(3)
     codes, score = rng.integers(0, 9, (500, 2)).astype(np.uint8), rng.integers(0, 4000, 500)

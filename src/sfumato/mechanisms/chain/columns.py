@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["Column", "count_persons", "read_columns"]
+__all__ = ["FEW_CLASSES", "Column", "count_persons", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
+FEW_CLASSES = 6
+"""Classes of the first column that have slopes, and of a target also leaves, of their own."""
+
 _FEW = 12  # categories that enter a regression
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
 _MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
@@ -64,6 +67,11 @@ class Column:
         return self.block.kind is BlockKind.NUMBER
 
     @property
+    def is_classes(self) -> bool:
+        """Whether it is of categories, or of so few numbers that they may be names of classes."""
+        return not self.is_number or self.bins <= FEW_CLASSES
+
+    @property
     def is_smooth(self) -> bool:
         """Whether it is of numbers of many values, none missing and none that many people hold."""
         if not self.is_number or np.isnan(self.cells).any():
@@ -82,7 +90,7 @@ class Column:
 
     def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Regressors of cells: a number itself, or an indicator of each bin of few."""
-        if self.is_number:
+        if not self.is_classes:
             return np.where(np.isnan(cells), 0.0, cells)[:, None]
         codes = self.codes(cells)
         return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)

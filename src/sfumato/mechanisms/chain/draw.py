@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.chain.columns import Column, count_persons
+from sfumato.mechanisms.chain.columns import FEW_CLASSES, Column, count_persons
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
 
 _EXPLAINED = 0.1  # share of a column's variance from which a regression is worth while
 _MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
-_FEW_CLASSES = 6  # classes of the first column that have slopes of their own
 _PEOPLE_EACH = 10  # people that a regressor needs; with fewer there are slopes alone
 _ROWS = 1 << 16  # rows of a block, so that memory stays bounded
 
@@ -52,10 +51,10 @@ class _Design:
             parts, numbers = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
             for place, column in self.before:
                 x = column.design(cells[place][start : start + _ROWS])
-                if self.squares and column.is_number:
+                if self.squares and not column.is_classes:
                     low, middle, high = column.bend
                     x = np.hstack([x, (np.clip(x, low, high) - middle) ** 2])
-                (numbers if column.is_number else parts).append(x)
+                (parts if column.is_classes else numbers).append(x)
             if self.classed and numbers:
                 products = [parts[0][:, [each]] * x for each in range(1, parts[0].shape[1]) for x in numbers]
                 numbers = [*numbers, *products]
@@ -95,7 +94,7 @@ def regress(column: Column, before: Mapping[int, Column], codes: NDArray[np.uint
         return None
     chosen = most_telling(*column.score(), codes, before)
     first, n = next(iter(before)), len(column.cells)
-    classed = first in chosen and not before[first].is_number and before[first].bins <= _FEW_CLASSES
+    classed = first in chosen and before[first].is_classes and before[first].bins <= FEW_CLASSES
     design = _Design(tuple((place, before[place]) for place in chosen), squares=True, classed=classed)
     if _PEOPLE_EACH * design.width > n:
         design = replace(design, squares=False, classed=False)
@@ -148,7 +147,7 @@ class People:
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
     None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
-    leaf.
+    leaf. ``apart`` tells whether the first column holds classes that leaves do not mix where they need not.
     """
 
     codes: NDArray[np.uint8]
@@ -157,6 +156,7 @@ class People:
     persons: NDArray[np.int64] | None
     k: int
     leaf: int
+    apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,12 +256,15 @@ def grow_on(column: Column, before: Mapping[int, Column], people: People) -> Tre
     """Tree for a column on the columns before it; of many on those that tell most of it."""
     score, classes = column.score()
     chosen = most_telling(score, classes, people.codes, before)
+    apart = people.apart and 0 in before
+    if apart and chosen[0] != 0:
+        chosen = [0, *chosen]
     bins = np.array([before[place].bins for place in chosen], dtype=np.int64)
     nominal = np.array([not before[place].is_number for place in chosen], dtype=np.bool_)
     some = chosen != list(range(len(chosen)))
     tree = grow_tree(
         people.codes[:, chosen] if some else people.codes, bins, nominal, score, classes,
-        people.levels, people.strata, people.persons, leaf=people.leaf, least_gain=LEAST_GAIN,
+        people.levels, people.strata, people.persons, leaf=people.leaf, least_gain=LEAST_GAIN, apart=apart,
     )  # fmt: skip
     if not some:
         return tree

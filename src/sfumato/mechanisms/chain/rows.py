@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.records import CellsByColumn, Layout, Records, Wanted, cells_of_block, smallest_places
-from sfumato.mechanisms.chain.columns import Column, read_columns
+from sfumato.mechanisms.chain.columns import FEW_CLASSES, Column, read_columns
 from sfumato.mechanisms.chain.draw import Cells, People, Step, grow_on
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
 
@@ -193,16 +193,17 @@ class Regrown:
     codes: NDArray[np.uint8]
     leaf: int
     again: int | None
+    apart: bool
 
     @classmethod
-    def of(cls, rows: Rows, leaf: int, again: int | None) -> Regrown:
-        """Score of people by trees that are grown on some of these rows, of which a column was drawn ``again``."""
+    def of(cls, rows: Rows, leaf: int, again: int | None, *, apart: bool) -> Regrown:
+        """Score of people by trees that are grown on some of these rows, as those were that they were drawn from."""
         some = rows.take(np.arange(min(len(rows), _MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
         columns = (
             replace(each, cells=made.cells, rare=never) for each, made in zip(some.columns, some.drawn, strict=True)
         )
-        return cls(tuple(columns), some.codes, leaf, again)
+        return cls(tuple(columns), some.codes, leaf, again, apart)
 
     @classmethod
     def on(cls, released: Records, names: Sequence[str], leaf: int, *, twice: bool) -> Regrown:
@@ -211,12 +212,13 @@ class Regrown:
         by_name = {column.name: column for column in read_columns(some, 0)}
         columns = tuple(by_name[name] for name in ((*names[-1:], *names[:-1]) if twice else names))
         codes = np.column_stack([column.codes(column.cells) for column in columns])
-        return cls(columns, codes, leaf, 0 if twice else None)
+        apart = not twice and names[0] == released.target and columns[0].bins <= FEW_CLASSES
+        return cls(columns, codes, leaf, 0 if twice else None, apart)
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
-        people = People(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)))
+        people = People(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
         steps = []
         for place, each in enumerate(self.columns):
             last = len(self.columns) if place == self.again else place

@@ -55,6 +55,7 @@ def grow_tree(
     *,
     leaf: int,
     least_gain: float,
+    apart: bool = False,
 ) -> Tree:
     """A tree for a column, cut by the columns before it.
 
@@ -81,6 +82,8 @@ def grow_tree(
     least_gain : float
         A cut must lower the spread inside by so many times the spread of one record: one that lowers it less tells of
         these people, and not of others.
+    apart : bool
+        Whether bins of the first column are told apart before anything else, whatever a cut gains.
     """
     order = np.argsort(strata, kind="stable").astype(np.int64)
     who = np.empty(0, dtype=np.int64) if persons is None else persons[order]
@@ -93,7 +96,8 @@ def grow_tree(
     lower = np.zeros((most, MOST_BINS // 8), dtype=np.uint8)
     spans[: len(starts) - 1, 0], spans[: len(starts) - 1, 1] = starts[:-1], starts[1:]
     people = 0 if persons is None else int(persons.max()) + 1
-    made = _grow(rows, bins, nominal, classes, people, len(starts) - 1, leaf, least_gain, nodes, spans, lower)
+    roots = len(starts) - 1
+    made = _grow(rows, bins, nominal, classes, people, roots, leaf, least_gain, apart, nodes, spans, lower)
     leaves = np.flatnonzero(nodes[:made, _FEATURE] < 0)
     leaves = leaves[np.argsort(spans[leaves, 0], kind="stable")]
     labels = np.empty(len(codes), dtype=np.int64)
@@ -144,6 +148,7 @@ def _grow(
     roots: int,
     leaf: int,
     least_gain: float,
+    apart: bool,
     nodes: NDArray[np.int32],
     spans: NDArray[np.int64],
     lower: NDArray[np.uint8],
@@ -178,12 +183,15 @@ def _grow(
                 if nominal[column]:
                     _order_bins(found, held, int(np.argmax(whole)))
                 _count_people(rows, column, first, last, held, ends, found)
-                best, cut = _best_cut(found, held, whole, n, leaf, best)
+                first_of_all = apart and column == 0
+                reached, cut = _best_cut(found, held, whole, n, leaf, -1.0 if first_of_all else best)
                 if cut >= 0:
-                    chosen = column
+                    best, chosen = reached, column
                     goes_left[:] = False
                     for place in range(cut + 1):
                         goes_left[found.held[place]] = True
+                    if first_of_all:
+                        break
         if chosen >= 0:
             for code in range(256):
                 if goes_left[code]:
