@@ -8,7 +8,7 @@ and the measuring takes as much memory for a million rows as for a hundred thous
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.risk.uniqueness import whole_standings
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import ColumnRulesKept, Fact
+from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.core.records import Records, Wanted
 from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.columns import with_persons, with_persons_field
@@ -115,10 +116,6 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
     begin = perf_counter()
     sanitized = plan.mechanism.sanitize(seen, rng=rng)
     seconds = perf_counter() - begin
-    if kept is not None and sanitized.workings is not None:  # people are compared in other coordinates
-        sanitized = dataclasses.replace(
-            sanitized, workings=dataclasses.replace(sanitized.workings, likelihood=None, regrown=None)
-        )
     records, schema = sanitized.records, _with_rules(job, plan, kept)
     if kept is None:
         released = codec.decode(
@@ -131,6 +128,10 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
+    if kept is not None and sanitized.workings is not None:  # people are compared in other coordinates
+        regrown = grown_again(job.codec, released, sanitized.facts)
+        workings = dataclasses.replace(sanitized.workings, likelihood=None, regrown=regrown)
+        sanitized = dataclasses.replace(sanitized, workings=workings)
     ruled = () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
     return Made(
         job,
@@ -144,6 +145,14 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
         rows_in,
         seconds,
     )
+
+
+def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
+    """How somebody scores people who grows the trees of a chain on released rows; None where no chain drew them."""
+    from sfumato.mechanisms.chain.rows import MOST_GROWN, Regrown
+
+    stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
+    return None if stated is None else lambda people: Regrown.on(codec.encode(some, unseen="mean"), stated)(people)
 
 
 def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: KeptRules | None) -> Records:

@@ -15,7 +15,7 @@ from sfumato.assess.risk.uniqueness import Standing
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Chained, ColumnRulesKept, Fact, HeldOut, RareValues, fact_from_json, fact_to_json
+from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
@@ -25,7 +25,7 @@ from sfumato.engines.cells.learn import Chance, Learned, Look, Run, learn, look_
 from sfumato.engines.cells.standing import Tally, ask
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Sink
-from sfumato.engines.memory import crowd_of, measured_note
+from sfumato.engines.memory import crowd_of, grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
@@ -407,21 +407,6 @@ def comparison_of(
     return _compared(learned, facts, () if tally is None else tally.standings(), *whole)
 
 
-def _grown_again(learned: Learned, released: pa.Table, facts: Sequence[Fact]) -> Workings | None:
-    """How somebody scores people who grows the trees of a chain anew, on the rows that are measured.
-
-    None where there is no chain, or where rules are kept: people are then compared in other coordinates.
-    """
-    from sfumato.mechanisms.chain.rows import Regrown
-
-    chained = next((fact for fact in facts if isinstance(fact, Chained)), None)
-    if chained is None or any(isinstance(fact, ColumnRulesKept) for fact in facts):
-        return None
-    order = learned.plan.randomness.generator("regrown").permutation(released.num_rows)
-    records = learned.job.codec.encode(released.take(pa.array(order)), unseen="mean")
-    return Workings(regrown=Regrown.on(records, chained.columns, chained.leaf, twice=bool(chained.twice)))
-
-
 def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, pa.array(values))
 
@@ -448,7 +433,9 @@ def _compared(
     elif (origin >= 0).any():
         workings = Workings(origin=origin)
     else:
-        workings = _grown_again(learned, released.select(names), facts)
+        order = learned.plan.randomness.generator("regrown").permutation(released.num_rows)
+        regrown = grown_again(learned.job.codec, released.select(names).take(pa.array(order)), facts)
+        workings = None if regrown is None else Workings(regrown=regrown)
     whole, measured = learned.look.rows, original.num_rows
     note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     if standings:

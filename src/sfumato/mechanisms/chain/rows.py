@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
+from sfumato.core.facts import Chained
 from sfumato.core.records import CellsByColumn, Layout, Records, Wanted, cells_of_block, smallest_places
 from sfumato.mechanisms.chain.columns import FEW_CLASSES, Column, read_columns
 from sfumato.mechanisms.chain.draw import Cells, People, Step, grow_on
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
 
-__all__ = ["Likelihood", "Regrown", "Rows", "begin_rows", "draw_head", "without_cells"]
+__all__ = ["MOST_GROWN", "Likelihood", "Regrown", "Rows", "begin_rows", "draw_head", "without_cells"]
 
 _FEWEST = 1 << 12  # rows of a batch that is tried
 _MOST_TRIES = 200  # rows that may be tried for one that is wanted
@@ -136,7 +137,10 @@ def _joined(parts: Sequence[Rows]) -> Rows:
     return whole
 
 
-_MOST_ROWS, _MOST_GROWN = 200_000, 50_000  # released rows that are looked at, and that trees are grown on again
+_MOST_ROWS = 200_000  # released rows that are looked at
+
+MOST_GROWN = 50_000
+"""Released rows that trees are grown on again."""
 
 
 def without_cells(step: Step) -> tuple[Column, Tree]:
@@ -198,7 +202,7 @@ class Regrown:
     @classmethod
     def of(cls, rows: Rows, leaf: int, again: int | None, *, apart: bool) -> Regrown:
         """Score of people by trees that are grown on some of these rows, as those were that they were drawn from."""
-        some = rows.take(np.arange(min(len(rows), _MOST_GROWN)))
+        some = rows.take(np.arange(min(len(rows), MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
         columns = (
             replace(each, cells=made.cells, rare=never) for each, made in zip(some.columns, some.drawn, strict=True)
@@ -206,14 +210,14 @@ class Regrown:
         return cls(tuple(columns), some.codes, leaf, again, apart)
 
     @classmethod
-    def on(cls, released: Records, names: Sequence[str], leaf: int, *, twice: bool) -> Regrown:
-        """The same by released records alone, whose columns were drawn in this order, the last one ``twice``."""
-        some = released.take(np.arange(min(len(released), _MOST_GROWN)))
-        by_name = {column.name: column for column in read_columns(some, 0)}
+    def on(cls, released: Records, stated: Chained) -> Regrown:
+        """The same by released records alone, and what the certificate states of them."""
+        names, twice = stated.columns, bool(stated.twice)
+        by_name = {column.name: column for column in read_columns(released, 0)}
         columns = tuple(by_name[name] for name in ((*names[-1:], *names[:-1]) if twice else names))
         codes = np.column_stack([column.codes(column.cells) for column in columns])
         apart = not twice and names[0] == released.target and columns[0].bins <= FEW_CLASSES
-        return cls(columns, codes, leaf, 0 if twice else None, apart)
+        return cls(columns, codes, stated.leaf, 0 if twice else None, apart)
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
