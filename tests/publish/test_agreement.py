@@ -248,8 +248,7 @@ def test_a_release_of_0_1_is_read_and_its_sentences_are_that_versions(name: str)
     worded: Check = checks["claims follow from facts"]
     assert not worded.checked
     assert "worded by sfumato 0.1.0, not derived anew" in worded.detail
-    assert "files unchanged" in checks
-    assert "levels met" in checks
+    assert {"files unchanged", "levels met", "method follows from facts"} <= set(checks)
 
 
 def test_the_signature_of_a_release_of_0_1_is_checked(tmp_path: Path) -> None:
@@ -272,6 +271,13 @@ def test_the_signature_of_a_release_of_0_1_is_checked(tmp_path: Path) -> None:
         (("randomness",), "rehearsal", "claims follow from facts"),
         (("sfumato",), "0.2.0", "certificate"),
         (("table_sha256",), "0" * 64, "files unchanged"),
+        (("parameters", "k"), 1000, "method follows from facts"),
+        (("parameters", "scores"), "plain", "method follows from facts"),
+        (("method",), "noise", "method follows from facts"),
+        (("method",), "chain", "method follows from facts"),
+        (("facts", 3, "alike"), 0, "certificate"),
+        (("facts", 3, "alone"), 1, "claims follow from facts"),
+        (("facts", 2), {"fact": "unmeasured"}, "certificate"),
     ],
 )
 def test_a_release_of_0_1_that_contradicts_itself_is_refused(
@@ -281,6 +287,26 @@ def test_a_release_of_0_1_that_contradicts_itself_is_refused(
     shutil.copytree(OLD / "condense", folder)
     forge(folder, *path, to=value)
     assert check in failing(folder)
+
+
+@pytest.mark.parametrize("name", ["condense", "classwise", "laplace-pca", "chain", "swap", "sample", "block"])
+def test_a_release_of_this_version_is_not_taken_for_one_of_0_1(name: str, tmp_path: Path) -> None:
+    folder = saved(name, tmp_path)
+    forge(folder, "format", to=1)
+    forge(folder, "sfumato", to="0.1.0")
+    assert failing(folder) == ["certificate"]
+
+
+def test_the_verdict_on_a_release_of_0_1_says_that_its_sentences_need_a_signature() -> None:
+    unsigned = verify_release(OLD / "noise")
+    assert unsigned
+    assert "nothing more was proved" in unsigned.unproved
+    assert "written by anybody" in unsigned.unproved
+    assert unsigned.describe().endswith(unsigned.unproved)
+    assert verify_release(OLD / "condense").unproved == unsigned.unproved
+    signed = verify_release(OLD / "condense", signer=OLD / "condense.pub.pem")
+    assert not signed.unproved
+    assert signed.describe().endswith("The release holds.")
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -173,7 +173,7 @@ def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int 
     """
     found = sf.verify(folder, signer=signer, most_bytes=most_bytes)
     console.say(found.describe())
-    console.result({"holds": found.holds, "checks": found.checks})
+    console.result({"holds": found.holds, "checks": found.checks, "unproved": found.unproved})
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
         tell_error(f"sfumato: the release does not hold ({failing}); do not use it")

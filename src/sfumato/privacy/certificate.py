@@ -11,7 +11,34 @@ from typing import Any, Literal
 
 from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
+from sfumato.core.facts import (
+    Chained,
+    ClassPure,
+    ColumnsDropped,
+    ComponentNoise,
+    CountsKept,
+    DomainsObserved,
+    Drawn,
+    Enhanced,
+    EpochPublished,
+    Fact,
+    Grouped,
+    HeldOut,
+    Joint,
+    Maintained,
+    Noised,
+    Opened,
+    Randomized,
+    Shuffled,
+    ShuffledWithin,
+    Stratified,
+    Synthesized,
+    TargetMoved,
+    Transformed,
+    Untouched,
+    fact_from_json,
+    fact_to_json,
+)
 from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
@@ -95,6 +122,16 @@ def _is_time(value: str) -> bool:
 
 FORMAT = 2
 """What is written. Format 1 is that of sfumato 0.1, with the same entries and the sentences of that version."""
+
+_FACTS_OF_0_1 = {
+    kind.fact
+    for kind in (
+        ClassPure, ColumnsDropped, ComponentNoise, CountsKept, DomainsObserved, Drawn, Enhanced, EpochPublished,
+        Grouped, HeldOut, Joint, Maintained, Noised, Opened, Randomized, Shuffled, ShuffledWithin, Stratified,
+        Synthesized, TargetMoved, Transformed, Untouched,
+    )
+}  # fmt: skip
+_LATER = {"alike", "empty"}  # entries that facts of the same names have since
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,15 +224,22 @@ class Certificate:
         if isinstance(known, bool) or known not in (1, FORMAT):
             raise BadInput(f"the certificate is not of format 1 or {FORMAT}; use the version that wrote it")
         told = dict(vars(read_written(document)))
+        if known == 1 and not _is_of_0_1(told["sfumato"], told["facts"]):
+            raise AlteredCertificate("the certificate is of format 1 and not of sfumato 0.1; it was altered")
         levels, facts = told.pop("levels"), tuple(map(_fact, told.pop("facts")))
         certificate = cls(**told, facts=facts)
         if certificate.levels != levels:
             raise AlteredCertificate("the levels on the certificate are not those of its facts; it was altered")
         if certificate.derived and certificate.to_json() != text:
             raise AlteredCertificate("the certificate is not written as sfumato writes it; it was altered")
-        if not certificate.derived and not certificate.sfumato.startswith("0.1."):
-            raise AlteredCertificate("the certificate is of format 1 and not of sfumato 0.1; it was altered")
         return certificate
+
+
+def _is_of_0_1(version: str, facts: tuple[dict[str, Any], ...]) -> bool:
+    """Tell whether sfumato 0.1 can have written facts of these names and entries."""
+    return version.startswith("0.1.") and all(
+        fact.get("fact") in _FACTS_OF_0_1 and not _LATER & fact.keys() for fact in facts
+    )
 
 
 def _fact(document: dict[str, Any]) -> Fact:

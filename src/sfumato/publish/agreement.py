@@ -65,6 +65,7 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
+from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.modified import modified_names
 from sfumato.tables.levels import parse_conditions
 
@@ -89,11 +90,10 @@ class Check:
 def agreement_checks(certificate: Certificate) -> list[Check]:
     """Compare every part of a certificate with its facts.
 
-    The sentences and parameters of sfumato 0.1 are shown as that version's and not derived anew.
+    The sentences of sfumato 0.1 are shown as that version's and not derived anew.
     """
-    if not certificate.derived:
-        return [_claims(certificate), _levels(certificate)]
-    unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
+    judge = unfit_method if certificate.derived else _unfit_in_0_1
+    unfit = judge(certificate.method, certificate.parameters, certificate.facts)
     detail = f"{certificate.method} with {len(certificate.parameters)} parameters"
     method = Check("method follows from facts", unfit is None, unfit or detail)
     return [_claims(certificate), _levels(certificate), method]
@@ -142,13 +142,14 @@ def _claims(certificate: Certificate) -> Check:
     wrong = Check(_CLAIMS, False, "the claims are not those that follow from the facts")
     if [fact.mode for fact in certificate.facts if isinstance(fact, Drawn)] != [certificate.randomness]:
         return wrong
+    try:
+        check_facts(certificate.facts)
+        claims, refused = draw_claims(certificate.facts) if certificate.derived else ((), ())
+    except SfumatoError:
+        return Check(_CLAIMS, False, "the facts do not bear a certificate")
     if not certificate.derived:
         worded = f"{len(certificate.claims)} claims are worded by sfumato {certificate.sfumato}, not derived anew"
         return Check(_CLAIMS, True, worded, checked=False)
-    try:
-        claims, refused = draw_claims(certificate.facts)
-    except SfumatoError:
-        return Check(_CLAIMS, False, "the facts do not bear a certificate")
     if (claims, refused) != (certificate.claims, certificate.refused):
         return wrong
     return Check(
@@ -244,6 +245,9 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
 }
 """Of each method the facts that it states always, and those that it states at times."""
 
+_SINCE_0_1 = {"scores": "plain", "enhance": 0.0, "enhance_size": 1.0, "enhance_laws": []}
+"""Parameters that methods of sfumato 0.1 had not, or not from the first, as they are where nothing is said."""
+
 _CLOSE = 1e-6  # of an epsilon on a grid
 
 
@@ -254,12 +258,32 @@ def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact])
     """
     if method not in _STATED:
         return "the method is not one that this version knows"
+    if any(isinstance(fact, Grouped | Maintained) and fact.alike is None for fact in facts):
+        return "the facts do not tell which records come out as they are"
+    return _unfit(method, parameters, facts)
+
+
+def _unfit_in_0_1(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
+    """Say why sfumato 0.1 cannot have stated the facts: it had fewer parameters.
+
+    Its facts do not tell which records come out as they are. Classes were divided into groups of 2 and more.
+    """
+    from sfumato.mechanisms.methods import METHODS, parameters_of_method
+
+    if method not in _STATED or parameters.keys() & {"scores", "rows_are_people"}:
+        return "the method or a parameter is not one of sfumato 0.1"
+    names = parameters_of_method(method) if method in METHODS else {}
+    told = {name: value for name, value in _SINCE_0_1.items() if name in names} | parameters
+    if method == "classwise" and parameters.get("k", 0) is None:
+        told["k"] = 2
+    return _unfit(method, told, facts)
+
+
+def _unfit(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
     always, at_times = _STATED[method]
     kinds = {type(fact) for fact in facts}
     if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
         return "the method is not the one that the facts tell of"
-    if any(isinstance(fact, Grouped | Maintained) and fact.alike is None for fact in facts):
-        return "the facts do not tell which records come out as they are"
     if always == _MOVED[0] and not kinds & {Shuffled, ShuffledWithin}:
         return "the facts do not tell the order of the rows"
     try:

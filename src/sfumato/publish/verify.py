@@ -30,13 +30,19 @@ from sfumato.tables.schema import Schema
 __all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
 _MOST_NAMED = 5
+_ANYBODY = (
+    "The files are those that the certificate names, and nothing more was proved: it is of sfumato 0.1 and no "
+    "signature of it was checked, so its sentences could have been written by anybody. To rely on them, ask for its "
+    "signature and check it with --signer."
+)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a reviewer found: true where the release holds."""
+    """What a reviewer found: true where the release holds; ``unproved`` says what that does not cover."""
 
     checks: tuple[Check, ...]
+    unproved: str = ""
 
     @property
     def holds(self) -> bool:
@@ -55,7 +61,8 @@ class Verification:
             f"{'FAILS' if not check.holds else 'holds' if check.checked else 'open':<6} {check.name}: {check.detail}"
             for check in self.checks
         ]
-        return "\n".join([*lines, "The release holds." if self.holds else "The release does not hold."])
+        verdict = self.unproved or "The release holds."
+        return "\n".join([*lines, verdict if self.holds else "The release does not hold."])
 
 
 def verify_release(
@@ -97,7 +104,8 @@ def verify_release(
             "a rehearsal: made with a seed, not for release" if rehearsal else "randomness from the operating system",
         )
     )
-    return Verification(tuple(checks))
+    signed = verifier is not None or certificate.derived
+    return Verification(tuple(checks), "" if signed else _ANYBODY)
 
 
 def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
