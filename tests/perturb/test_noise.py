@@ -387,3 +387,11 @@ def test_no_record_is_lost_and_every_number_is_finite(rows: int, noise: Noise, x
     assert len(made.records) == rows
     assert np.isfinite(made.records.values).all()
     assert not records.values.flags.writeable
+
+
+@pytest.mark.parametrize("mechanism", [sf.AdditiveNoise(), sf.Rotation(), sf.Swapping()])
+def test_a_refusal_of_large_whole_numbers_says_why_they_count_as_categories(mechanism: Mechanism) -> None:
+    large = np.array([2**63 + 5, 2**63 + 10**6, 2**64 - 1], dtype=np.uint64)
+    table = pa.table({"code": np.tile(large, 20), "size": np.arange(60) * 1.5, "pay": np.arange(60) % 7 * 2.5})
+    with pytest.raises(PrivacyRefusal, match=r"'code' \(whole numbers beyond 2\^53, which cannot be computed with"):
+        sf.sanitize(table, mechanism, report=False)

@@ -9,6 +9,7 @@ the matrix is several times as large as the cells.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -52,6 +53,10 @@ class BlockKind(StrEnum):
     """One standardized coordinate, the place of the record's category among very many."""
     MISSING = "missing"
     """One coordinate: 1 where the cell is missing, else 0. Follows the block of its column."""
+
+
+_WHOLE = re.compile(r"-?\d{1,30}")
+_LARGEST_WHOLE = 2**53  # up to which doubles tell whole numbers apart
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,6 +114,21 @@ class Block:
         if self.kind is BlockKind.CODE and self.extent is not None:
             return len(self.extent.labels)
         return self.stop - self.start
+
+    @property
+    def named(self) -> str:
+        """Column of categories, as errors name it, with why whole numbers are some.
+
+        Examples
+        --------
+        >>> Block("code", BlockKind.CATEGORY, 0, 2, extent=Extent(False, labels=("1", "9223372036854775809"))).named
+        "'code' (whole numbers beyond 2^53, which cannot be computed with, count as categories)"
+        """
+        labels = () if self.extent is None else self.extent.labels
+        whole = all(_WHOLE.fullmatch(label) for label in labels)
+        beyond = whole and any(abs(int(label)) > _LARGEST_WHOLE for label in labels)
+        told = " (whole numbers beyond 2^53, which cannot be computed with, count as categories)"
+        return f"{self.column!r}{told if beyond else ''}"
 
     def places(self, values: Floats) -> Ints:
         """Places of the categories of records that have these coordinates, of a `BlockKind.CODE`: the nearest one."""

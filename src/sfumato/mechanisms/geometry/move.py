@@ -214,10 +214,10 @@ def _untouched(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
     """State what is released as it is; columns that are no numbers are refused unless that was allowed."""
     numbers = {block.column for block in number_blocks(layout)}
     gaps = sum(block.kind is BlockKind.MISSING for block in layout)
-    passed = [block.column for block in layout if block.column not in numbers and block.kind is not BlockKind.MISSING]
+    passed = [block for block in layout if block.column not in numbers and block.kind is not BlockKind.MISSING]
     if passed and not pass_categories:
         raise PrivacyRefusal(
             f"{len(passed)} columns are no plain numbers and would be released as they are, the first is "
-            f"{passed[0]!r}; drop them as identifiers, or allow it with pass_categories (--pass-categories)"
+            f"{passed[0].named}; drop them as identifiers, or allow it with pass_categories (--pass-categories)"
         )
     return (Untouched(len(passed), gaps),) if passed or gaps else ()

@@ -127,10 +127,10 @@ class Swapping:
         chosen = [column for column in columns.values() if column.has_order]
         if not chosen:
             raise OptionError("no column has ranks, so there is nothing to swap; use --within leaves or another method")
-        categories = [column.name for column in columns.values() if not column.has_order]
+        categories = [column.block for column in columns.values() if not column.has_order]
         if categories and not self.pass_categories:
             raise PrivacyRefusal(
-                f"{len(categories)} columns are categories, the first is {categories[0]!r}: swapping by rank would "
+                f"{len(categories)} columns are categories, the first is {categories[0].named}: swapping by rank would "
                 "publish them as they are; leave them out, swap within leaves, or allow it with pass_categories "
                 "(--pass-categories)"
             )

@@ -64,11 +64,11 @@ def check_records(records: Records, noise: Noise) -> None:
     """
     if not len(number_blocks(records.layout)):
         raise OptionError("no column is a number, so there is nothing to add noise to; use another method")
-    categories = [block.column for block in records.layout if block.kind in (BlockKind.CATEGORY, BlockKind.CODE)]
+    categories = [block for block in records.layout if block.kind in (BlockKind.CATEGORY, BlockKind.CODE)]
     if categories and not noise.pass_categories:
         raise PrivacyRefusal(
-            f"{len(categories)} columns are categories, the first is {categories[0]!r}: noise would publish them as "
-            "they are; leave them out, use another method, or allow it with pass_categories (--pass-categories)"
+            f"{len(categories)} columns are categories, the first is {categories[0].named}: noise would publish them "
+            "as they are; leave them out, use another method, or allow it with pass_categories (--pass-categories)"
         )
     refuse_levels(records, "noise")
     refuse_strata(records, "noise")
