@@ -141,3 +141,24 @@ def test_tables_without_factors_are_not_attacked() -> None:
     for mechanism in (Translation(), Rotation()):
         finding = found(DIGITS, moved(draw(1), mechanism, 1))["recovered-cells-digits"]
         assert "neither a shift nor a turn" in str(finding.because)
+
+
+def factor_by_places(written: NDArray[np.float64], apart: float, low: float, high: float) -> float:
+    """Factor under which the differences of a few numbers come nearest to whole places of a unit that is known."""
+    factors = np.linspace(low, high, 400_001)
+    turns = [np.exp(2j * np.pi * (number - written[0]) / (apart * factors)) for number in written[1:]]
+    return float(factors[np.abs(np.sum(turns, axis=0)).argmax()])
+
+
+@pytest.mark.parametrize("factor", [0.93, 1.027, 1.07])
+def test_places_that_are_no_short_decimals_do_not_tell_the_factor(factor: float) -> None:
+    rng = np.random.default_rng(3)
+    psi = 0.000689476  # a tenth of it, in MPa
+    strength = np.where(rng.random(500) < 0.02, 1 / 7, 0) * psi + psi * rng.integers(3_000, 120_000, 500)
+    assert factor_by_places(factor * strength[:25], psi, 0.9, 1.1) == pytest.approx(factor, abs=1e-6)
+    table, key = pa.table({"strength": strength}), Key((Mult("strength", factor),))
+    written = np.asarray(sf.sanitize(table, Scaling(key=key), report=False, seed=1).table["strength"])
+    assert find_factor(written) is None
+    assert abs(factor_by_places(written[:25], psi, 0.9, 1.1) - factor) > 1e-4
+    assert np.abs(written * 100 - np.rint(written * 100)).max() < 1e-6
+    np.testing.assert_allclose(np.sort(written), np.sort(factor * strength), atol=0.001 * strength.std())

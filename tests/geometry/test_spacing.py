@@ -82,3 +82,17 @@ def test_parts_of_few_decimals_merge_into_the_spacing_of_the_whole() -> None:
     merged = spacing([0.0])
     merged.merge(spacing([-0.041, 43.46]))
     assert merged.apart == spacing([0.0, -0.041, 43.46]).apart == 0.041
+
+
+@pytest.mark.parametrize("stretch", [1e-9, 1.0, 3e8])
+def test_numbers_without_a_spacing_have_about_a_thousandth_of_their_quartiles_distance_however_cut(
+    stretch: float,
+) -> None:
+    numbers = list(stretch * np.random.default_rng(5).normal(50.0, 1.0, 1_500))  # quartiles 1.35 apart
+    merged = spacing(numbers[:700])
+    merged.merge(spacing(numbers[700:]))
+    for found in (spacing(numbers), spacing(numbers[:3], numbers[3:1_200], numbers[1_200:]), merged):
+        assert found.lost
+        assert found.known
+        assert found.finest(None) == pytest.approx(10.0 ** np.floor(np.log10(1.35e-3 * stretch)))
+        assert found.finest(1.0) == 0.0  # a step that is named counts alone

@@ -70,7 +70,8 @@ def in_memory(table: pa.Table, *, whole: bool = True) -> pa.Table:
     fields = (Field(name, kinds.get(name, Kind.CONTINUOUS)) for name in table.column_names)
     codec = Codec.fit(table, Schema(tuple(fields)))
     sanitized = Hybrid(key=KEY).sanitize(codec.encode(table), rng=np.random.default_rng(2))
-    released = codec.decode(sanitized.records.values, moved=sanitized.records.moved)
+    records = sanitized.records
+    released = codec.decode(records.values, moved=records.moved, grids=records.grids)
     assert sanitized.workings is not None
     assert sanitized.workings.origin is not None
     return released.take(pa.array(np.argsort(sanitized.workings.origin)))
@@ -91,7 +92,8 @@ def test_a_file_gets_the_numbers_of_the_mechanism(tmp_path: Path, ending: str, m
     found, expected = load(tmp_path / f"out.{ending}"), in_memory(table, whole=typed)
     assert found.schema.field("age").type == (pa.int64() if typed else pa.float64())
     assert found.column("salary").null_count == table.column("salary").null_count
-    np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=1e-12 * 40_000)
+    fine = 1e-12 * 40_000 if typed else 1e-6  # that ages are written in which nothing names as whole
+    np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=fine)
 
 
 @pytest.mark.parametrize("target", ENDINGS)
@@ -102,8 +104,9 @@ def test_every_kind_of_file_becomes_every_other(tmp_path: Path, source: str, tar
     transform_file(path, tmp_path / f"out.{target}", KEY, shuffle="none", pass_categories=True)
     found = load(tmp_path / f"out.{target}")
     assert found.column("town").to_pylist() == table.column("town").to_pylist()
-    expected = in_memory(table.drop(["town"]), whole=source in ("parquet", "arrow"))
-    np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=1e-7)
+    typed = source in ("parquet", "arrow")
+    expected = in_memory(table.drop(["town"]), whole=typed)
+    np.testing.assert_allclose(matrix(found), matrix(expected), rtol=1e-12, atol=1e-7 if typed else 1e-6)
 
 
 @pytest.mark.parametrize("factor", [0.73, 1.37, 2.7])
@@ -193,7 +196,7 @@ def test_the_owner_of_the_key_gets_the_numbers_back(tmp_path: Path) -> None:
     exact = people().set_column(0, "age", people().column("age").cast(pa.float64()))
     transform_file(save(exact, tmp_path / "exact.parquet"), tmp_path / "back.parquet", KEY, shuffle="none")
     back = invert(matrix(load(tmp_path / "back.parquet")), KEY, ("age", "salary", "debt"))
-    np.testing.assert_allclose(back, matrix(table), rtol=1e-9)
+    np.testing.assert_allclose(back / units, matrix(table) / units, rtol=0, atol=2e-6)  # of digits that are not written
 
 
 def test_a_fraction_in_a_column_of_whole_numbers_is_refused(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "ColumnPlan",
     "ExactMean",
     "Mover",
+    "finest_of",
     "means_of",
     "numbers_there",
     "plan_columns",
@@ -357,11 +358,17 @@ def read_spacings(source: Source, plan: ColumnPlan, key: Key, rows: int) -> dict
         left = {name: field for name, field in left.items() if not _is_known(found[name], step_of(field))}
         if not left:
             break
-    return {name: spacing.apart for name, spacing in found.items()}
+    return finest_of(found, plan)
+
+
+def finest_of(found: Mapping[str, Spacing], plan: ColumnPlan) -> dict[str, float]:
+    """How fine the numbers of moved columns may be written before they are moved."""
+    steps = {field.name: step_of(field) for field in plan.moved}
+    return {name: spacing.finest(steps[name]) for name, spacing in found.items()}
 
 
 def _is_known(spacing: Spacing, step: float | None) -> bool:
-    return spacing.lost or (step is not None and 0.0 < spacing.apart <= step)
+    return spacing.known or (step is not None and (spacing.lost or 0.0 < spacing.apart <= step))
 
 
 def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:

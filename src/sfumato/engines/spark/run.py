@@ -39,6 +39,7 @@ from sfumato.engines.chunks.move import (
     ColumnPlan,
     ExactMean,
     Mover,
+    finest_of,
     means_of,
     numbers_there,
     plan_columns,
@@ -289,11 +290,10 @@ class _Seen:
         self.empty = tuple(name for name in self.empty if name in other.empty)
 
     def to_bytes(self) -> bytes:
-        lost = Spacing(lost=True, first=0.0)
-        spacings = {name: lost if each.lost else each for name, each in self.spacings.items()}
         told = {
             "spacings": {
-                name: [each.apart, each.lost, each.first, each.low, each.high] for name, each in spacings.items()
+                name: [each.apart, each.lost, each.first, each.low, each.high, each.head]
+                for name, each in self.spacings.items()
             },
             "means": {name: [f"{each.total:x}", each.count] for name, each in self.means.items()},
             "empty": list(self.empty),
@@ -305,8 +305,8 @@ class _Seen:
         told = parse_json(body)
         return cls(
             {
-                name: Spacing(apart, lost, first, 0, low, high)
-                for name, (apart, lost, first, low, high) in told["spacings"].items()
+                name: Spacing(apart, lost, first, 0, low, high, head)
+                for name, (apart, lost, first, low, high, head) in told["spacings"].items()
             },
             {name: ExactMean(int(total, 16), count) for name, (total, count) in told["means"].items()},
             tuple(told["empty"]),
@@ -417,7 +417,7 @@ def move_on_spark(
     seen = see.nothing()
     for row in sorted(frames_from(frame, see), key=lambda row: row["part"]):
         seen.merge(_Seen.from_bytes(bytes(row["frame"])))
-    spacings = {name: each.apart for name, each in seen.spacings.items()}
+    spacings = finest_of(seen.spacings, plan)
     size = batch_rows or usual_rows(plan, schema)
     work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness)
     done = frame.mapInArrow(work, FRAMES).persist()

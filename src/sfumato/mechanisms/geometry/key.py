@@ -182,7 +182,8 @@ class Key:
         factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
         columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without step
         and spacing, and those that are turned with one, have none. Whole numbers stay whole, so their step is never
-        below 1; those that were shifted or turned have none here, and are rounded where they are written.
+        below 1; those that were shifted or turned have none here, and are rounded where they are written. Whole numbers
+        whose step nothing names count as decimals where they are turned.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class Key:
             Of each column, or None.
         spacings : mapping, optional
             How far apart the numbers of a column really lie, where that was looked at: multiples of a thousand lie
-            farther apart than their step, and others may have a spacing that no step names.
+            farther apart than their step, and others may have a spacing that no step names, or none and a fineness.
         """
         factors = dict.fromkeys(self.columns, 1.0)
         for step in self.steps:
@@ -203,16 +204,17 @@ class Key:
             if len(columns) == 1:
                 (column,) = columns
                 own = steps.get(column) or 0.0
+                stretched = factors[column] * apart[column]
                 if factors[column] != 1.0 and apart[column]:
-                    stretched = _next_round(factors[column] * apart[column])
-                    written[column] = max(stretched, 1.0 if own and not own % 1 else 0.0)
+                    if 0.0 < stretched < math.inf:  # others are refused where they are moved
+                        written[column] = max(_next_round(stretched), 1.0 if own and not own % 1 else 0.0)
                 elif known.get(column, 0.0) % 1:
                     written[column] = known[column]
                 continue
             if len(known) < len(columns):
                 continue
             finest = min(value / units[column] for column, value in known.items())
-            parts = [column for column, value in known.items() if value % 1]
+            parts = [column for column, value in known.items() if value % 1 or not steps.get(column)]
             written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in parts}
         return {column: written[column] for column in self.columns if column in written}
 

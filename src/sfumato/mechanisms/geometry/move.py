@@ -23,6 +23,7 @@ _MOST_PLACES = 1e12  # within which doubles that went through coordinates still 
 _ROUNDING = 1e-6  # of a place, which small numbers are exact to
 _LAST_DIGITS = 8 * np.finfo(np.float64).eps  # of a difference of two numbers, as a share of the larger
 _FEW = 1_000
+_FINE = 1_000  # places that numbers without a spacing have within their quartiles, at least
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Spacing:
     """Largest number of a few decimals of which all differences in a column are multiples.
 
     ``apart`` is that number of all numbers that were added, 0 where they are equal or have none; ``lost`` says that
-    they have none, so that no further number gives one.
+    they have none, so that no further number gives one. ``head`` are the first numbers of the column.
 
     Examples
     --------
@@ -50,9 +51,11 @@ class Spacing:
     decimals: int = 0
     low: float = 0.0
     high: float = 0.0
+    head: list[float] = field(default_factory=list)
 
     def add(self, numbers: Floats) -> None:
         """Take in further numbers of the column."""
+        self.head += numbers[: _FEW - len(self.head)].tolist()
         if self.lost or not len(numbers):
             return
         if self.first is None:
@@ -61,13 +64,34 @@ class Spacing:
         self._take(np.abs(numbers - self.first))
 
     def merge(self, other: Spacing) -> None:
-        """Take in the numbers of the column that another one has been told."""
-        if self.lost or other.first is None:
-            return
+        """Take in the numbers of the column that another one has been told, which come after."""
+        head = [*self.head, *other.head][:_FEW]
+        if not self.lost and other.first is not None:
+            self._join(other)
+        self.head = head
+
+    def _join(self, other: Spacing) -> None:
         self.add(np.array([other.first, other.low, other.high]))
         if other.lost:
             self.apart, self.lost = 0.0, True
         self._take(np.array([other.apart]))
+
+    @property
+    def known(self) -> bool:
+        """Whether no further number changes what numbers without a step are written in."""
+        return self.lost and len(self.head) == _FEW
+
+    def finest(self, step: float | None) -> float:
+        """How fine moved numbers may be before they are moved: as far apart as they lie.
+
+        Where neither a spacing stands out nor a step is named, the power of ten below a thousandth of the distance
+        between the quartiles of the first values. Nearly all of a column may lie on places that are no short decimals,
+        such as tenths of psi in MPa, and digits beyond would show how far these lie apart after the move.
+        """
+        if not self.lost or step:
+            return self.apart
+        low, high = np.quantile(np.unique(self.head), [0.25, 0.75])
+        return float(10.0 ** np.floor(np.log10((high - low) / _FINE) + _ROUNDING)) if high > low else 0.0
 
     def _take(self, away: Floats) -> None:
         """Take in how far some numbers lie from the first."""
@@ -99,7 +123,10 @@ class Spacing:
                 break
             places = away * 10.0**decimals
             if np.abs(places - np.rint(places)).max() <= self._rounding(decimals):
-                self.apart = float(np.gcd.reduce(np.rint(places).astype(np.int64)) / 10.0**decimals)
+                common = int(np.gcd.reduce(np.rint(places).astype(np.int64)))
+                if not common and self._farthest > _LAST_DIGITS * max(abs(self.low), abs(self.high)):
+                    continue  # numbers that are not equal, and far below one place
+                self.apart = common / 10.0**decimals
                 self.decimals = decimals
                 return
         self.apart, self.lost = 0.0, True
@@ -170,19 +197,19 @@ def move(
 def _grids(records: Records, blocks: Sequence[Block], key: Key) -> Grids:
     """Find the grids that moved numbers are written on."""
     steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
-    spacings = {block.column: _spacing(records, block) for block in blocks}
+    spacings = {block.column: _spacing(records, block).finest(steps[block.column]) for block in blocks}
     return tuple((column, 0.0, step) for column, step in key.written_steps(steps, spacings).items())
 
 
-def _spacing(records: Records, block: Block) -> float:
-    """How far apart the numbers of a column lie; 0 where no distance stands out."""
+def _spacing(records: Records, block: Block) -> Spacing:
+    """How far apart the numbers of a column lie."""
     marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
     there = ~(records.values[:, marks] > 0.5).any(axis=1)
     assert block.scale is not None
     assert block.centre is not None
     spacing = Spacing()
     spacing.add(records.values[there, block.start] * block.scale + block.centre)
-    return spacing.apart
+    return spacing
 
 
 def _enhance(values: Floats, names: Sequence[str], extra: Extra, rng: np.random.Generator) -> tuple[Floats, int]:
