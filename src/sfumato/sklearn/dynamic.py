@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sfumato.core.errors import LevelError, OptionError, TableError
 from sfumato.core.groups import Groups
 from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
 from sfumato.mechanisms.condense.partition import can_begin, partition
-from sfumato.sklearn.transformers import framed, generator_of, levels_of_rows, origin_of, sample_rows
+from sfumato.sklearn.transformers import draw_rows, framed, generator_of, levels_of_rows, origin_of, sample_rows
 
 __all__ = ["DynamicCondenser", "Snapshot", "read_snapshot", "write_snapshot"]
 
@@ -183,7 +184,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
 
     def sample(self, n: int | None = None) -> Any:
         """Synthetic rows in random order, n of them or as many as there are rows in groups."""
-        rows = sample_rows(self.groups_, n, generator_of(self.random_state, 1))
+        rows = sample_rows(partial(draw_rows, self.groups_), n, generator_of(self.random_state, 1))
         return framed(self, rows)
 
     def snapshot(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import Groups, summarize
-from sfumato.core.groups.generate import generate
+from sfumato.core.groups.generate import GroupAxes, generate
 from sfumato.core.records import Block, BlockKind
 from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.partition import partition
@@ -22,7 +23,18 @@ from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import Ranges, hybrid, invert
 from sfumato.tables.frames import Origin, restore, to_arrow
 
-__all__ = ["Condenser", "GeometricTransformer", "framed", "generator_of", "levels_of_rows", "origin_of", "sample_rows"]
+__all__ = [
+    "Condenser",
+    "GeometricTransformer",
+    "draw_rows",
+    "framed",
+    "generator_of",
+    "levels_of_rows",
+    "origin_of",
+    "sample_rows",
+]
+
+_MOST_PRODUCTS = 1 << 24  # numbers of scatters that are held; beyond, axes of the groups are
 
 
 class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,7 +61,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     labels_ : ndarray of shape (n_samples,)
         Group of each row.
     groups_ : Groups
-        Counts, means and scatters of the groups.
+        Counts, means and scatters of the groups; of very many columns they are computed when they are asked for.
     ssq_ : float
         Sum of squared distances of the rows to their group's mean.
     information_loss_ : float
@@ -96,7 +108,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self)
         values = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return np.asarray(self.groups_.mean[pairwise_distances_argmin(values, self.groups_.mean)])
+        return np.asarray(self._statistics.mean[pairwise_distances_argmin(values, self._statistics.mean)])
 
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
         """Synthetic rows with their classes in place of the real ones, drawn from groups of one class each.
@@ -108,11 +120,12 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         self._group(np.asarray(values), strata.astype(np.int64), privacy_levels)
         self._origin = origin_of(self, X)
         rng = generator_of(self.random_state, 1)
-        rows = draw_rows(self.groups_, rng)
-        of_group = np.zeros(len(self.groups_), dtype=np.int64)
+        rows = self._draw(rng)
+        sizes = np.bincount(self.labels_)
+        of_group = np.zeros(len(sizes), dtype=np.int64)
         of_group[self.labels_] = strata
         order = rng.permutation(len(rows))
-        return framed(self, rows[order]), classes[np.repeat(of_group, self.groups_.count)[order]]
+        return framed(self, rows[order]), classes[np.repeat(of_group, sizes)[order]]
 
     def sample(self, n: int | None = None) -> Any:
         """Synthetic rows in random order.
@@ -123,15 +136,27 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
             How many; by default as many as there were real ones.
         """
         check_is_fitted(self)
-        return framed(self, sample_rows(self.groups_, n, generator_of(self.random_state, 1)))
+        return framed(self, sample_rows(self._draw, n, generator_of(self.random_state, 1)))
+
+    @property
+    def groups_(self) -> Groups:
+        """Counts, means and scatters of the groups."""
+        check_is_fitted(self)
+        held = self._statistics
+        return held if isinstance(held, Groups) else held.groups()
+
+    def _draw(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        held = self._statistics
+        return draw_rows(held, rng) if isinstance(held, Groups) else held.draw(rng)
 
     def _group(self, values: NDArray[np.float64], strata: NDArray[np.int64], privacy_levels: Any) -> None:
         levels = levels_of_rows(privacy_levels, len(values), self.k)
         self.labels_ = partition(
             values, levels, strata, generator_of(self.random_state, 0), grouping=self.grouping, effort=self.effort
         )
-        self.groups_: Groups = summarize(values, self.labels_, levels)
-        self.ssq_ = self.groups_.ssq
+        wide = (int(self.labels_.max()) + 1) * values.shape[1] ** 2 > _MOST_PRODUCTS
+        self._statistics = (GroupAxes.of if wide else summarize)(values, self.labels_, levels)
+        self.ssq_ = self._statistics.ssq
         total = float(((values - values.mean(axis=0)) ** 2).sum())
         self.information_loss_ = 100.0 * self.ssq_ / total if total > 0 else 0.0
 
@@ -173,16 +198,20 @@ def draw_rows(groups: Groups, rng: np.random.Generator) -> NDArray[np.float64]:
     return generate(groups, layout, rng)
 
 
-def sample_rows(groups: Groups, n: int | None, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Rows in random order, n of them or as many as the groups have records; each group in proportion to its size."""
+def sample_rows(
+    draw: Callable[[np.random.Generator], NDArray[np.float64]], n: int | None, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Rows in random order, n of them or as many as are drawn at once; each group in proportion to its size."""
     if n is None:
-        rows = draw_rows(groups, rng)
+        rows = draw(rng)
         return rows[rng.permutation(len(rows))]
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise OptionError(
             "the number of rows to draw is a whole number above 0; leave it out for as many as there were"
         )
-    draws = [sample_rows(groups, None, rng) for _ in range(-(-int(n) // int(groups.count.sum())))]
+    draws = [sample_rows(draw, None, rng)]
+    while sum(map(len, draws)) < n:
+        draws.append(sample_rows(draw, None, rng))
     return np.concatenate(draws)[:n]
 
 

@@ -141,8 +141,8 @@ def _columns_to_arrow(wrapped: Any) -> pa.Table:
 
 def _object_gaps(frame: Any) -> dict[str, Any]:
     gaps = {}
-    for name in frame.columns:
-        if str(frame[name].dtype) == "object":
+    for name, kind in frame.dtypes.items():
+        if str(kind) == "object":
             absent = frame[name].isna()
             if absent.any():
                 gaps[name] = frame[name][absent].iloc[0]
@@ -163,9 +163,10 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
         kinds = origin.empty.schema
         series = [frame.to_series(place) for place in range(frame.width)]  # by place: a name may look like a pattern
         return type(frame)([each if each.name in free else each.cast(kinds[each.name]) for each in series])
+    kinds = dict(origin.empty.dtypes)
     columns = {
-        name: table.column(name).to_pandas() if name in free else _pandas_column(table.column(name), name, origin)
-        for name in table.column_names
+        name: column.to_pandas() if name in free else _pandas_column(column, name, kinds[name], origin)
+        for name, column in zip(table.column_names, table.columns, strict=True)
     }
     return type(origin.empty)(columns)
 
@@ -179,14 +180,12 @@ def frame_of(table: pa.Table, kind: str) -> Any:
     return table.to_pandas() if kind == "pandas" else table
 
 
-def _pandas_column(column: pa.ChunkedArray, name: str, origin: Origin) -> Any:
-    empty = origin.empty[name]
-    wanted = empty.dtype
+def _pandas_column(column: pa.ChunkedArray, name: str, wanted: Any, origin: Origin) -> Any:
     if str(wanted) == "object":
         gap = origin.gaps.get(name)
         cells = [gap if cell is None else cell for cell in column.to_pylist()]
-        return type(empty)(cells, dtype=object)
+        return type(origin.empty[name])(cells, dtype=object)
     if hasattr(wanted, "__from_arrow__"):
-        return type(empty)(wanted.__from_arrow__(column), dtype=wanted)
+        return type(origin.empty[name])(wanted.__from_arrow__(column), dtype=wanted)
     series = column.to_pandas()
     return series if series.dtype == wanted else series.astype(wanted)

@@ -71,14 +71,13 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
     >>> print(propose_person(visits, Schema.infer(visits)))
     40 values in 120 rows, within which 'born' never changes
     """
-    coded = {field.name: _codes(table.column(field.name), field.missing) for field in schema}
+    named = [field for field in schema if field.kind in (Kind.NOMINAL, Kind.INTEGER) and field.format is None]
+    coded = {field.name: _codes(table.column(field.name), field.missing) for field in schema if named}
     coded = {name: codes for name, codes in coded.items() if codes.max(initial=0) > 0}
     found = []
-    for field in schema:
+    for field in named:  # durations are nobody
         codes = coded.get(field.name, np.empty(0, dtype=np.int64))
         if codes.max(initial=0) < _LEAST or codes.max() + 1 == (codes >= 0).sum():
-            continue
-        if field.kind not in (Kind.NOMINAL, Kind.INTEGER) or field.format is not None:  # durations are nobody
             continue
         if _is_free_text(table.column(field.name), field, codes):
             continue

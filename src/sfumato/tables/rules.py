@@ -288,7 +288,8 @@ def find_rules(table: pa.Table, schema: Schema) -> tuple[str, ...]:
     chance is below 1e-9; the later is made from the earlier. A label that decides another column: at least 10 rows hold
     each pair, and chance is below 1e-9 again. The target is never made from other columns; a column is made once.
     """
-    fields = [field for field in schema.encoded if field is not schema.weight and table.num_rows >= _FEWEST]
+    weight = schema.weight
+    fields = [field for field in schema.encoded if field is not weight and table.num_rows >= _FEWEST]
     cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
     target = None if schema.target is None else schema.target.name
     copies = _copies(fields, cells, target)

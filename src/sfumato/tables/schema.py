@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -182,10 +183,14 @@ class Schema:
         return iter(self.fields)
 
     def __getitem__(self, name: str) -> Field:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise OptionError(no_column(name, self.names))
+        field = self._by_name.get(name)
+        if field is None:
+            raise OptionError(no_column(name, self.names))
+        return field
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {field.name: field for field in self.fields}
 
     def __repr__(self) -> str:
         return f"Schema({len(self)} columns)"

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import ParamSpec
 
 import numpy as np
@@ -19,6 +20,7 @@ from sfumato.core.threads import one_blas_thread
 
 __all__ = [
     "CHUNK",
+    "GroupAxes",
     "axes_of",
     "draw_along_eigenvectors",
     "draw_from_covariance",
@@ -81,6 +83,66 @@ def axes_of(covariance: Floats) -> Floats:
     rounding = eigenvalues[:, -1:] * (covariance.shape[-1] * np.finfo(np.float64).eps)
     reach = np.sqrt(12.0 * np.where(eigenvalues > rounding, eigenvalues, 0.0))
     return np.asarray(reach[:, :, None] * eigenvectors.transpose(0, 2, 1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupAxes:
+    """Statistics of groups of records in very many coordinates: axes in place of scatters, which would not fit.
+
+    ``axes`` has a row for each record, group after group: eigenvectors of its group's scatter, each times the root of
+    its eigenvalue, so that the products of a group's rows add up to its scatter. ``labels`` and ``levels`` are those of
+    the records.
+    """
+
+    labels: Ints
+    levels: Ints
+    mean: Floats
+    axes: Floats
+
+    @classmethod
+    def of(cls, values: Floats, labels: Ints, levels: Ints) -> GroupAxes:
+        """Axes of the groups 0 .. g-1 that labels name, found from the products between records."""
+        order, sizes, starts = _by_group(labels)
+        axes = values[order]
+        mean = np.add.reduceat(axes, starts, axis=0) / sizes[:, None]
+        axes -= np.repeat(mean, sizes, axis=0)
+        with one_blas_thread():
+            for size in np.unique(sizes):
+                rows = starts[sizes == size, None] + np.arange(size)
+                centred = axes[rows]
+                _, vectors = eigen(centred @ centred.transpose(0, 2, 1))
+                axes[rows] = vectors.transpose(0, 2, 1) @ centred
+        return cls(labels, levels, mean, axes)
+
+    @property
+    def ssq(self) -> float:
+        """Sum of squared distances of all records to their centroids."""
+        return float(np.sum(self.axes**2))
+
+    def groups(self) -> Groups:
+        """The groups with their scatters, in as much memory as these take."""
+        order, sizes, starts = _by_group(self.labels)
+        levels, parts = self.levels[order], np.split(self.axes, starts[1:])
+        scatter = np.array([axes.T @ axes for axes in parts])
+        level_sum = np.add.reduceat(levels, starts).astype(np.float64)
+        return Groups(sizes.astype(np.int64), self.mean, scatter, level_sum, np.maximum.reduceat(levels, starts))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """As many rows as each group has records, group after group, uniformly along the axes [AY05, eq. 2.1]."""
+        _, sizes, starts = _by_group(self.labels)
+        drawn = np.repeat(self.mean, sizes, axis=0)
+        with one_blas_thread():
+            for size in np.unique(sizes):
+                rows = starts[sizes == size, None] + np.arange(size)
+                uniform = rng.random((len(rows), size, size)) - 0.5
+                drawn[rows] += np.sqrt(12.0 / size) * (uniform @ self.axes[rows])
+        return drawn
+
+
+def _by_group(labels: Ints) -> tuple[Ints, Ints, Ints]:
+    """Order of records by group, how many each has, and where each begins."""
+    sizes = np.bincount(labels)
+    return np.argsort(labels, kind="stable"), sizes, np.cumsum(sizes) - sizes
 
 
 CHUNK = 1 << 20
