@@ -162,3 +162,13 @@ def test_places_that_are_no_short_decimals_do_not_tell_the_factor(factor: float)
     assert abs(factor_by_places(written[:25], psi, 0.9, 1.1) - factor) > 1e-4
     assert np.abs(written * 100 - np.rint(written * 100)).max() < 1e-6
     np.testing.assert_allclose(np.sort(written), np.sort(factor * strength), atol=0.001 * strength.std())
+
+
+@pytest.mark.parametrize("factor", [0.93, 1.07])
+def test_degrees_that_were_fahrenheit_do_not_tell_the_factor(factor: float) -> None:
+    celsius = (np.random.default_rng(5).integers(20, 100, 400) - 32) * 5 / 9
+    assert factor_by_places(factor * celsius[:25], 5 / 9, 0.9, 1.1) == pytest.approx(factor, abs=1e-6)
+    table, key = pa.table({"degrees": celsius}), Key((Mult("degrees", factor),))
+    written = np.asarray(sf.sanitize(table, Scaling(key=key), report=False, seed=1).table["degrees"])
+    assert find_factor(written) is None
+    assert abs(factor_by_places(written[:25], 5 / 9, 0.9, 1.1) - factor) > 1e-4

@@ -27,6 +27,8 @@ def spacing(*parts: list[float]) -> Spacing:
         ([], 0.0),
         ([0.25, 0.5, 0.501], 0.001),
         ([0.125, 0.25, 0.251], 0.001),
+        ([(fahrenheit - 32) / 9 * 5 for fahrenheit in (71.0, 60.0, 99.0)], 5 / 9),
+        ([10.0, 31 / 3, 44 / 3, 11.0], 1 / 3),
     ],
 )
 def test_the_spacing_of_some_numbers(numbers: list[float], apart: float) -> None:
@@ -96,3 +98,9 @@ def test_numbers_without_a_spacing_have_about_a_thousandth_of_their_quartiles_di
         assert found.known
         assert found.finest(None) == pytest.approx(10.0 ** np.floor(np.log10(1.35e-3 * stretch)))
         assert found.finest(1.0) == 0.0  # a step that is named counts alone
+
+
+def test_numbers_far_from_nought_that_lie_on_no_places_have_none() -> None:
+    found = spacing(list(1e6 + np.random.default_rng(2).normal(size=50)))
+    assert found.lost
+    assert found.finest(None) == pytest.approx(0.001)

@@ -305,7 +305,7 @@ class _Seen:
         told = parse_json(body)
         return cls(
             {
-                name: Spacing(apart, lost, first, 0, low, high, head)
+                name: Spacing(apart, lost, first, 1.0, low, high, head)
                 for name, (apart, lost, first, low, high, head) in told["spacings"].items()
             },
             {name: ExactMean(int(total, 16), count) for name, (total, count) in told["means"].items()},

@@ -19,6 +19,8 @@ from sfumato.mechanisms.protocol import Sanitized, Workings
 __all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
 
 _MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
+_SHARES = (1, 9 * 7 * 11 * 13)  # of a decimal: degrees of Fahrenheit in Celsius are ninths, means of three are thirds
+_TOO_ROUGH = 0.25  # of a place: numbers rounded by more lie on no places, or on any
 _MOST_PLACES = 1e12  # within which doubles that went through coordinates still tell neighbouring numbers apart
 _ROUNDING = 1e-6  # of a place, which small numbers are exact to
 _LAST_DIGITS = 8 * np.finfo(np.float64).eps  # of a difference of two numbers, as a share of the larger
@@ -28,10 +30,11 @@ _FINE = 1_000  # places that numbers without a spacing have within their quartil
 
 @dataclass
 class Spacing:
-    """Largest number of a few decimals of which all differences in a column are multiples.
+    """Largest number of a few decimals, or share of one, of which all differences in a column are multiples.
 
     ``apart`` is that number of all numbers that were added, 0 where they are equal or have none; ``lost`` says that
-    they have none, so that no further number gives one. ``head`` are the first numbers of the column.
+    they have none, so that no further number gives one. ``per_one`` places make one, and ``head`` are the first
+    numbers of the column.
 
     Examples
     --------
@@ -48,7 +51,7 @@ class Spacing:
     apart: float = 0.0
     lost: bool = False
     first: float | None = None
-    decimals: int = 0
+    per_one: float = 1.0
     low: float = 0.0
     high: float = 0.0
     head: list[float] = field(default_factory=list)
@@ -107,27 +110,30 @@ class Spacing:
         return max(self.first - self.low, self.high - self.first)
 
     def _fits(self, away: Floats) -> bool:
-        if self.lost or not self.apart or self._farthest * 10.0**self.decimals > _MOST_PLACES:
+        if self.lost or not self.apart or not self._can_tell(self.per_one):
             return self.lost
         places = away / self.apart
-        off = np.abs(places - np.rint(places)).max() * self.apart * 10.0**self.decimals
-        return bool(off <= self._rounding(self.decimals))
+        off = np.abs(places - np.rint(places)).max() * self.apart * self.per_one
+        return bool(off <= self._rounding(self.per_one))
 
-    def _rounding(self, decimals: int) -> float:
-        """How far from a place of so many decimals a difference may lie that is one of them."""
-        return max(_ROUNDING, _LAST_DIGITS * max(abs(self.low), abs(self.high)) * 10.0**decimals)
+    def _can_tell(self, per_one: float) -> bool:
+        """Whether doubles can tell so many places of each one apart where the numbers lie."""
+        return self._farthest * per_one <= _MOST_PLACES and self._rounding(per_one) <= _TOO_ROUGH
+
+    def _rounding(self, per_one: float) -> float:
+        """How far from a place a difference may lie that is one of so many in each one."""
+        return max(_ROUNDING, _LAST_DIGITS * max(abs(self.low), abs(self.high)) * per_one)
 
     def _narrow(self, away: Floats) -> None:
-        for decimals in range(_MOST_DECIMALS + 1):
-            if self._farthest * 10.0**decimals > _MOST_PLACES:
-                break
-            places = away * 10.0**decimals
-            if np.abs(places - np.rint(places)).max() <= self._rounding(decimals):
+        for per_one in (share * 10.0**decimals for share in _SHARES for decimals in range(_MOST_DECIMALS + 1)):
+            if not self._can_tell(per_one):
+                continue
+            places = away * per_one
+            if np.abs(places - np.rint(places)).max() <= self._rounding(per_one):
                 common = int(np.gcd.reduce(np.rint(places).astype(np.int64)))
                 if not common and self._farthest > _LAST_DIGITS * max(abs(self.low), abs(self.high)):
                     continue  # numbers that are not equal, and far below one place
-                self.apart = common / 10.0**decimals
-                self.decimals = decimals
+                self.apart, self.per_one = common / per_one, per_one
                 return
         self.apart, self.lost = 0.0, True
 
