@@ -278,6 +278,7 @@ def test_the_signature_of_a_release_of_0_1_is_checked(tmp_path: Path) -> None:
         (("facts", 3, "alike"), 0, "certificate"),
         (("facts", 3, "alone"), 1, "claims follow from facts"),
         (("facts", 2), {"fact": "unmeasured"}, "certificate"),
+        (("facts", 2), {"fact": {"held-out": 8}}, "certificate"),
     ],
 )
 def test_a_release_of_0_1_that_contradicts_itself_is_refused(

@@ -238,7 +238,7 @@ class Certificate:
 def _is_of_0_1(version: str, facts: tuple[dict[str, Any], ...]) -> bool:
     """Tell whether sfumato 0.1 can have written facts of these names and entries."""
     return version.startswith("0.1.") and all(
-        fact.get("fact") in _FACTS_OF_0_1 and not _LATER & fact.keys() for fact in facts
+        str(fact.get("fact")) in _FACTS_OF_0_1 and not _LATER & fact.keys() for fact in facts
     )
 
 
