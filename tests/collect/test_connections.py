@@ -6,8 +6,12 @@ import asyncio
 import resource
 import selectors
 import socket
+import ssl
 import time
-from http.client import HTTPConnection
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,8 @@ from uvicorn.server import ServerState
 
 from sfumato.collect import server
 from sfumato.collect.server import OpenConnections, watched
-from tests.collect.process import collector
+from tests.collect import process
+from tests.collect.process import collector, tokens
 
 PAUSE = 0.4
 
@@ -49,12 +54,12 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-async def read(pieces: list[bytes], every: float) -> bytes:
+async def read(pieces: list[bytes], every: float, tls: ssl.SSLContext | None = None) -> bytes:
     """Send pieces with pauses between them and give all that comes back until the end."""
     config = uvicorn.Config(watched(app), lifespan="off", log_config=None, timeout_keep_alive=1, server_header=False)
     config.load()
     state, loop = ServerState(), asyncio.get_running_loop()
-    make = server._protocol(OpenConnections(10))
+    make = server._protocol(OpenConnections(10), tls)
     listening = await loop.create_server(lambda: make(config=config, server_state=state, app_state={}), "127.0.0.1", 0)
     async with listening:
         reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
@@ -92,6 +97,74 @@ def test_only_a_head_that_comes_in_time_is_answered(
         assert runner.run(read(pieces, every)).count(b"200 OK") == answered
 
 
+def test_hands_that_are_not_shaken_in_time_are_let_go(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", PAUSE)
+    context = server.ListenAddress(certificate=certificate[0], key=certificate[1]).tls_context()
+    with asyncio.Runner(loop_factory=Jumping) as runner:
+        for pieces in ([], [b"\x16\x03\x01"], [b"GET / HTTP/1.1\r\n\r\n"]):  # nothing, a beginning, no TLS at all
+            began = runner.get_loop().time()
+            assert b"200 OK" not in runner.run(read(pieces, 0.0, context))
+            assert runner.get_loop().time() - began < 10 * PAUSE
+
+
+def test_over_tls_silent_connections_of_one_address_do_not_shut_out_another(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = map(str, certificate)
+    options = ("--rate", "0", "--connections", "5", "--tls-cert", cert, "--tls-key", key)
+    trusting = ssl.create_default_context(cafile=cert)
+    with collector(str(tmp_path / "survey.db"), tmp_path, *options) as running, ExitStack() as idle:
+        for _ in range(40):
+            idle.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=300))
+        assert running_from("127.0.0.2", running.port, trusting) == 200
+        with pytest.raises(OSError, match=r"(?i)reset|EOF|broken pipe"):  # closed before hands are shaken
+            running_from("127.0.0.1", running.port, trusting)
+
+
+@pytest.fixture
+def few_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Collectors may open 1,024 files, as is usual, and this process more."""
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = usual[1] if usual[1] >= 0 else 4096
+    if most < 2048:
+        pytest.skip("this process may not open as many connections")
+    monkeypatch.setattr(process, "COMMAND", ["sh", "-c", 'ulimit -n 1024; exec "$@"', "sh", *process.COMMAND])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), usual[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_files")
+def test_eight_hundred_slow_connections_keep_nobody_out(tmp_path: Path) -> None:
+    db = str(tmp_path / "survey.db")
+    with collector(db, tmp_path, "--rate", "0") as running, ExitStack() as slow:
+        for number in range(800):
+            begin_slowly(slow, f"127.0.0.{2 + number % 2}", running.port, b"POST /api/ans")
+        assert [running.answer(token, answer=3) for token in tokens(db, 20)] == [200] * 20
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_files")
+def test_over_tls_more_silent_connections_than_open_files_keep_nobody_out(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = map(str, certificate)
+    trusting = ssl.create_default_context(cafile=cert)
+    options = ("--rate", "0", "--tls-cert", cert, "--tls-key", key)
+    with collector(str(tmp_path / "survey.db"), tmp_path, *options) as running, ExitStack() as slow:
+        for _ in range(1_100):
+            begin_slowly(slow, "127.0.0.2", running.port, b"")
+        assert [running_from("127.0.0.1", running.port, trusting) for _ in range(20)] == [200] * 20
+
+
+def begin_slowly(stack: ExitStack, address: str, port: int, data: bytes) -> None:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=300, source_address=(address, 0))
+    stack.enter_context(connection).sendall(data)
+
+
 def test_one_address_does_not_shut_out_another(tmp_path: Path) -> None:
     idle = []
     try:
@@ -118,8 +191,9 @@ def test_one_address_has_at_most_half_of_what_open_files_allow(
     assert server.connections_of_one(5) == 5
 
 
-def running_from(address: str, port: int) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=300, source_address=(address, 0))
+def running_from(address: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+    kind = HTTPConnection if tls is None else partial(HTTPSConnection, context=tls)
+    connection = kind("127.0.0.1", port, timeout=300, source_address=(address, 0))
     connection.request("GET", "/health")
     status = connection.getresponse().status
     connection.close()
@@ -137,3 +211,13 @@ def test_connections_are_counted_by_address_or_network_and_those_of_a_proxy_are_
     for _ in range(10):
         connections.leave("10.1.2.3")
     assert "10.1.2.3" not in connections._open
+
+
+def test_connections_of_all_addresses_together_are_limited() -> None:
+    connections = OpenConnections(2, "10.0.0.0/8", in_all=3)
+    assert [connections.enter(f"10.0.0.{each}") for each in range(4)] == [True, True, True, False]
+    connections.leave("10.0.0.3")
+    assert not connections.enter("192.0.2.1")
+    connections.leave("10.0.0.2")
+    connections.leave("192.0.2.1")
+    assert connections.enter("192.0.2.1")

@@ -1,7 +1,8 @@
 """The collector as a process: a socket, perhaps TLS, limits on who asks how often, and an end that loses nothing.
 
-Uvicorn waits for ever for the first line, and for headers without end, and counts no connections by address; a few
-thousand such connections would keep everybody else out. So connections are guarded before it.
+Uvicorn waits for ever for the first line, and for headers without end, and counts no connections by address, nor those
+that have yet to shake hands; a few thousand such connections would keep everybody else out. So connections are guarded
+before it, and TLS begins once they are counted.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ AT_LEAST = 50
 CONNECTION = "sfumato_connection"
 """Name under which a request tells the connection that it came in."""
 
-_PATIENCE = 15.0  # seconds in which a head must have come
+_PATIENCE = 15.0  # seconds in which hands must be shaken, and a head must have come
 _MOST_BYTES = 65_536  # of a head that is not complete
-_WORDS = b'{"error": "too many connections from one address; close some, or wait a little"}'
+_WORDS = b'{"error": "too many connections; close some, or wait a little"}'
 _TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 15\r\nconnection: close\r\n"
     b"content-length: %d\r\n\r\n%s" % (len(_WORDS), _WORDS)
 )
+_MOST_CONNECTIONS = 2000  # of all addresses together
 _MOST = 100_000  # clients that are remembered; beyond, those not seen for longest begin anew
 
 
@@ -122,17 +124,19 @@ def network_of(address: str) -> str:
 class OpenConnections:
     """How many connections each address, or network of IPv6, holds open, and whether it may open another.
 
-    The address or network of a proxy, which many come through, is not counted.
+    The address or network of a proxy, which many come through, may hold as many as there may be in all.
     """
 
-    def __init__(self, most: int, proxy: str | None = None) -> None:
-        self._most = most
+    def __init__(self, most: int, proxy: str | None = None, *, in_all: int = _MOST_CONNECTIONS) -> None:
+        self._most, self._in_all = most, in_all
         self._proxy = None if proxy is None else ipaddress.ip_network(proxy)
         self._open: Counter[str] = Counter()
 
     def enter(self, address: str) -> bool:
         """Count a connection; False where it is one too many."""
         self._open[network_of(address)] += 1
+        if self._open.total() > self._in_all:
+            return False
         return self._open[network_of(address)] <= self._most or self._is_proxy(address)
 
     def leave(self, address: str) -> None:
@@ -149,36 +153,64 @@ class OpenConnections:
 
 
 class GuardedConnection(asyncio.Protocol):
-    """One connection in front of uvicorn's HTTP: its head must come in time, and be of modest size.
+    """One connection in front of uvicorn's HTTP: its handshake and head must come in time, and be of modest size.
 
-    What answers requests, ``http``, is told in which connection they came; see `watched`.
+    It counts from the moment it is accepted. What answers requests, ``http``, is told in which connection they came;
+    see `watched`.
     """
 
-    def __init__(self, connections: OpenConnections, http: Callable[[GuardedConnection], asyncio.Protocol]) -> None:
-        self._connections, self._http = connections, http(self)
+    def __init__(
+        self,
+        connections: OpenConnections,
+        http: Callable[[GuardedConnection], asyncio.Protocol],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._connections, self._http, self._tls = connections, http(self), tls
         self._loop = asyncio.get_running_loop()
-        self._address = ""
-        self._refused = False
+        self._address: str | None = None  # none before it is counted, and after
+        self._begun = False  # requests may come
+        self._early: list[bytes] = []  # came with the last message of the handshake
         self._answering, self._bytes = 0, 0
         self._since: float | None = None  # a head began to come, or was waited for
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Count the connection, and begin to wait for the first request, or for the handshake before it."""
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self._address = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._refused = not self._connections.enter(self._address)
-        if self._refused:
-            transport.write(_TOO_MANY)
+        if not self._connections.enter(self._address):
+            if self._tls is None:
+                transport.write(_TOO_MANY)
             transport.close()
+        elif self._tls is None:
+            self._begin(transport)
+        else:
+            transport.pause_reading()  # what comes is read by the handshake
+            self._handshake = self._loop.create_task(self._shake_hands(transport, self._tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        try:
+            secure = await self._loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=_PATIENCE)
+        except OSError as error:
+            self.connection_lost(error)
             return
+        if secure is not None and self._address is not None:
+            self._begin(secure)
+
+    def _begin(self, transport: asyncio.Transport) -> None:
+        self._transport, self._begun = transport, True
         self._http.connection_made(transport)
         self._wait()
+        early, self._early = self._early, []
+        for data in early:
+            self.data_received(data)
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a request."""
-        if self._refused:
+        if not self._begun:
+            if self._tls is not None:
+                self._early.append(data)
             return
         self._http.data_received(data)
         if not self._answering:
@@ -189,7 +221,7 @@ class GuardedConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool | None:
         """Take note that no more comes."""
-        return None if self._refused else self._http.eof_received()
+        return self._http.eof_received() if self._begun else None
 
     def pause_writing(self) -> None:
         """Hold back what is sent."""
@@ -200,12 +232,14 @@ class GuardedConnection(asyncio.Protocol):
         self._http.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self._connections.leave(self._address)
-        self._since = None
+        """Forget the connection; a handshake that failed may tell so twice."""
+        if self._address is not None:
+            self._connections.leave(self._address)
+        self._address = self._since = None
         if self._timer is not None:
             self._timer.cancel()
-        if not self._refused:
+        if self._begun:
+            self._begun = False
             self._http.connection_lost(exc)
 
     def answer_began(self) -> None:
@@ -257,7 +291,6 @@ def watched(app: Any) -> Any:
 
 
 _BACKLOG = 2048
-_MOSTCONNECTIONS = 2000
 _OWN_FILES = 100  # that the database, the log and others need beside connections
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
@@ -315,12 +348,7 @@ class ListenAddress:
         if self.key is not None and self.certificate is None:
             raise OptionError("--tls-key needs --tls-cert; give both")
         if self.certificate is not None:
-            try:
-                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-                    self.certificate, self.key, password=_no_passphrase
-                )
-            except (OSError, ssl.SSLError, ValueError):
-                raise OptionError("--tls-cert and --tls-key are not a certificate and its key; check them") from None
+            self.tls_context()
         elif not _is_loopback(self.host):
             warnings.warn(
                 PrivacyLeakWarning(
@@ -330,6 +358,18 @@ class ListenAddress:
                 ),
                 stacklevel=3,
             )
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """How TLS is spoken; None where it is not."""
+        if self.certificate is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.set_ciphers(_CIPHERS)
+        try:
+            context.load_cert_chain(self.certificate, self.key, password=_no_passphrase)
+        except (OSError, ssl.SSLError, ValueError):
+            raise OptionError("--tls-cert and --tls-key are not a certificate and its key; check them") from None
+        return context
 
 
 def _join_survey(store: AnswerStore, survey: Survey) -> None:
@@ -365,9 +405,11 @@ def serve(
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))
     ready(f"{'https' if place.secure else 'http'}://{_name(place.host)}:{port}/")
+    connections = OpenConnections(connections_of_one(settings.connections), place.proxy, in_all=_most_connections())
     config = uvicorn.Config(
         watched(Collector(survey, store, settings, log)),
-        http=_protocol(OpenConnections(connections_of_one(settings.connections), place.proxy)),
+        http=_protocol(connections, place.tls_context()),
+        loop="asyncio" if place.secure else "auto",  # uvloop would read before the handshake does
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -376,12 +418,8 @@ def serve(
         date_header=False,
         headers=[*_HEADERS, *([("strict-transport-security", "max-age=31536000")] if place.secure else [])],
         ws="none",
-        ssl_certfile=None if place.certificate is None else str(place.certificate),
-        ssl_keyfile=None if place.key is None else str(place.key),
-        ssl_ciphers=_CIPHERS,
         proxy_headers=place.proxy is not None,
         forwarded_allow_ips=place.proxy or "127.0.0.1",
-        limit_concurrency=_most_connections(),
         backlog=_BACKLOG,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=30,
@@ -392,7 +430,7 @@ def serve(
     log.write("stopped")
 
 
-def _protocol(connections: OpenConnections) -> Any:
+def _protocol(connections: OpenConnections, tls: ssl.SSLContext | None = None) -> Any:
     """What uvicorn makes for each connection."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -400,7 +438,7 @@ def _protocol(connections: OpenConnections) -> Any:
         def http(own: GuardedConnection) -> asyncio.Protocol:
             return AutoHTTPProtocol(app_state={**app_state, CONNECTION: own}, **told)  # type: ignore[call-arg]
 
-        return GuardedConnection(connections, http)
+        return GuardedConnection(connections, http, tls)
 
     return made
 
@@ -429,9 +467,9 @@ def _most_connections() -> int:
     try:
         import resource
     except ModuleNotFoundError:  # not on Windows
-        return _MOSTCONNECTIONS
+        return _MOST_CONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOSTCONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOSTCONNECTIONS, files - _OWN_FILES))
+    return _MOST_CONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOST_CONNECTIONS, files - _OWN_FILES))
 
 
 def connections_of_one(asked: int) -> int:
