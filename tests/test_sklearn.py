@@ -119,6 +119,23 @@ def test_a_frame_comes_out_where_one_went_in(library: Any) -> None:
     assert isinstance(Condenser(k=5).fit(frame.to_numpy()).sample(), np.ndarray)
 
 
+@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("dtype", ["texts", "categories", "numbers"])
+def test_classes_that_came_as_a_series_come_back_as_one(library: Any, dtype: str) -> None:
+    classes = library.DataFrame({"ill": ([3, 5] if dtype == "numbers" else ["a", "b"]) * 30})["ill"]
+    if dtype == "categories":
+        classes = classes.astype("category") if library is pd else classes.cast(pl.Categorical)
+    if library is pd:
+        classes.index = np.arange(60) + 7
+    frame = library.DataFrame({"age": table(60)[:, 0], "pay": table(60)[:, 1]})
+    _, found = Condenser(k=5, random_state=0).fit_resample(frame, classes)
+    assert isinstance(found, library.Series)
+    assert (found.name, found.dtype) == ("ill", classes.dtype)
+    assert sorted(found.to_list()) == sorted(classes.to_list())
+    if library is pd:
+        assert list(found.index) == list(range(60))
+
+
 def test_as_many_rows_as_are_asked_for_are_drawn_from_groups_in_proportion() -> None:
     values = np.concatenate([np.full((80, 1), 0.0), np.full((20, 1), 9.0)])
     condenser = Condenser(k=10, random_state=0).fit(values)

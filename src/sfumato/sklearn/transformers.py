@@ -21,7 +21,7 @@ from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.partition import partition
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import Ranges, hybrid, invert
-from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.frames import Origin, restore, rows_of_series, to_arrow
 
 __all__ = [
     "Condenser",
@@ -113,10 +113,10 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
         """Synthetic rows with their classes in place of the real ones, drawn from groups of one class each.
 
-        No group mixes classes, so the class of every synthetic row is certain.
+        No group mixes classes, so the class of every synthetic row is certain. Frames and Series come back as such.
         """
-        values, y = validate_data(self, X, y, dtype=np.float64)
-        classes, strata = np.unique(y, return_inverse=True)
+        values, labels = validate_data(self, X, y, dtype=np.float64)
+        classes, first, strata = np.unique(labels, return_index=True, return_inverse=True)
         self._group(np.asarray(values), strata.astype(np.int64), privacy_levels)
         self._origin = origin_of(self, X)
         rng = generator_of(self.random_state, 1)
@@ -125,7 +125,9 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         of_group = np.zeros(len(sizes), dtype=np.int64)
         of_group[self.labels_] = strata
         order = rng.permutation(len(rows))
-        return framed(self, rows[order]), classes[np.repeat(of_group, sizes)[order]]
+        drawn = np.repeat(of_group, sizes)[order]
+        series = rows_of_series(y, first[drawn])
+        return framed(self, rows[order]), classes[drawn] if series is None else series
 
     def sample(self, n: int | None = None) -> Any:
         """Synthetic rows in random order.

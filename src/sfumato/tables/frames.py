@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.core.documents import Unparsable, parse_json, write_json
 from sfumato.core.errors import TableError
 
-__all__ = ["Origin", "frame_of", "restore", "to_arrow"]
+__all__ = ["Origin", "frame_of", "restore", "rows_of_series", "to_arrow"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,6 +178,14 @@ def frame_of(table: pa.Table, kind: str) -> Any:
 
         return nw.from_arrow(table, backend="polars").to_native()
     return table.to_pandas() if kind == "pandas" else table
+
+
+def rows_of_series(cells: Any, rows: Any) -> Any:
+    """Those rows of a pandas or polars Series as one of its name and type; None for what is no Series."""
+    import narwhals as nw
+
+    series = nw.from_native(cells, series_only=True, pass_through=True)
+    return nw.maybe_reset_index(series[rows]).to_native() if isinstance(series, nw.Series) else None
 
 
 def _pandas_column(column: pa.ChunkedArray, name: str, wanted: Any, origin: Origin) -> Any:
