@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.cli.options import CHOICES, WORDS, parameters_told
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.arguments import check_argument
+from sfumato.core.errors import OptionError
 from sfumato.core.laws.amplification import GUARANTEES
 from sfumato.core.laws.domains import Labels
 from sfumato.core.laws.noise import LAWS
@@ -293,5 +294,73 @@ def test_whole_numbers_and_shares_of_numpy_are_taken_as_those_of_python() -> Non
     short, single, double = made
     assert sf.Chain(leaf=short) == sf.Chain(leaf=60)
     assert sf.Sampling(share=single) == sf.Sampling(share=0.5)
-    with pytest.raises(LevelError, match="k must be a whole number"):
+    with pytest.raises(OptionError, match="k is of type float; give a whole number"):
         sf.Condensation(k=double)
+
+
+WRONG: list[Any] = [3, 2.5, True, b"x", [1], object(), sf.Condensation]
+
+
+@pytest.mark.parametrize("verb", sorted(name for name in sf.__all__ if inspect.isfunction(getattr(sf, name))))
+def test_an_argument_of_a_wrong_type_is_refused_in_one_sentence(verb: str) -> None:
+    function = getattr(sf, verb)
+    hints, parameters = get_type_hints(function), inspect.signature(function).parameters
+    needed = {
+        name: "x" for name, each in parameters.items() if each.default is each.empty and each.kind.name != "VAR_KEYWORD"
+    }
+    tried = [(name, value) for name in parameters for value in WRONG if not fits(value, hints[name])]
+    assert tried
+    for name, value in tried:
+        with pytest.raises(OptionError, match=f"^{name} is of type {type(value).__name__}; give [^;]*$"):
+            function(**{**needed, name: value})
+
+
+def fits(value: Any, hint: Any) -> bool:
+    try:
+        check_argument("any", value, hint)
+    except OptionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"mechanism": "condense"},
+            "mechanism is of type str; give a mechanism such as .*, or a method's name as method",
+        ),
+        ({"mechanism": sf.Condensation}, "mechanism is of type type; give a mechanism"),
+        ({"schema": 3}, "schema is of type int; give a Schema, a text or a path"),
+        ({"policy": 7}, "policy is of type int; give a Policy, a text or a path"),
+        ({"identifiers": "age"}, "identifiers is of type str; give a list of texts"),
+        ({"identifiers": [1]}, "identifiers is of type list; give a list of texts"),
+        ({"level": 2.5}, "level is of type float; give a text or a whole number"),
+        ({"seed": "1"}, "seed is of type str; give a whole number"),
+        ({"seed": -1}, "the seed is below 0"),
+        ({"k": True}, "'k' of the method 'condense' is not a whole number"),
+    ],
+)
+def test_words_that_fit_no_option_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        sf.sanitize(pa.table({"age": list(range(40)), "size": list(range(40))}), report=False, **options)
+
+
+def test_arguments_that_there_are_not_are_refused_in_one_sentence() -> None:
+    table = pa.table({"age": list(range(40))})
+    with pytest.raises(
+        OptionError, match=r"inspect: got an unexpected keyword argument 'taget'; help\(sfumato.inspect\)"
+    ):
+        sf.inspect(table, taget="age")  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match="breach: missing a required argument: 'spec'"):
+        sf.breach()  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match="prior is of type list; give an array, a text or a path"):
+        sf.breach(SPEC, prior=[0.5, 0.5])  # type: ignore[arg-type]
+
+
+def test_k_that_is_true_is_no_1() -> None:
+    for made in (sf.Condensation, sf.Chain, sf.ClasswiseCondensation, sf.LaplacePCA):
+        with pytest.raises(OptionError, match="k is of type bool; give a whole number"):
+            made(k=True)
+    with pytest.raises(OptionError, match="k is of type bool; give a whole number"):
+        sf.inspect(pa.table({"age": list(range(40))}), k=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.version import __version__
@@ -137,6 +138,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     module, _, inside = _HOMES[name].partition(":")
     value = getattr(import_module(module), inside or name)
+    if isfunction(value):  # a verb: arguments of a wrong type are refused in one sentence
+        from sfumato.core.arguments import checked
+
+        value = checked(value)
     globals()[name] = value
     return value
 

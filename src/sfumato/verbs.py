@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.arguments import checked
 from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.spec import NoiseSpec
@@ -187,7 +188,7 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
         With ``first``: those of `sfumato.engines.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.
     """
     if first is not None:
-        init_stream(state, first, **options)
+        checked(init_stream)(state, first, **options)
     elif options:
         raise OptionError(f"{next(iter(options))!r} is for the beginning of a stream; give its first records too")
     return Stream(state)
@@ -216,7 +217,7 @@ def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options
     """
     known = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
     released, missing = _released(_arrow(table), column, known)
-    found = reconstruct_values(released, known, **options)
+    found = checked(reconstruct_values)(released, known, **options)
     return dataclasses.replace(found, missing=missing)
 
 

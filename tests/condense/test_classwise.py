@@ -228,10 +228,10 @@ def test_a_class_smaller_than_k_or_a_level_is_refused_with_both_numbers() -> Non
     ("wrong", "error", "words"),
     [
         ({"k": 1}, LevelError, "k is 1, which is no protection"),
-        ({"k": 2.5}, LevelError, "whole number"),
+        ({"k": 2.5}, OptionError, "whole number"),
         ({"tolerance": 0.0}, OptionError, "share of the smallest class"),
         ({"tolerance": 1.5}, OptionError, "share of the smallest class"),
-        ({"tolerance": True}, OptionError, "share of the smallest class"),
+        ({"tolerance": True}, OptionError, "give a number"),
         ({"grouping": "best"}, OptionError, "there is no grouping 'best'"),
         ({"effort": "much"}, OptionError, "there is no effort 'much'"),
     ],

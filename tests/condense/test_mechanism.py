@@ -26,7 +26,7 @@ from tests.groups.drawn_groups import mixed_records
 @pytest.mark.parametrize("choice", [1, 0, "yes", None, np.True_])
 @pytest.mark.parametrize("kind", [Condensation, ClasswiseCondensation])
 def test_leave_for_level_1_is_yes_or_no(kind: type[Any], choice: object) -> None:
-    with pytest.raises(OptionError, match="allow_level_1 is neither true nor false"):
+    with pytest.raises(OptionError, match=r"allow_level_1 is of type .*; give True or False"):
         kind(allow_level_1=choice)
 
 
@@ -60,7 +60,7 @@ def test_it_is_a_mechanism_that_can_be_hashed_and_varied_but_not_changed() -> No
 
 @pytest.mark.parametrize("k", [0, -3, True, 2.5, "10", None])
 def test_k_is_a_whole_number(k: object) -> None:
-    with pytest.raises(LevelError, match="k must be a whole number of at least 2"):
+    with pytest.raises((LevelError, OptionError), match=r"k (must be|is of type .*; give) a whole number"):
         Condensation(k=k)  # type: ignore[arg-type]
 
 

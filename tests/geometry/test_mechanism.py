@@ -236,8 +236,8 @@ def test_a_target_that_is_a_number_is_moved_and_the_certificate_says_so() -> Non
         (lambda: Translation(shifts={"age": (3, 1)}), "'age'"),
         (lambda: Scaling(factor=(1, float("inf"))), "factor"),
         (lambda: Scaling(factor=2), "factor"),  # type: ignore[arg-type]
-        (lambda: Rotation(units=7), "by column"),  # type: ignore[arg-type]
-        (lambda: Rotation(pass_categories="no"), "neither true nor false"),  # type: ignore[arg-type]
+        (lambda: Rotation(units=7), "units is of type int; give a list or a mapping"),  # type: ignore[arg-type]
+        (lambda: Rotation(pass_categories="no"), "give True or False"),  # type: ignore[arg-type]
         (lambda: Rotation(enhance=1.5), "share of the rows"),
         (lambda: Rotation(enhance=0.1, enhance_size=0.0), "enhance_size must lie"),
         (lambda: Rotation(enhance_laws=(("age", "uniform"),)), "needs a share"),

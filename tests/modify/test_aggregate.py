@@ -93,7 +93,7 @@ def test_a_reviewer_counts_rows_alike_and_reads_labels(tmp_path: Path) -> None:
         ({"coarsened": {"seen": 4}}, SchemaError, "'seen' is coarsened to a level that its hierarchy does not have"),
         ({"coarsened": {"seen": 0}}, OptionError, "a whole number of at least 1"),
         ({"widths": {"age": -1}}, OptionError, "a number above 0"),
-        ({"widths": 5}, OptionError, "takes pairs of a column and a number"),
+        ({"widths": 5}, OptionError, "widths is of type int; give a list or a mapping"),
         ({"widths": [["age", 5], ["age", 6]]}, OptionError, "names a column twice"),
         ({"widths": {"seen": 1}, "coarsened": {"seen": 1}}, OptionError, "'seen' has a level and a width"),
         ({"widths": {"agee": 10}}, OptionError, "did you mean 'age'"),

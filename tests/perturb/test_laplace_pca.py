@@ -214,7 +214,7 @@ def test_groups_never_cross_strata() -> None:
     ("options", "words"),
     [
         ({"k": 1}, "at least 2"),
-        ({"k": True}, "at least 2"),
+        ({"k": True}, "k is of type bool; give a whole number"),
         ({"k": 5, "groups": 2}, "give one of them"),
         ({"groups": 0}, "groups must be a whole number"),
         ({"guarantee": "column"}, "there is no guarantee 'column'; choose one of component, record"),

@@ -346,7 +346,7 @@ def test_a_table_without_numbers_is_refused() -> None:
         ({"law": "cauchy"}, "no noise law"),
         ({"size": 0.0}, "size must lie"),
         ({"size": math.nan}, "size must lie"),
-        ({"size": True}, "size must lie"),
+        ({"size": True}, "size is of type bool; give a number"),
         ({"enhance": 1.5}, "share of the rows"),
         ({"enhance": 0.1, "enhance_size": -1.0}, "enhance_size must lie"),
         ({"enhance_laws": (("v0", "uniform"),)}, "needs a share"),

@@ -15,6 +15,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from sfumato.core.errors import OptionError
+
 __all__ = ["Mode", "Randomness"]
 
 
@@ -47,6 +49,10 @@ class Randomness:
 
     seed: int | None = None
     root: bytes | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and self.seed < 0:
+            raise OptionError("the seed is below 0; take a whole number from 0 on")
 
     def __repr__(self) -> str:
         return f"Randomness(mode={self.mode.value!r})"

@@ -89,7 +89,6 @@ class Plan:
     keep_persons: bool = False
 
     def __post_init__(self) -> None:
-        _check_choices(self.mechanism)
         _check_wanted(self.mechanism, self.rows, self.where)
         if self.keep_persons:
             check_links(self.mechanism, self.schema, self.rows)
@@ -425,11 +424,3 @@ def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> 
         raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; leave out --where, or take chain")
     if where is not None and not parse_conditions(where):
         raise OptionError("the rule of --where is not of the form 'column > value and other == text'; mend it")
-
-
-def _check_choices(mechanism: Mechanism) -> None:
-    """Refuse a yes or no that is neither: a certificate would state a number, which `verify` takes for altered."""
-    told = parameters_of(mechanism)
-    for field in dataclasses.fields(mechanism):
-        if field.type in ("bool", bool) and not isinstance(told[field.name], bool):
-            raise OptionError(f"{field.name} is neither true nor false; write one of them")

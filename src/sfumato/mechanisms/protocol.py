@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from sfumato.core.arguments import check_argument, types_of
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, RowsDrawn
@@ -20,8 +21,8 @@ __all__ = [
     "Sanitized",
     "Traits",
     "Workings",
+    "check_parameters",
     "parameters_of",
-    "plain_numbers",
     "refuse_levels",
     "refuse_strata",
     "rows_drawn",
@@ -147,12 +148,15 @@ class Mechanism(Protocol):
         ...
 
 
-def plain_numbers(mechanism: Any) -> None:
-    """Make NumPy's numbers among its parameters Python's, which are checked, written and compared."""
+def check_parameters(mechanism: Any) -> None:
+    """Refuse parameters of another type than their fields; NumPy's numbers become Python's."""
+    hints = types_of(mechanism.__class__)
     for each in dataclasses.fields(mechanism):
-        value = getattr(mechanism, each.name, None)
+        value = getattr(mechanism, each.name)
         if isinstance(value, np.number):
-            object.__setattr__(mechanism, each.name, value.item())
+            value = value.item()
+            object.__setattr__(mechanism, each.name, value)
+        check_argument(each.name, value, hints[each.name])
 
 
 def parameters_of(mechanism: Mechanism) -> dict[str, Any]:

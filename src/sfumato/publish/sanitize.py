@@ -478,7 +478,8 @@ def _chosen(
         lone = settled.get("allow_level_1") is True
         levels = told.get("level") is not None or (lone and told["schema"] is not None)
         settled["k"] = 10 if not levels else 1 if lone else 2
-    if settled.get("k") == 1 and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
+    one = settled.get("k") == 1 and settled["k"] is not True
+    if one and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
         raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
     return make_mechanism(method, settled)
 

@@ -13,7 +13,7 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
 from sfumato.core.records import BlockKind, Records, Wanted, width
 from sfumato.mechanisms.condense import check_k, effective_levels
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers, rows_drawn
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters, rows_drawn
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.chain.columns import Column
@@ -57,9 +57,9 @@ class Chain:
     order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         check_k(self.k, allow_level_1=False)
-        if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
+        if self.leaf < 2:
             raise OptionError("leaf must be a whole number of at least 2; the usual one is 50")
         if self.order is not None:
             order = tuple(self.order)

@@ -10,7 +10,7 @@ from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
 from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Sanitized, Traits, plain_numbers
+from sfumato.mechanisms.protocol import Sanitized, Traits, check_parameters
 
 __all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
@@ -74,13 +74,13 @@ class Condensation:
     scores: str = "plain"
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         check_k(self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping, self.effort)
         if self.scores not in SCORES:
             raise OptionError(f"there are no scores {self.scores!r}; choose one of {', '.join(SCORES)}")
         weight = self.response_weight
-        if weight is not None and (isinstance(weight, bool) or not 0.0 <= weight <= 1.0):
+        if weight is not None and not 0.0 <= weight <= 1.0:
             raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
 
     @property
@@ -135,10 +135,8 @@ class Condensation:
 
 
 def check_k(k: int, *, allow_level_1: bool) -> None:
-    """Refuse a floor that is not a whole number, or no protection, and a leave for that which is neither yes nor no."""
-    if not isinstance(allow_level_1, bool):
-        raise OptionError("allow_level_1 is neither true nor false; write one of them")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    """Refuse a floor that is no protection."""
+    if k < 1:
         raise LevelError("k must be a whole number of at least 2")
     if k == 1 and not allow_level_1:
         raise LevelError("k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly")

@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ClassPure
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.condense import ALGORITHMS, check_k, check_options, effective_levels
-from sfumato.mechanisms.protocol import Sanitized, Traits, plain_numbers
+from sfumato.mechanisms.protocol import Sanitized, Traits, check_parameters
 
 __all__ = [
     "FLOOR",
@@ -77,10 +77,10 @@ class ClasswiseCondensation:
     allow_level_1: bool = False
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         check_k(FLOOR if self.k is None else self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping or "compact", self.effort)
-        if isinstance(self.tolerance, bool) or not 0.0 < self.tolerance <= 1.0:
+        if not 0.0 < self.tolerance <= 1.0:
             raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; the usual one is 0.1")
 
     @property

@@ -14,7 +14,7 @@ from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
 from sfumato.mechanisms.geometry.move import Extra, move, number_blocks
 from sfumato.mechanisms.geometry.transformations import PAIRS, Ranges, check_range, invert
-from sfumato.mechanisms.protocol import Sanitized, Traits
+from sfumato.mechanisms.protocol import Sanitized, Traits, check_parameters
 
 __all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]
 
@@ -38,8 +38,7 @@ class _Geometric:
     key: InitVar[Key | None] = None
 
     def __post_init__(self, key: Key | None) -> None:
-        if not isinstance(self.pass_categories, bool):
-            raise OptionError("pass_categories is neither true nor false; write one of them")
+        check_parameters(self)
         _settle(self, enhance_laws=pairs_of(self.enhance_laws))
         check_enhance(self.enhance, self.enhance_size, self.enhance_laws)
         if key is not None and not isinstance(key, Key):

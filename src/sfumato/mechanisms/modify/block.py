@@ -26,7 +26,7 @@ from sfumato.mechanisms.modify import (
     shuffled,
     unchanged,
 )
-from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings, plain_numbers, refuse_strata
+from sfumato.mechanisms.protocol import Coarsened, Sanitized, Traits, Workings, check_parameters, refuse_strata
 
 __all__ = ["Aggregation", "Blocking", "block_rare"]
 
@@ -59,7 +59,7 @@ class Aggregation:
     widths: tuple[tuple[str, float], ...] | Mapping[str, float] = ()
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         levels, widths = _pairs(self.coarsened, "coarsened"), _pairs(self.widths, "widths")
         if any(isinstance(level, bool) or not isinstance(level, int) or level < 1 for _, level in levels):
             raise OptionError("a level of a hierarchy is a whole number of at least 1; write --coarsened COLUMN=1")
@@ -130,9 +130,9 @@ class Blocking:
     k: int = 5
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
         object.__setattr__(self, "columns", names_of(self.columns, "columns"))
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 2:
+        check_parameters(self)
+        if self.k < 2:
             raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:

@@ -16,7 +16,7 @@ from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
 from sfumato.mechanisms.modify.swap import people_drawn
-from sfumato.mechanisms.protocol import Sanitized, Traits, plain_numbers
+from sfumato.mechanisms.protocol import Sanitized, Traits, check_parameters
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.modify.rules import Channel
@@ -59,15 +59,15 @@ class Downgrading:
     leaf: int = 50
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         if not isinstance(self.private, str) or not self.private:
             raise OptionError("downgrading hides a label and none is named; name its column with --private")
         limit, hidden = self.limit, self.hidden
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not (math.isfinite(limit) and limit >= 0):
+        if not (math.isfinite(limit) and limit >= 0):
             raise OptionError("the limit is a number of bits from 0 on; try 0.3")
-        if isinstance(hidden, bool) or not isinstance(hidden, int | float) or not 0.0 < hidden <= 1.0:
+        if not 0.0 < hidden <= 1.0:
             raise OptionError("the share of people whose label is hidden must lie above 0 and at most at 1")
-        if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
+        if self.leaf < 2:
             raise OptionError("a rule of fewer than 2 persons tells of one alone; try --leaf 50")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:

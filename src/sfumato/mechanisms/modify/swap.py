@@ -24,7 +24,7 @@ from sfumato.mechanisms.modify import (
     shuffled,
     unchanged,
 )
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters
 
 __all__ = ["WITHIN", "Sampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
 
@@ -73,14 +73,14 @@ class Swapping:
     pass_categories: bool = False
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
         object.__setattr__(self, "columns", names_of(self.columns, "columns"))
+        check_parameters(self)
         if self.within not in WITHIN:
             raise OptionError(f"there is no place {self.within!r} to swap within; choose one of {', '.join(WITHIN)}")
         window = self.window
-        if isinstance(window, bool) or not isinstance(window, int | float) or not 0.0 < window <= 100.0:
+        if not 0.0 < window <= 100.0:
             raise OptionError("the window is a percentage above 0 and at most 100; try 5")
-        if isinstance(self.leaf, bool) or not isinstance(self.leaf, int) or self.leaf < 2:
+        if self.leaf < 2:
             raise OptionError("a leaf of fewer than 2 persons has nobody to swap with; try 50")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
@@ -263,8 +263,8 @@ class Sampling:
     share: float = 0.1
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
-        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0.0 < self.share < 1.0:
+        check_parameters(self)
+        if not 0.0 < self.share < 1.0:
             raise OptionError("the share of people to draw must lie between 0 and 1; try 0.1")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:

@@ -26,7 +26,7 @@ from sfumato.core.laws.noise import (
     snap,
 )
 from sfumato.core.records import Block, BlockKind, Layout, Records
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers, refuse_levels, refuse_strata
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters, refuse_levels, refuse_strata
 
 __all__ = [
     "AdditiveNoise",
@@ -120,7 +120,7 @@ class _Noise:
         enhance_laws: Pairs
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         object.__setattr__(self, "enhance_laws", pairs_of(self.enhance_laws))
         if self.law not in LAWS:
             raise OptionError(f"there is no noise law {self.law!r}; choose one of {', '.join(LAWS)}")

@@ -19,7 +19,7 @@ from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
 from sfumato.mechanisms.perturb import number_blocks
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters
 
 __all__ = [
     "ALGORITHMS",
@@ -106,7 +106,7 @@ class LaplacePCA:
     grouping: str = "modified"
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         _check_sizes(self.k, self.groups)
         for name, chosen, choices in (
             ("guarantee", self.guarantee, GUARANTEES),
@@ -114,9 +114,9 @@ class LaplacePCA:
         ):
             if chosen not in choices:
                 raise OptionError(f"there is no {name} {chosen!r}; choose one of {', '.join(choices)}")
-        if isinstance(self.response_weight, bool) or not 0.0 <= self.response_weight <= 1.0:
+        if not 0.0 <= self.response_weight <= 1.0:
             raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
-        if self.rho1 is not None and (isinstance(self.rho1, bool) or not 0.0 < self.rho1 < 1.0):
+        if self.rho1 is not None and not 0.0 < self.rho1 < 1.0:
             raise OptionError("rho1 is a probability between 0 and 1; the paper's example has 0.001")
         if self.rho2 is not None and (self.b is not None or self.rho1 is None):
             raise OptionError("rho2 needs rho1, and says how large b must be; give either rho1 and rho2, or b")
@@ -243,9 +243,9 @@ def perturb_groups(
 def _check_sizes(k: int | None, groups: int | None) -> None:
     if k is not None and groups is not None:
         raise OptionError("k and groups both say how large groups are; give one of them")
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 2):
+    if k is not None and k < 2:
         raise LevelError("k must be a whole number of at least 2")
-    if groups is not None and (isinstance(groups, bool) or not isinstance(groups, int) or groups < 1):
+    if groups is not None and groups < 1:
         raise OptionError("groups must be a whole number of at least 1")
 
 

@@ -14,7 +14,7 @@ from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Unto
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
-from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, plain_numbers, refuse_levels, refuse_strata
+from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters, refuse_levels, refuse_strata
 from sfumato.mechanisms.randomize.columns import Column, fit_column, places_of_layout, spec_for_epsilon
 
 __all__ = ["Randomization", "answer", "check_spec"]
@@ -58,19 +58,14 @@ class Randomization:
     allow_observed: bool = False
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         object.__setattr__(self, "specs", _pairs(self.specs))
         if not self.specs and self.epsilon is None:
             raise OptionError("randomization needs to know how much; give specs, or an epsilon for each column")
         epsilon = self.epsilon
-        if epsilon is not None and (
-            isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon <= _LARGEST
-        ):
+        if epsilon is not None and not 0.0 < epsilon <= _LARGEST:
             raise OptionError(f"epsilon must be a number above 0 and at most {_LARGEST:g}; try 1")
         object.__setattr__(self, "epsilon", None if epsilon is None else float(epsilon))
-        for name in ("pass_missing", "allow_observed"):
-            if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"{name} is neither true nor false; write one of them")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Randomize every cell and shuffle the rows."""

@@ -14,7 +14,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.baskets import Baskets
 from sfumato.core.laws.basket_operators import OPERATORS, BasketOperator, OperatorName
-from sfumato.mechanisms.protocol import plain_numbers
+from sfumato.mechanisms.protocol import check_parameters
 from sfumato.mechanisms.transactions import BasketRule, SanitizedBaskets
 from sfumato.tables.baskets import BasketTable
 
@@ -71,8 +71,8 @@ class BasketRandomization:
     most_entries: int = MOST_ENTRIES
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
-        if isinstance(self.most_entries, bool) or not isinstance(self.most_entries, int) or self.most_entries < 1:
+        check_parameters(self)
+        if self.most_entries < 1:
             raise OptionError("most_entries must be a whole number from 1 on; it bounds the entries that are made")
         if self.operator == "usual":
             if all(getattr(self, name) is None for name in _TOLD):

@@ -25,7 +25,7 @@ from sfumato.core.facts import RulesBlocked, RulesHidden
 from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
 from sfumato.core.itemsets.estimate import merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.mechanisms.protocol import plain_numbers
+from sfumato.mechanisms.protocol import check_parameters
 from sfumato.mechanisms.transactions import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
 
@@ -61,7 +61,7 @@ class RuleHiding(OfNamedRules):
     min_confidence: float = 0.5
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         if self.strategy not in STRATEGIES:
             raise OptionError(f"there is no such strategy; choose one of {', '.join(STRATEGIES)}")
         self.check_thresholds()
@@ -271,7 +271,7 @@ class RuleBlocking(OfNamedRules):
     zeros: float = 1.0
 
     def __post_init__(self) -> None:
-        plain_numbers(self)
+        check_parameters(self)
         self.check_thresholds()
         for name in ("margin", "zeros"):
             object.__setattr__(self, name, float(getattr(self, name)))

@@ -143,6 +143,8 @@ def cross_table(
     """
     if not 0 < bands < 1:
         raise OptionError("the level of bands must lie between 0 and 1")
+    if not 0 <= least < float("inf"):
+        raise OptionError("the least number of plain records must be 0 or more")
     sides = [
         _Side.of(values, spec, wish)
         for values, spec, wish in zip((first, second), (first_spec, second_spec), intervals, strict=True)
