@@ -22,10 +22,10 @@ import pytest
 from sfumato.cli.party import _phases
 from sfumato.core.progress import listening, tell
 from sfumato.engines.parties.config import PartyConfig, PartyTrial, write_trial
-from sfumato.engines.parties.peers import Address, self_signed
+from sfumato.engines.parties.peers import Address
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
-from tests.parties.meetings import HOST
+from tests.parties.meetings import HOST, self_signed
 from tests.ports import free_port
 
 NAMES = ("ann", "ben", "cat")

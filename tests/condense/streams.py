@@ -7,11 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.compiled import compiled
+from sfumato.core.compiled import compiled, inner
 from sfumato.mechanisms.condense.dynamic import (
     Work,
     absorb_record,
-    closest_eligible,
     padded,
     split_group,
     splits_by_paper,
@@ -70,6 +69,25 @@ def assert_same_state(one: MaintainerState, other: MaintainerState) -> None:
             assert left.tobytes() == right.tobytes(), entry.name
         else:
             assert left == right, entry.name
+
+
+@inner
+def closest_eligible(store: Slots, groups: int, x: Floats, level: int) -> int:
+    """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
+
+    Of equally close ones the lowest id. This is the brute force that the index must agree with.
+    """
+    best, nearest = -1, np.inf
+    for slot in range(groups):
+        if store.count[slot] < level - 1:
+            continue
+        apart = 0.0
+        for t in range(x.shape[0]):
+            gap = x[t] - store.mean[slot, t]
+            apart += gap * gap
+        if apart < nearest or (apart == nearest and (best < 0 or store.ids[slot] < store.ids[best])):
+            best, nearest = slot, apart
+    return best
 
 
 @compiled

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.compiled import fixed
-from sfumato.mechanisms.condense import centroid_index, closest, dynamic
+from sfumato.mechanisms.condense import centroid_index, closest
 from sfumato.mechanisms.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
 from sfumato.mechanisms.condense.closest import cache_size, empty_cache, fill_cache
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.slots import Slots, empty_slots
+from tests.condense import streams
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
 from tests.examples import examples
 from tests.kernels import kept
@@ -21,7 +22,7 @@ closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroi
 insert, move = kept(centroid_index.insert), kept(centroid_index.move)
 settle_counts = kept(centroid_index.settle_counts)
 closest_cached, rewrite_column = kept(closest.closest_cached), kept(closest.rewrite_column)
-closest_eligible = kept(dynamic.closest_eligible)
+closest_eligible = kept(streams.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)
 
 

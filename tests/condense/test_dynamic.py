@@ -12,13 +12,14 @@ from sfumato.core.groups import Groups, split_groups, summarize
 from sfumato.mechanisms.condense import dynamic
 from sfumato.mechanisms.condense.dynamic import Work, leading_axis, padded, rows_of
 from sfumato.mechanisms.condense.slots import Slots, empty_slots
+from tests.condense import streams
 from tests.condense.streams import Floats
 from tests.examples import examples
 from tests.groups.drawn_groups import merge
 from tests.kernels import kept
 
 absorb_record, split_group = kept(dynamic.absorb_record), kept(dynamic.split_group)
-closest_eligible = kept(dynamic.closest_eligible)
+closest_eligible = kept(streams.closest_eligible)
 splits_by_paper, splits_strictly = kept(dynamic.splits_by_paper), kept(dynamic.splits_strictly)
 seeds = st.integers(0, 2**32 - 1)
 

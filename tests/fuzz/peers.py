@@ -41,7 +41,7 @@ _OF_PEER = (PartyError, Lost)
 @cache
 def _party() -> tuple[Path, str]:
     """Folder of a party whose settings are hostile, and the fingerprint of its certificate."""
-    from sfumato.engines.parties.peers import self_signed
+    from tests.parties.meetings import self_signed
 
     folder = folder_in_memory() / "party"
     folder.mkdir()

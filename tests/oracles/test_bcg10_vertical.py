@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from sfumato.core.randomness import Randomness
 from sfumato.engines.parties import vertical, vertical_noise
 from sfumato.engines.parties.groupwise import component_scales, draw_noise, told_axes
-from sfumato.engines.parties.session import Session, run_together
+from sfumato.engines.parties.session import Session
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical
 from tests.parties.owners import joint_run, no_noise, random_numbers, split_numbers
+from tests.parties.together import run_together
 
 some_cases = examples(25, few=4)
 seeds = st.integers(0, 2**32 - 1)

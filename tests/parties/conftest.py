@@ -11,9 +11,10 @@ import pytest
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
-from sfumato.engines.parties.session import Session, computing_parties, run_together
+from sfumato.engines.parties.session import Session, computing_parties
 from sfumato.engines.parties.spu import SpuEngine
 from tests.parties.engines import free_addresses, need_engine
+from tests.parties.together import run_together
 
 T = TypeVar("T")
 WAIT = 300.0

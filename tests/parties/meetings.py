@@ -8,12 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from sfumato.core.errors import SfumatoError
+from sfumato.engines.parties import peers
 from sfumato.engines.parties.network import NetworkChannel
-from sfumato.engines.parties.peers import Address, Identity, Made, Peer, Place, self_signed
+from sfumato.engines.parties.peers import Address, Identity, Made, Peer, Place
 from tests.ports import free_port
 
 HOST = "127.0.0.1"
+
+
+def self_signed(name: str, host: str) -> Made:
+    """A key and a certificate that nobody vouches for but whoever pins it."""
+    key = Ed25519PrivateKey.generate()
+    own = peers._name(name)
+    signed = peers._party(peers._builder(own, own, key), host).sign(key, None)
+    return Made(peers._key_pem(key), peers._pem(signed))
 
 
 def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
@@ -28,13 +39,13 @@ def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **
     """Place of each party, with certificates that they have pinned for each other."""
     made = {name: self_signed(name, HOST) for name in names}
     files = {name: write_made(folder, name, one) for name, one in made.items()}
-    peers = tuple(Peer(name, Address(HOST, free_port()), made[name].fingerprint) for name in names)
+    known = tuple(Peer(name, Address(HOST, free_port()), made[name].fingerprint) for name in names)
     settings = {"partition": "vertical", "k": 5, "seed": None}
     places = []
     for rank, name in enumerate(names):
         trusted = tuple(files[other][1] for other in names if other != name)
         identity = Identity(*files[name], None, trusted)
-        place = Place(rank, peers, "test", identity, peers[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0)
+        place = Place(rank, known, "test", identity, known[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0)
         places.append(dataclasses.replace(place, **changes))
     return places
 

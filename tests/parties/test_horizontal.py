@@ -247,7 +247,7 @@ def test_a_group_of_equal_rows_is_published_as_its_mean_and_gets_no_noise(togeth
     indirect=["together"],
 )
 def test_every_engine_gives_the_same_table(together: Together, parties: int) -> None:
-    from sfumato.engines.parties.session import run_together
+    from tests.parties.together import run_together
 
     values = standardized(np.random.default_rng(6).normal(size=(14, 2)))
     plan, parts = a_plan(parties, LaplacePCA(k=4)), [values[:3], values[3:8], values[8:]][3 - parties :]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.engines.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
-from sfumato.engines.parties.session import Session, run_together
+from sfumato.engines.parties.session import Session
+from tests.parties.together import run_together
 
 NAMES = ("a", "b", "c")
 LEAKS = {

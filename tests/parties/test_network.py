@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from sfumato.core.errors import PrivacyRefusal, SfumatoError, TableError
 from sfumato.engines.parties.links import MOST_MESSAGE, Mail
 from sfumato.engines.parties.network import NetworkChannel, _turns
-from sfumato.engines.parties.peers import Address, Identity, Peer, TrialAuthority, self_signed, tls_contexts
+from sfumato.engines.parties.peers import Address, Identity, Peer, TrialAuthority, tls_contexts
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
-from tests.parties.meetings import HOST, make_places, run_all, write_made
+from tests.parties.meetings import HOST, make_places, run_all, self_signed, write_made
 from tests.ports import free_port
 
 

@@ -15,10 +15,9 @@ from sfumato.engines.parties.peers import (
     TrialAuthority,
     fingerprint_of,
     read_fingerprint,
-    self_signed,
     tls_contexts,
 )
-from tests.parties.meetings import write_made
+from tests.parties.meetings import self_signed, write_made
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")

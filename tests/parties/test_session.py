@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.ports import Operation, PartyError, evaluate
-from sfumato.engines.parties.session import Session, plain_sessions, run_together
+from sfumato.engines.parties.session import Session, plain_sessions
 from tests.examples import examples
+from tests.parties.together import run_together
 
 NAMES = ("a", "b", "c", "d")
 LEAKS = {

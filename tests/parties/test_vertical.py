@@ -16,7 +16,7 @@ from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.engines.parties import vertical, vertical_noise
 from sfumato.engines.parties.groupwise import Statistics
 from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.session import Session, run_together
+from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.engines.parties.vertical_noise import add_noise, with_fills
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
@@ -34,6 +34,7 @@ from tests.parties.owners import (
     random_numbers,
     split_numbers,
 )
+from tests.parties.together import run_together
 
 ENGINES = ("plain", pytest.param("cheetah", marks=pytest.mark.slow), "aby3")
 STEP = LaplacePCA.grid

@@ -29,7 +29,6 @@ __all__ = [
     "check_name",
     "fingerprint_of",
     "read_fingerprint",
-    "self_signed",
     "tls_contexts",
 ]
 
@@ -102,14 +101,6 @@ class TrialAuthority:
         key = Ed25519PrivateKey.generate()
         builder = _party(_builder(_name(name), self._name, key), host)
         return Made(_key_pem(key), _pem(builder.sign(self._key, None)))
-
-
-def self_signed(name: str, host: str) -> Made:
-    """Make a key and a certificate that nobody vouches for but whoever pins it."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    key = Ed25519PrivateKey.generate()
-    return Made(_key_pem(key), _pem(_party(_builder(_name(name), _name(name), key), host).sign(key, None)))
 
 
 def fingerprint_of(path: Path) -> str:

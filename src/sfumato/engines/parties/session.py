@@ -38,7 +38,7 @@ from sfumato.engines.parties.ports import (
     words_of,
 )
 
-__all__ = ["PlainEngine", "Session", "Shared", "computing_parties", "plain_sessions", "play_together", "run_together"]
+__all__ = ["PlainEngine", "Session", "Shared", "computing_parties", "plain_sessions", "play_together"]
 
 Shape = tuple[int, ...]
 Whole = NDArray[np.int64]
@@ -420,38 +420,6 @@ def plain_sessions(
         own = PlainEngine(table, channel.rank, (0, len(names) - 1)) if channel.rank in computing else None
         made.append((Session(channel, own, computing, leaks, seed=seed, keep=keep), channel, own))
     return tuple(made)
-
-
-def run_together(
-    function: Callable[[Session, int], T],
-    names: tuple[str, ...],
-    leaks: Mapping[str, Leak],
-    *,
-    engine: str = "cheetah",
-    seed: int | None = None,
-    keep: bool = True,
-) -> list[T]:
-    """Run a protocol in one process, a thread a party, and give what each party has in the end.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the session and the rank.
-    names : tuple of str
-    leaks : mapping of str to Leak
-        What the protocol declares to show.
-    engine : {"cheetah", "aby3"}
-        Which parties take part in computing; the arithmetic is in the clear either way.
-    keep : bool
-        Keep opened values in the transcripts.
-
-    Raises
-    ------
-    SfumatoError
-        The first that any party raised.
-    """
-    sessions = plain_sessions(names, leaks, engine=engine, seed=seed, keep=keep)
-    return play_together(lambda rank: function(sessions[rank][0], rank), sessions)
 
 
 def play_together(function: Callable[[int], T], sessions: Sequence[PlainSession]) -> list[T]:

@@ -40,7 +40,6 @@ from sfumato.mechanisms.condense.slots import (
 __all__ = [
     "Work",
     "absorb_record",
-    "closest_eligible",
     "leading_axis",
     "maintain",
     "padded",
@@ -60,25 +59,6 @@ class Work(NamedTuple):
     e1: Floats
     matrix: Floats
     lines: Floats
-
-
-@inner
-def closest_eligible(store: Slots, groups: int, x: Floats, level: int) -> int:
-    """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
-
-    Of equally close ones the lowest id. This is the brute force that the index must agree with.
-    """
-    best, nearest = -1, np.inf
-    for slot in range(groups):
-        if store.count[slot] < level - 1:
-            continue
-        apart = 0.0
-        for t in range(x.shape[0]):
-            gap = x[t] - store.mean[slot, t]
-            apart += gap * gap
-        if apart < nearest or (apart == nearest and (best < 0 or store.ids[slot] < store.ids[best])):
-            best, nearest = slot, apart
-    return best
 
 
 @inner
