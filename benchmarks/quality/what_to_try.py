@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.cli.verbs import population
-from sfumato.engines.plan import settle
+from sfumato.engines.plan import make_plan
 from sfumato.mechanisms.methods import make_mechanism
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.policy import BUILT_IN
@@ -46,7 +46,7 @@ def table_of(name: str) -> pa.Table:
 
 def suggested(table: pa.Table, failing: Mechanism) -> tuple[str, int, Mechanism | None, list[str]]:
     """What the verdict on a release that fails suggests, after how many trials, its mechanism, and columns left out."""
-    plan = settle(table, failing, target=table.column_names[-1], holdout=0.3)
+    plan = make_plan(table, failing, target=table.column_names[-1], holdout=0.3)
     tried = try_plan(table, plan, RESEARCH)
     if tried.meets:
         return "it does not fail", 0, None, []
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _meets(table: pa.Table, mechanism: Mechanism, without: list[str]) -> bool:
-    plan = settle(table, mechanism, target=table.column_names[-1], holdout=0.3, identifiers=without)
+    plan = make_plan(table, mechanism, target=table.column_names[-1], holdout=0.3, identifiers=without)
     return try_plan(table, plan, RESEARCH).meets
 
 

@@ -17,7 +17,7 @@ from sfumato.engines.cells import learn
 from sfumato.engines.cells import run as engine
 from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.plan import prepare, settle
+from sfumato.engines.plan import make_plan, prepare
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
 from tests.cells.test_cells import people, run, the
@@ -49,7 +49,7 @@ def test_noise_counts_in_deviations_of_the_whole_table_and_not_of_the_sample(mon
 
     monkeypatch.setattr(engine, "with_all_rows", watched)
     run(table, sf.AdditiveNoise(), no_rules=True)
-    plan = settle(table, sf.AdditiveNoise(), rows_are_people=True, no_rules=True)
+    plan = make_plan(table, sf.AdditiveNoise(), rows_are_people=True, no_rules=True)
     whole = {column.field.name: column for column in prepare(table, plan).codec.columns}
     sampled, exact = ({column.field.name: column for column in codec.columns} for codec in seen)
     for name, column in whole.items():

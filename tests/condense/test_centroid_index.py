@@ -20,7 +20,7 @@ from tests.kernels import kept
 
 closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroid_index.is_stale)
 insert, move = kept(centroid_index.insert), kept(centroid_index.move)
-settle_counts = kept(centroid_index.settle_counts)
+settle_counts = kept(centroid_index.lower_counts)
 closest_cached, rewrite_column = kept(closest.closest_cached), kept(closest.rewrite_column)
 closest_eligible = kept(streams.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)

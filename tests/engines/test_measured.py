@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.engines import memory as measured
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.plan import settle
+from sfumato.engines.plan import make_plan
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.perturb import AdditiveNoise
@@ -41,7 +41,7 @@ def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def compared(mechanism: Mechanism, **told: object) -> tuple[Outcome, Comparison]:
     table = people()
-    outcome = run_in_memory(table, settle(table, mechanism, seed=5, **told))  # type: ignore[arg-type]
+    outcome = run_in_memory(table, make_plan(table, mechanism, seed=5, **told))  # type: ignore[arg-type]
     assert isinstance(outcome.comparison, Comparison)
     return outcome, outcome.comparison
 

@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError, OptionError, SchemaError
 from sfumato.core.facts import Aggregated, Alike
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.plan import settle
+from sfumato.engines.plan import make_plan
 from sfumato.publish.verify import verify_release
 from tests.modify.tables import mixed, origin_of
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_widened_is_refused_in_a_sentence(options: dict[str, Any]
 
 
 def test_the_report_is_told_what_was_widened() -> None:
-    outcome = run_in_memory(mixed(), settle(mixed(), sf.Aggregation(widths={"age": 10})))
+    outcome = run_in_memory(mixed(), make_plan(mixed(), sf.Aggregation(widths={"age": 10})))
     assert isinstance(outcome.comparison, Comparison)
     told = "The values of 1 column were widened before rows were compared; what that loses is not counted."
     assert outcome.comparison.notes == (told,)

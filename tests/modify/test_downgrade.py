@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
-from sfumato.mechanisms.modify.rules import Channel, entropy_of, grow_on
+from sfumato.mechanisms.modify.rules import InferenceChannel, entropy_of, grow_on
 from sfumato.publish.verify import verify_release
 from tests.modify.tables import mixed, origin_of, records_of
 from tests.oracles.js07 import base_set, entropy
@@ -21,19 +21,19 @@ from tests.oracles.js07 import base_set, entropy
 pytestmark = pytest.mark.filterwarnings("ignore:.*other cells become missing")
 
 
-def channel_of(table: pa.Table, private: str, leaf: int) -> Channel:
+def channel_of(table: pa.Table, private: str, leaf: int) -> InferenceChannel:
     grown = grow_on(records_of(table, gaps=True), private, leaf)
-    return Channel.of(grown, int(np.nanmax(grown.told.cells)) + 1)
+    return InferenceChannel.of(grown, int(np.nanmax(grown.told.cells)) + 1)
 
 
 @pytest.fixture(scope="module")
-def channel() -> Channel:
+def channel() -> InferenceChannel:
     found = channel_of(mixed(300), "ill", 20)
     assert len(found.leaves) > 4
     return found
 
 
-def answers(channel: Channel, row: int, blocked: np.ndarray) -> list[bool | None]:
+def answers(channel: InferenceChannel, row: int, blocked: np.ndarray) -> list[bool | None]:
     """What a record answers at each node; None where its cell is blocked."""
     told: list[bool | None] = []
     for (column, _, _), lower in zip(channel.grown.tree.nodes, channel.grown.tree.lower, strict=True):
@@ -42,7 +42,7 @@ def answers(channel: Channel, row: int, blocked: np.ndarray) -> list[bool | None
     return told
 
 
-def test_the_posterior_is_that_of_the_parametric_base_set(channel: Channel) -> None:
+def test_the_posterior_is_that_of_the_parametric_base_set(channel: InferenceChannel) -> None:
     rng = np.random.default_rng(5)
     blocked = rng.random((len(channel.grown.codes), len(channel.grown.asked))) < 0.4
     found = channel.posterior(blocked)
@@ -54,13 +54,13 @@ def test_the_posterior_is_that_of_the_parametric_base_set(channel: Channel) -> N
         assert entropy_of(found[row : row + 1])[0] == pytest.approx(entropy(told))
 
 
-def test_a_record_that_lost_all_has_the_labels_of_all_records(channel: Channel) -> None:
+def test_a_record_that_lost_all_has_the_labels_of_all_records(channel: InferenceChannel) -> None:
     all_lost = np.ones((len(channel.grown.codes), len(channel.grown.asked)), dtype=np.bool_)
     shares = channel.counts[0] / channel.counts[0].sum()
     np.testing.assert_allclose(channel.posterior(all_lost), np.tile(shares, (len(all_lost), 1)), atol=1e-12)
 
 
-def prunings(channel: Channel, node: int = 0) -> list[frozenset[int]]:
+def prunings(channel: InferenceChannel, node: int = 0) -> list[frozenset[int]]:
     """Every set of nodes that covers the tree below a node."""
     column, left, right = (int(part) for part in channel.grown.tree.nodes[node])
     if column < 0:
@@ -70,7 +70,7 @@ def prunings(channel: Channel, node: int = 0) -> list[frozenset[int]]:
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.2, 0.6, 2.0])
-def test_of_all_wider_rules_those_are_taken_that_cost_the_fewest_cells(channel: Channel, limit: float) -> None:
+def test_of_all_wider_rules_those_are_taken_that_cost_the_fewest_cells(channel: InferenceChannel, limit: float) -> None:
     hidden = np.arange(len(channel.grown.codes)) % 3 > 0
     kept = channel.give_up(limit, hidden)
     present, nodes = channel._present(hidden), channel.grown.tree.nodes

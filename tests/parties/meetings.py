@@ -13,21 +13,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties import peers
 from sfumato.engines.parties.network import NetworkChannel
-from sfumato.engines.parties.peers import Address, Identity, Made, Peer, Place
+from sfumato.engines.parties.peers import Address, Identity, KeyAndCertificate, NetworkSettings, Peer
 from tests.ports import free_port
 
 HOST = "127.0.0.1"
 
 
-def self_signed(name: str, host: str) -> Made:
+def self_signed(name: str, host: str) -> KeyAndCertificate:
     """A key and a certificate that nobody vouches for but whoever pins it."""
     key = Ed25519PrivateKey.generate()
     own = peers._name(name)
     signed = peers._party(peers._builder(own, own, key), host).sign(key, None)
-    return Made(peers._key_pem(key), peers._pem(signed))
+    return KeyAndCertificate(peers._key_pem(key), peers._pem(signed))
 
 
-def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
+def write_made(folder: Path, name: str, made: KeyAndCertificate) -> tuple[Path, Path]:
     folder.mkdir(exist_ok=True, parents=True)
     key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
     key.write_bytes(made.key)
@@ -35,7 +35,7 @@ def write_made(folder: Path, name: str, made: Made) -> tuple[Path, Path]:
     return key, certificate
 
 
-def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **changes: Any) -> list[Place]:
+def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **changes: Any) -> list[NetworkSettings]:
     """Place of each party, with certificates that they have pinned for each other."""
     made = {name: self_signed(name, HOST) for name in names}
     files = {name: write_made(folder, name, one) for name, one in made.items()}
@@ -45,7 +45,9 @@ def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **
     for rank, name in enumerate(names):
         trusted = tuple(files[other][1] for other in names if other != name)
         identity = Identity(*files[name], None, trusted)
-        place = Place(rank, known, "test", identity, known[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0)
+        place = NetworkSettings(
+            rank, known, "test", identity, known[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0
+        )
         places.append(dataclasses.replace(place, **changes))
     return places
 
@@ -53,11 +55,11 @@ def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **
 Work = Callable[[NetworkChannel], Any]
 
 
-def run_all(places: list[Place], work: Work) -> list[Any]:
+def run_all(places: list[NetworkSettings], work: Work) -> list[Any]:
     """Let every party do the same in a thread of its own; give what each returned, or the error it ended with."""
     ends: list[Any] = [None] * len(places)
 
-    def live(place: Place, number: int) -> None:
+    def live(place: NetworkSettings, number: int) -> None:
         try:
             channel = NetworkChannel.connect(place)
         except SfumatoError as error:

@@ -15,7 +15,7 @@ import pytest
 
 from sfumato.engines.parties.links import Tunnel
 from sfumato.engines.parties.network import NetworkChannel
-from sfumato.engines.parties.peers import Place
+from sfumato.engines.parties.peers import NetworkSettings
 from tests.parties.meetings import make_places
 
 Pair = list[tuple[NetworkChannel, Tunnel | None]]
@@ -27,7 +27,7 @@ def at(address: str) -> tuple[str, int]:
 
 
 @contextmanager
-def tunnels(places: list[Place], computing: tuple[int, ...]) -> Iterator[Pair]:
+def tunnels(places: list[NetworkSettings], computing: tuple[int, ...]) -> Iterator[Pair]:
     """Connect all parties and open the ways of those who compute."""
     channels: dict[int, NetworkChannel] = {}
     threads = [

@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess.findings import ColumnRisk
 from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
-from sfumato.engines.plan import Plan, settle
+from sfumato.engines.plan import Plan, make_plan
 from sfumato.publish import suggest as module
 from sfumato.publish.judge import judge
 from sfumato.publish.policy import Policy
@@ -74,7 +74,7 @@ def test_the_first_setting_that_most_runs_meet_is_named_with_all_it_takes(
 ) -> None:
     table = people(4_000)
     seen = trials({100: 0.0, 400: 0.99})
-    found = suggesting(table, settle(table, sf.Condensation(k=15, effort="fast")), WORDS)(failed(), OURS)
+    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), WORDS)(failed(), OURS)
     assert seen == [100, 400, 400]
     assert found.tried == 2
     assert [shlex.split(line) for line in found.to_try] == [
@@ -88,7 +88,7 @@ def test_a_setting_that_meets_it_by_little_is_run_again_and_none_is_named_where_
 ) -> None:
     table = people(4_000)
     seen = trials({200: 0.6})
-    found = suggesting(table, settle(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(), OURS)
+    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(), OURS)
     assert seen == [200, 200, 800]
     assert (found.to_try, found.tried) == ((), 2)
     assert (
@@ -102,7 +102,7 @@ def test_nothing_is_tried_where_not_even_attacks_that_never_succeed_could_be_tol
 ) -> None:
     table = people(150)
     seen = trials({})
-    found = suggesting(table, settle(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(held_out=0), OURS)
+    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(held_out=0), OURS)
     assert (seen, found.to_try, found.tried) == ([], (), 0)
 
 
@@ -168,7 +168,7 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
     monkeypatch.setattr(module, "try_plan", fake)
     risky = dataclasses.replace(failed(), columns=(ColumnRisk("pay", 0.3, True, 0.1, 0),))
     words = (*WORDS, "--identifier", "name")
-    found = suggesting(table, settle(table, sf.Condensation(k=15, effort="fast")), words)(risky, OURS)
+    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), words)(risky, OURS)
     assert [each.change for each in found.changes if each.clear] == ["without 'pay'"]
     (line,) = found.to_try
     assert "--identifier name" in line
@@ -179,13 +179,13 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
 @pytest.mark.parametrize("told", ["public", "person"])
 def test_of_a_table_that_no_chain_can_be_made_of_no_command_is_named(told: str) -> None:
     table = people(200)
-    schema = settle(table, sf.Chain()).schema
+    schema = make_plan(table, sf.Chain()).schema
     if told == "public":
         schema = schema.with_role(Role.PUBLIC, "pay")
     else:
         who = [f"p{row // 4}" for row in range(200)]
         table = table.append_column("who", pa.array(who)).append_column("home", pa.array([f"h{each}" for each in who]))
-        schema = settle(table, sf.Chain(), rows_are_people=True).schema
+        schema = make_plan(table, sf.Chain(), rows_are_people=True).schema
     found = suggest_another(failed(), table, schema, OURS, ("sfumato", "evaluate", "mine.csv", "theirs.csv"))
     assert failed().verdict is not None
     assert failed().verdict.to_try  # type: ignore[union-attr]

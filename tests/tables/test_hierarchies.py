@@ -16,7 +16,15 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import RareValues
 from sfumato.publish.verify_rows import ModifiedRows
-from sfumato.tables.hierarchies import Calendar, Icd10, Intervals, Listed, Prefix, parse_hierarchy, read_hierarchy
+from sfumato.tables.hierarchies import (
+    Calendar,
+    Icd10,
+    IntervalHierarchy,
+    Listed,
+    Prefix,
+    parse_hierarchy,
+    read_hierarchy,
+)
 from sfumato.tables.recoding import coarsen
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.examples import examples
@@ -35,7 +43,7 @@ def test_a_wider_prefix_holds_the_narrower_one(text: str, level: int) -> None:
 def test_a_number_lies_in_its_interval_and_that_in_the_wider_one(number: int, widths: tuple[float, ...]) -> None:
     edges = []
     for level in range(1, len(widths) + 1):
-        low, high = (float(edge) for edge in Intervals(widths).label(number, level)[1:-1].split(", "))
+        low, high = (float(edge) for edge in IntervalHierarchy(widths).label(number, level)[1:-1].split(", "))
         assert low <= number < high
         edges.append((low, high))
     assert all(wide[0] <= one[0] and one[1] <= wide[1] for one, wide in itertools.pairwise(edges))
@@ -45,11 +53,11 @@ def test_a_number_lies_in_its_interval_and_that_in_the_wider_one(number: int, wi
 @examples(60)
 def test_the_label_of_a_number_is_known_as_one_and_the_number_is_not(number: float, widths: tuple[float, ...]) -> None:
     for level in range(1, len(widths) + 2):
-        label = Intervals(widths).label(number, level)
-        assert Intervals(widths).is_label(label, level)
-    assert not Intervals(widths).is_label(f"{number:g}", 1)
-    assert not Intervals(widths).is_label("[1e999, 1e999)", 1)
-    assert not Intervals(widths).is_label(f"[{number:.3f}, {number + widths[0] / 3:.3f})", 1)
+        label = IntervalHierarchy(widths).label(number, level)
+        assert IntervalHierarchy(widths).is_label(label, level)
+    assert not IntervalHierarchy(widths).is_label(f"{number:g}", 1)
+    assert not IntervalHierarchy(widths).is_label("[1e999, 1e999)", 1)
+    assert not IntervalHierarchy(widths).is_label(f"[{number:.3f}, {number + widths[0] / 3:.3f})", 1)
 
 
 @given(st.dates(), st.integers(1, 4))

@@ -28,7 +28,7 @@ from sfumato.tuning.halving import (
     level_with,
     smoothed_leaks,
 )
-from sfumato.tuning.trials import METRICS, Bench, Part, People, Reading, Score, Told
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, RowsByPerson, Score, Told
 from tests.examples import examples
 
 OURS = Policy("ours", {"linkage-gain": 0.05}, keep={"prediction-loss": 0.05})
@@ -139,7 +139,7 @@ def test_after_a_larger_size_that_the_search_has_not_tried_others_are_confirmed_
     monkeypatch.setattr(confirming, "confirm_one", one)
     monkeypatch.setattr(Clock, "estimate", lambda *_: 0.0)
     done: list[Confirmation] = []
-    part, people = Part("all", pa.table({}), pa.table({}), 1000, 1), object.__new__(People)
+    part, people = Part("all", pa.table({}), pa.table({}), 1000, 1), object.__new__(RowsByPerson)
     sizes = [chain(size) for size in (10, 40, 80, 160)]
     confirm(made, [chain(40), chain(10)], sizes, part, people, Clock(0.0, 1e12), done)
     tried = [each.reading.candidate.size for each in done]

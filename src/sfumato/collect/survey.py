@@ -99,7 +99,7 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _SurveyDocument:
     """The document of a survey."""
 
     format: int
@@ -168,7 +168,7 @@ class Survey:
     def to_document(self) -> dict[str, Any]:
         """The form that server and client share, in plain JSON types."""
         asked = tuple(_Asked(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions)
-        document: dict[str, Any] = plain(_Written(_FORMAT, self.title, self.digest, asked))
+        document: dict[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, asked))
         return document
 
     @classmethod
@@ -177,7 +177,7 @@ class Survey:
         try:
             if document["format"] != _FORMAT:
                 raise OptionError(f"a survey's document needs format = {_FORMAT}; get a newer sfumato")
-            told = typed(_Written, document)
+            told = typed(_SurveyDocument, document)
         except (KeyError, TypeError, Unparsable):
             raise BadInput("this is not the document of a survey; check the address") from None
         questions = (Question(each.name, NoiseSpec.from_document(each.spec), each.text) for each in told.questions)

@@ -37,7 +37,7 @@ __all__ = [
     "MEASURED_ROWS",
     "MEASURED_WHOLE",
     "REGION_ROWS",
-    "Made",
+    "MadeRows",
     "crowd_of",
     "draw_regions",
     "make_rows",
@@ -48,7 +48,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Made:
+class MadeRows:
     """Rows that were made of a prepared table, as they leave and as they are compared, and how.
 
     ``job`` is what they were made from, without rows that no group could take; ``seen`` are the records in the
@@ -108,7 +108,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
     )
 
 
-def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> Made:
+def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
     """Rows that can be mined in place of those of a prepared table."""
     kept = _rules(job, plan)
     codec, seen = (job.codec, job.records) if kept is None else _seen(kept, job, plan)
@@ -133,7 +133,7 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
         workings = dataclasses.replace(sanitized.workings, likelihood=None, regrown=regrown)
         sanitized = dataclasses.replace(sanitized, workings=workings)
     ruled = () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
-    return Made(
+    return MadeRows(
         job,
         seen,
         _beside(write_answers(released, records, job.codec.schema), job, sanitized.workings),

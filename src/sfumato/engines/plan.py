@@ -37,13 +37,13 @@ from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
-from sfumato.tables.rare import Shared, check_way, share_values
+from sfumato.tables.rare import SharedCategories, check_way, share_values
 from sfumato.tables.recoding import Way, aggregated, coarsen, coarser, count_holders
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "coarsened_facts", "for_few_people", "prepare", "settle"]
+__all__ = ["Plan", "Prepared", "coarsened_facts", "for_few_people", "make_plan", "prepare"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,10 +141,10 @@ class Prepared:
     facts: tuple[Fact, ...]
     told: Schema
     public: pa.Table | None = None
-    shared: Shared | None = None
+    shared: SharedCategories | None = None
 
 
-def settle(
+def make_plan(
     arrow: pa.Table,
     mechanism: Mechanism,
     *,
@@ -296,11 +296,11 @@ def _share(
     level: int,
     persons: NDArray[np.int64] | None,
     coarse: frozenset[str],
-) -> Shared:
+) -> SharedCategories:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
     holders = plan.holders
     if holders is None or not schema.encoded:
-        return Shared(original, schema, schema)
+        return SharedCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
     shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng, most=most)
@@ -329,7 +329,7 @@ def _share(
     return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))
 
 
-def _rules_left(original: pa.Table, shared: Shared, coarse: frozenset[str]) -> tuple[str, ...]:
+def _rules_left(original: pa.Table, shared: SharedCategories, coarse: frozenset[str]) -> tuple[str, ...]:
     """Rules that the owner wrote down, less those that held only before values became others or wider."""
     rules = rules_within(shared.schema)
     lost = {str(rule) for rule in rules if rule.form != "->" and coarse & set(rule.columns)}

@@ -20,7 +20,7 @@ from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.laws.domains import Labels, Universe
 from sfumato.core.laws.operators import Additive, Membership
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct.cells import Cells, cut_outputs, summed
+from sfumato.mine.reconstruct.cells import DomainCells, cut_outputs, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.iterate import STOPS, reconstruct_counts
 
@@ -165,7 +165,7 @@ def divide(name: str, source: Source, intervals: int, values: ArrayLike) -> Inte
     if not isinstance(source, NoiseSpec):
         return plain
     operator = source.operator
-    outer = cut_outputs(Cells(domain, edges, count == domain.size), operator, plain.outputs(values))
+    outer = cut_outputs(DomainCells(domain, edges, count == domain.size), operator, plain.outputs(values))
     chances = summed(operator, edges, outer)
     if outer is None:  # each output is a cell
         return replace(plain, cuts=np.arange(1, chances.shape[1]), matrix=chances)

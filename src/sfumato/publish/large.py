@@ -282,7 +282,7 @@ def release_moved(
 
 def frame_moved_on_spark(frame: Any, mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Outcome, Any]:
     """What comes of a data frame of Spark that is moved by a key, and the released rows as one."""
-    mover, choices = _settled(mechanism, told)
+    mover, choices = _mover_and_choices(mechanism, told)
     randomness, numbered = Randomness(told["seed"]).repeatable(), number_rows(frame)
     sample = sample_on_spark(frame, numbered, SAMPLE_ROWS, randomness)
     return move_on_spark(frame, numbered, try_on_sample(sample, mover, randomness, **choices), sample.schema)
@@ -292,7 +292,7 @@ def check_moved(
     mechanism: Mechanism, told: Mapping[str, Any], new_key: str | Path | None, folder: str | Path
 ) -> tuple[Geometric, dict[str, Any]]:
     """Mechanism that moves rows one by one and what is told of columns; refuses what needs all rows, or another key."""
-    mover, choices = _settled(mechanism, told)
+    mover, choices = _mover_and_choices(mechanism, told)
     if (mover.given_key is None) == (new_key is None):
         raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
     if new_key is not None:
@@ -300,7 +300,7 @@ def check_moved(
     return mover, choices
 
 
-def _settled(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Geometric, dict[str, Any]]:
+def _mover_and_choices(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Geometric, dict[str, Any]]:
     """Mechanism that moves rows one by one, and what may be told of columns; all else needs all rows at once."""
     mover = in_chunks(mechanism)
     whole = (name for name in told if name not in (*_COLUMNS, "seed"))

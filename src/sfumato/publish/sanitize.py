@@ -16,7 +16,7 @@ from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
 from sfumato.engines.chunks.transform import Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
-from sfumato.engines.plan import for_few_people, settle
+from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
@@ -194,7 +194,7 @@ def sanitize(
         outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
-        plan = settle(arrow, chosen, **told)
+        plan = make_plan(arrow, chosen, **told)
         if method == "chain" and parameters.get("k") is None and told["level"] is None:
             plan = for_few_people(plan, arrow)
         outside = known_columns(known, plan.schema)

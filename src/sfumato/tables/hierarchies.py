@@ -24,7 +24,7 @@ __all__ = [
     "Calendar",
     "Hierarchy",
     "Icd10",
-    "Intervals",
+    "IntervalHierarchy",
     "Listed",
     "Prefix",
     "hierarchy_of_texts",
@@ -143,7 +143,7 @@ class Calendar(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Intervals(Hierarchy):
+class IntervalHierarchy(Hierarchy):
     """Numbers: intervals of some width that begin at its multiples, then wider ones.
 
     Examples
@@ -237,7 +237,7 @@ def parse_hierarchy(text: str, kind: str, name: str) -> Hierarchy | Path:
     return found
 
 
-def _intervals(texts: Sequence[str]) -> Intervals | None:
+def _intervals(texts: Sequence[str]) -> IntervalHierarchy | None:
     try:
         widths = [float(each) for each in texts]
     except ValueError:
@@ -246,7 +246,7 @@ def _intervals(texts: Sequence[str]) -> Intervals | None:
         return None
     parts = [wider / width for width, wider in itertools.pairwise(widths)]
     nested = all(part > 1.5 and abs(part - round(part)) < 1e-9 * part for part in parts)
-    return Intervals(tuple(widths)) if nested else None
+    return IntervalHierarchy(tuple(widths)) if nested else None
 
 
 def read_hierarchy(path: str | Path) -> Listed:

@@ -17,7 +17,7 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
-__all__ = ["Condition", "Rule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules"]
+__all__ = ["Condition", "LevelRule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules"]
 
 _COMPARE = {
     "==": operator.eq,
@@ -38,14 +38,14 @@ Condition = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Rule:
+class LevelRule:
     """Records that meet every condition have this level."""
 
     conditions: tuple[Condition, ...]
     level: int
 
 
-def parse_rules(text: str) -> tuple[Rule, ...]:
+def parse_rules(text: str) -> tuple[LevelRule, ...]:
     """Read rules such as ``income > 100000: 12, sex == F and age < 30: 8, else: 5``.
 
     The first rule that a record meets gives its level; a missing cell meets none. Names with odd characters stand in
@@ -65,12 +65,12 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
         if condition.strip().lower() == "else":
             if place != len(parts):
                 raise LevelError("the level rule 'else' must be the last one")
-            rules.append(Rule((), int(level.strip())))
+            rules.append(LevelRule((), int(level.strip())))
             continue
         conditions = parse_conditions(condition)
         if not conditions:
             raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
-        rules.append(Rule(conditions, int(level.strip())))
+        rules.append(LevelRule(conditions, int(level.strip())))
     return tuple(rules)
 
 
@@ -164,7 +164,7 @@ def _levels_of_column(cells: pa.ChunkedArray, field: Field) -> Ints:
     return np.asarray(np.clip(numbers, -(2**31), 2**31), dtype=np.int64)
 
 
-def _levels_of_rules(rules: tuple[Rule, ...], table: pa.Table, schema: Schema) -> Ints:
+def _levels_of_rules(rules: tuple[LevelRule, ...], table: pa.Table, schema: Schema) -> Ints:
     levels = np.zeros(table.num_rows, dtype=np.int64)
     open_ = np.ones(table.num_rows, dtype=np.bool_)
     for rule in rules:

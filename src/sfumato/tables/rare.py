@@ -21,7 +21,7 @@ from sfumato.tables.recoding import Codes, Mask, Recoding, Way, count_holders, r
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Schema
 
-__all__ = ["WAYS", "Shared", "check_way", "share_values"]
+__all__ = ["WAYS", "SharedCategories", "check_way", "share_values"]
 
 WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
 """What becomes of categories that too few hold: one named other, a wider one of their hierarchy, or nothing."""
@@ -44,7 +44,7 @@ def check_way(way: str | None) -> Way | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shared:
+class SharedCategories:
     """A table whose categories are each held by enough persons, its schema, and how it came about.
 
     ``told`` is the schema before, with the categories filled in that it left open; ``filled`` counts the missing cells
@@ -113,7 +113,7 @@ def share_values(
     persons: Codes | None,
     rng: np.random.Generator,
     most: int | None = MOST_CATEGORIES,
-) -> Shared:
+) -> SharedCategories:
     """A table in which at least ``k`` persons hold each category, and as many lack a cell where any does.
 
     A category that fewer hold joins others under a name of its own; where these are still too few, the next smallest
@@ -143,13 +143,13 @@ def share_values(
     fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
     told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
     if k < 2:
-        return Shared(table, schema, told)
+        return SharedCategories(table, schema, told)
     passed = [each for each in schema if each.role is Role.PUBLIC and each.kind in _LISTED]
     listed = [each for each in fields.values() if each.kind in _LISTED]
     fact = RareValues(way or "lift", k, len(listed) + len(passed), by_person=persons is not None)
     if way == "keep":
         shown = sum(_count_rare(table, each, k, persons) for each in (*listed, *passed))
-        return Shared(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
+        return SharedCategories(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
     found = {each.name: recode_column(table.column(each.name), each, k, way, persons, most) for each in listed}
     dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
@@ -177,7 +177,7 @@ def share_values(
     after = {each.before.name: each.after for each in recodings if each.after is not None}
     gone_to = {name: Field(name, fields[name].kind, Role.IDENTIFIER, missing=fields[name].missing) for name in dropped}
     left = tuple((after | gone_to).get(each.name, each) for each in schema)
-    return Shared(
+    return SharedCategories(
         whole,
         dataclasses.replace(schema, fields=left),
         told,

@@ -20,7 +20,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
 from sfumato.publish.suggest import SURE, ColumnChange, chance_of
 from sfumato.tuning.candidates import Candidate, first_tried
-from sfumato.tuning.trials import Bench, Part, People, Reading, Score
+from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Score
 
 __all__ = [
     "STAGE",
@@ -304,7 +304,7 @@ def confirm(
     order: Sequence[Candidate],
     grid: Sequence[Candidate],
     part: Part,
-    people: People,
+    people: RowsByPerson,
     clock: Clock,
     done: list[Confirmation],
 ) -> None:
@@ -339,7 +339,12 @@ def _leak(candidate: Candidate, leaks: Mapping[Candidate, float]) -> float:
 
 
 def confirm_one(
-    bench: Bench, candidate: Candidate, part: Part, people: People, clock: Clock, change: ColumnChange | None = None
+    bench: Bench,
+    candidate: Candidate,
+    part: Part,
+    people: RowsByPerson,
+    clock: Clock,
+    change: ColumnChange | None = None,
 ) -> Confirmation:
     """One candidate confirmed; where it meets the policy and there is time, with other people held out once more."""
     reading = bench.read(candidate, part, change)

@@ -38,7 +38,7 @@ from sfumato.tuning.candidates import (
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
 from sfumato.tuning.model import Stopped, Tuning
-from sfumato.tuning.trials import Bench, Part, People, Reading, Told, check_metric
+from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Told, check_metric
 
 __all__ = ["tune"]
 
@@ -130,7 +130,7 @@ def tune(
         check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
     randomness = Randomness(seed)
     outside = known_columns(known, settled)
-    everybody = People.of(arrow, settled)
+    everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
     told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside)
     bench = Bench(told, metric, randomness, watch=watch)
@@ -183,7 +183,7 @@ def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) 
     return wanted if k is not None or wanted != usual or few else None
 
 
-def _parted(people: People, holdout: Any, randomness: Randomness) -> tuple[Part, People]:
+def _parted(people: RowsByPerson, holdout: Any, randomness: Randomness) -> tuple[Part, RowsByPerson]:
     """The part that the choice is confirmed on, and the people in it whom the search may use."""
     rng = randomness.generator("holdout")
     if not isinstance(holdout, float):
@@ -201,8 +201,8 @@ class _Job:
     clock: Clock
     candidates: list[Candidate]
     part: Part
-    people: People
-    inner: People
+    people: RowsByPerson
+    inner: RowsByPerson
     search: str
     given: bool  # whether a budget was told
     confirmed: list[Confirmation] = field(default_factory=list)

@@ -37,7 +37,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Kind, Schema
 from sfumato.tuning.candidates import Candidate
 
-__all__ = ["METRICS", "Bench", "Part", "People", "Reading", "Score", "Told", "check_metric", "kind_of_target"]
+__all__ = ["METRICS", "Bench", "Part", "Reading", "RowsByPerson", "Score", "Told", "check_metric", "kind_of_target"]
 
 _LEAST = 10  # rows held out of which a use can be told
 _ROUNDS = 50
@@ -214,14 +214,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class People:
+class RowsByPerson:
     """Rows of a table by whom they are about."""
 
     table: pa.Table
     units: NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: pa.Table, schema: Schema) -> People:
+    def of(cls, table: pa.Table, schema: Schema) -> RowsByPerson:
         """Rows as a schema says whom they are about; each about a person of its own where it does not."""
         persons = persons_of_table(table, schema)
         return cls(table, np.arange(table.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1])
@@ -231,13 +231,13 @@ class People:
         """How many there are."""
         return int(self.units.max(initial=-1)) + 1
 
-    def some(self, most: int, rng: np.random.Generator) -> People:
+    def some(self, most: int, rng: np.random.Generator) -> RowsByPerson:
         """At most so many of them, drawn at random, with all their rows."""
         if self.count <= most:
             return self
         return self._of(np.isin(self.units, rng.permutation(self.count)[:most]))
 
-    def parted(self, share: float, rng: np.random.Generator) -> tuple[People, People]:
+    def parted(self, share: float, rng: np.random.Generator) -> tuple[RowsByPerson, RowsByPerson]:
         """Those who stay, and a share who are held out."""
         out = np.isin(self.units, rng.permutation(self.count)[: max(1, round(share * self.count))])
         return self._of(~out), self._of(out)
@@ -247,9 +247,9 @@ class People:
         stay, out = self.parted(share, rng)
         return Part(name, stay.table, out.table, stay.count, int(rng.integers(2**31)))
 
-    def _of(self, kept: NDArray[np.bool_]) -> People:
+    def _of(self, kept: NDArray[np.bool_]) -> RowsByPerson:
         rows = self.table.take(pa.array(np.flatnonzero(kept)))
-        return People(rows, np.unique(self.units[kept], return_inverse=True)[1])
+        return RowsByPerson(rows, np.unique(self.units[kept], return_inverse=True)[1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

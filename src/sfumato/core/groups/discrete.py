@@ -19,6 +19,7 @@ from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 
 __all__ = [
     "as_numbers",
+    "assign_codes",
     "carry_along",
     "category_counts",
     "coded_blocks",
@@ -27,7 +28,6 @@ __all__ = [
     "missing_counts",
     "ranked_rows",
     "ridges",
-    "settle_codes",
 ]
 
 _TINY = 1e-12  # variance of a category or an indicator that is rounding alone
@@ -270,7 +270,7 @@ def ranked_rows(rows: Floats, groups: Ints, block: Block, mark: int | None) -> I
     return there[np.lexsort((rows[there, block.start], groups[there]))]
 
 
-def settle_codes(drawn: Floats, groups: Ints, block: Block, mark: int | None, coordinates: Floats) -> None:
+def assign_codes(drawn: Floats, groups: Ints, block: Block, mark: int | None, coordinates: Floats) -> None:
     """Rows with these coordinates of categories, which stand group after group and ascend; works in place.
 
     The lowest drawn coordinate of a group takes its lowest, so that a category goes on with the other columns.

@@ -30,7 +30,7 @@ from sfumato.core.facts import (
 )
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.cells.standing import Asked, count_in_cell
-from sfumato.engines.memory import REGION_ROWS, Made, draw_regions, make_rows
+from sfumato.engines.memory import REGION_ROWS, MadeRows, draw_regions, make_rows
 from sfumato.engines.plan import Plan, Prepared
 from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.tables.cells import plain
@@ -149,7 +149,7 @@ def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
 
 
 def _compared(
-    made: Made, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
+    made: MadeRows, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
 ) -> Compared | None:
     """Whole neighbourhoods of a cell with what was made of them, drawn at random; nothing where none is.
 
@@ -175,7 +175,7 @@ def _compared(
 
 
 def _measured(
-    made: Made, workings: Workings, outside: pa.Table, task: CellTask, rng: np.random.Generator
+    made: MadeRows, workings: Workings, outside: pa.Table, task: CellTask, rng: np.random.Generator
 ) -> tuple[Mask, Mask, Mask]:
     """Which records are measured, which released rows and which people held out."""
     values, names = made.job.records.values, made.job.original.column_names

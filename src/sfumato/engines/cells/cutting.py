@@ -33,7 +33,7 @@ from sfumato.tables.levels import levels_of_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["Counted", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
+__all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
 
 _HELD = 1 << 26  # bytes that wait in memory before they are written
 _NONCE, _LENGTH = 12, struct.Struct("<Q")
@@ -198,7 +198,7 @@ class FileSpill(Spill):
 
 
 @dataclass
-class Counted:
+class CutCounts:
     """What was counted while rows were cut: grows run by run.
 
     ``rows`` of each leaf and, where rows are not people, ``people`` of each; those of each part, and of the table.
@@ -216,7 +216,7 @@ class Counted:
     people_of_all: int = 0
     moments: dict[str, tuple[str, str, int]] = field(default_factory=dict)
 
-    def add(self, other: Counted) -> None:
+    def add(self, other: CutCounts) -> None:
         """Add what was counted of other rows, but for people, who may be the same."""
         self.rows = [one + two for one, two in zip(self.rows, other.rows, strict=True)]
         self.recoded, self.filled = self.recoded + other.recoded, self.filled + other.filled
@@ -240,7 +240,7 @@ def _added(one: str, two: str) -> str:
     return f"{int(one, 16) + int(two, 16):x}"
 
 
-class _People:
+class _LeafPersons:
     """Different persons of each leaf, by their numbers."""
 
     def __init__(self, leaves: int) -> None:
@@ -267,14 +267,14 @@ class Cutter:
 
     def __init__(self, learned: Learned, cuts: Cuts) -> None:
         self.learned, self.cuts = learned, cuts
-        self.counted = Counted([0] * cuts.leaves)
+        self.counted = CutCounts([0] * cuts.leaves)
         schema = learned.plan.schema
         self._names = [column.field.name for column in learned.job.codec.columns]
         self._beside = [each.name for each in schema if each.role in (Role.PUBLIC, Role.PERSON)]
         self._rules = _RuleWatch(learned)
-        self.people = _People(cuts.leaves)
+        self.people = _LeafPersons(cuts.leaves)
 
-    def count(self) -> Counted:
+    def count(self) -> CutCounts:
         """What was counted, once all rows were cut."""
         parts = [list(leaves_of(tree)) for tree in self.cuts.trees]
         if self.learned.chance.person is None:
@@ -316,7 +316,7 @@ class Cutter:
         """Count the moments of numbers, where noise is measured by them."""
         if not isinstance(self.learned.plan.mechanism, AdditiveNoise | MultiplicativeNoise):
             return
-        part = Counted([0] * self.cuts.leaves)
+        part = CutCounts([0] * self.cuts.leaves)
         for number, missing in columns_of(self.learned.job.codec.layout):
             if number.kind is BlockKind.NUMBER:
                 there = slice(None) if missing is None else values[:, missing.start] <= 0.5

@@ -24,7 +24,7 @@ from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import runs_of_rows
-from sfumato.engines.plan import Plan, Prepared, prepare, settle
+from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
@@ -190,12 +190,12 @@ def learn(
 ) -> Learned:
     """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
 
-    ``told`` is what `settle` is told; ``head`` are the first rows, for a schema to begin with.
+    ``told`` is what `make_plan` is told; ``head`` are the first rows, for a schema to begin with.
     """
     choices = {**told, "holdout": None, "seed": randomness.seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        schema = settle(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
+        schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
     chance = Chance.of(randomness, person, told.get("holdout"))
@@ -207,7 +207,7 @@ def learn(
         seen, sampled = look.rows_seen
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            plan = settle(seen.table, mechanism, **choices)
+            plan = make_plan(seen.table, mechanism, **choices)
         if look.highest <= k and _ties(plan.schema) == _ties(schema):
             break
         schema, k = plan.schema, max(k, look.highest)
@@ -230,7 +230,7 @@ def look_at(
     runs: Iterable[Run], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
 ) -> Look:
     """Sample and witnesses of rows that come in runs."""
-    kept, count, held, highest = _Kept(schema, k, chance), 0, 0, 0
+    kept, count, held, highest = _Witnesses(schema, k, chance), 0, 0, 0
     outside = _Sample(chance, "outside")
     sample = _Sample(chance, "sample")
     for run in runs:
@@ -253,7 +253,7 @@ def joined_looks(
 ) -> Look:
     """The look at a table from looks at its parts, in the order of the table: the same as one at all rows."""
     parts = list(looks)
-    sample, outside, kept = _Sample(chance, "sample"), _Sample(chance, "outside"), _Kept(schema, k, chance)
+    sample, outside, kept = _Sample(chance, "sample"), _Sample(chance, "outside"), _Witnesses(schema, k, chance)
     for part in parts:
         if len(part.outside):
             outside.add(part.outside)
@@ -318,7 +318,7 @@ class _Sample:
         self.parts, self.drawn, self.held = [whole.take(stay)], [drawn[stay]], len(stay)
 
 
-class _Kept:
+class _Witnesses:
     """Keeps the witnesses of all rows so far."""
 
     def __init__(self, schema: Schema, k: int, chance: Chance) -> None:

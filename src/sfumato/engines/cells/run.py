@@ -20,7 +20,7 @@ from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
 from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
-from sfumato.engines.cells.cutting import Counted, Cutter, Spill, frame_of, kept_rules, table_of
+from sfumato.engines.cells.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
 from sfumato.engines.cells.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
 from sfumato.engines.cells.standing import Tally, ask
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
@@ -138,17 +138,17 @@ def run_by_cells(
     )  # fmt: skip
 
 
-def _taken_up(spill: Spill, mark: str | None) -> Counted | None:
+def _taken_up(spill: Spill, mark: str | None) -> CutCounts | None:
     """What an earlier run has counted, whose rows lie here; None where there is none of this mark."""
     if mark is not None and spill.has("state"):
         state = parse_json(spill.frame("state", 0))
         if state["mark"] == mark:
-            return typed(Counted, state["counted"])
+            return typed(CutCounts, state["counted"])
     spill.clear()
     return None
 
 
-def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> Counted:
+def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> CutCounts:
     """Put all rows aside by leaf, and count."""
     look = cutter.learned.look
     for run in read_runs(source):
@@ -179,7 +179,7 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
     return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
 
 
-def with_all_rows(learned: Learned, counted: Counted) -> Learned:
+def with_all_rows(learned: Learned, counted: CutCounts) -> Learned:
     """What was learnt, with the means and deviations of all rows in the place of those of the sample, if counted."""
     codec = rescale(learned.job.codec, counted.mean_and_deviation())
     return dataclasses.replace(learned, job=dataclasses.replace(learned.job, codec=codec))
@@ -240,7 +240,7 @@ def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
 
 
 def task_of(
-    learned: Learned, counted: Counted, cells: Sequence[Sequence[int]], *, native: bool, measured: int
+    learned: Learned, counted: CutCounts, cells: Sequence[Sequence[int]], *, native: bool, measured: int
 ) -> tuple[CellTask, int]:
     """What every cell must know, and how many rare pairs the rules that are kept show."""
     plan, job = learned.plan, learned.job
@@ -292,7 +292,7 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
 
 def gather(
     learned: Learned,
-    counted: Counted,
+    counted: CutCounts,
     spill: Spill,
     cells: int,
     pairs: int,
@@ -361,7 +361,7 @@ def _classes(learned: Learned) -> int:
     return len(plain(column).unique())
 
 
-def _around(learned: Learned, counted: Counted) -> Iterator[Fact]:
+def _around(learned: Learned, counted: CutCounts) -> Iterator[Fact]:
     """Facts of what was done around the cells, counted over all rows."""
     for fact in learned.job.facts:
         if isinstance(fact, RareValues):

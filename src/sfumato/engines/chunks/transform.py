@@ -52,7 +52,7 @@ __all__ = [
     "MovedFile",
     "Shuffle",
     "Sink",
-    "Tried",
+    "TriedOnSample",
     "dropped_fields",
     "facts_around",
     "facts_of_moving",
@@ -341,7 +341,7 @@ _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tried:
+class TriedOnSample:
     """What is settled before a table is moved: all of it was tried on a sample."""
 
     mechanism: Geometric
@@ -383,7 +383,7 @@ def try_on_sample(
     person: str | None = None,
     rows_are_people: bool = False,
     public: Iterable[str] = (),
-) -> Tried:
+) -> TriedOnSample:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
     settled = schema_of(sample, schema, target, identifiers, public, person=person)
     if schema is None:
@@ -396,7 +396,7 @@ def try_on_sample(
         key = mechanism.new_key(job.records.layout, rng=randomness.generator("sanitize"))
     keyed = dataclasses.replace(mechanism, key=key)
     sanitized = keyed.sanitize(job.records, rng=randomness.generator("order of the sample"))
-    return Tried(mechanism, plan, key, job, sanitized)
+    return TriedOnSample(mechanism, plan, key, job, sanitized)
 
 
 def _unbound(schema: Schema, sample: pa.Table) -> Schema:
@@ -415,7 +415,7 @@ def _unbound(schema: Schema, sample: pa.Table) -> Schema:
 
 
 def run_in_chunks(
-    tried: Tried,
+    tried: TriedOnSample,
     source: Source,
     place: Path,
     *,
@@ -438,7 +438,7 @@ def run_in_chunks(
 
 
 def outcome_of_moving(
-    tried: Tried, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
+    tried: TriedOnSample, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
 ) -> Outcome:
     """What came of so many rows that were moved as the sample was, which is what is measured."""
     plan, job, records = tried.plan, tried.job, tried.sanitized.records

@@ -17,9 +17,9 @@ from sfumato.core.replacing import put_in_place, reason, work_folder
 from sfumato.engines.parties.peers import (
     Address,
     Identity,
-    Made,
+    KeyAndCertificate,
+    NetworkSettings,
     Peer,
-    Place,
     TrialAuthority,
     check_name,
     fingerprint_of,
@@ -123,11 +123,11 @@ class PartyConfig:
         )  # dates, which a domain may have as bounds, as texts
         return settings
 
-    def place(self, version: str) -> Place:
+    def place(self, version: str) -> NetworkSettings:
         """What the network needs to know, beside the version of the package."""
         settings = self.settings()
         own = (self.rank, self.peers, self.run, self.identity, self.listen)
-        return Place(*own, settings, version, self.timeout, self.wait, self.step)
+        return NetworkSettings(*own, settings, version, self.timeout, self.wait, self.step)
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def _refuse_existing(folder: Path) -> None:
 
 
 def _write_party(
-    work: Path, place: Path, name: str, trial: PartyTrial, made: Mapping[str, Made], authority: bytes
+    work: Path, place: Path, name: str, trial: PartyTrial, made: Mapping[str, KeyAndCertificate], authority: bytes
 ) -> None:
     work.mkdir(mode=0o700)
     _write(work / "key.pem", made[name].key, private=True)

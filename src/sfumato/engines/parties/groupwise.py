@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.groups import check_feasible
-from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, settle_codes
+from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised
 from sfumato.core.laws.exact import draw_geometric, draw_laplace
 from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width
@@ -263,7 +263,7 @@ def release_rows(
         values += places[:, component, None] * axes[group, :, component]
     values = discretize_noised(values, sizes, statistics.mean, as_numbers(layout))
     for (block, mark), coordinates in zip(coded_blocks(layout), held, strict=True):
-        settle_codes(values, group, block, mark, coordinates)
+        assign_codes(values, group, block, mark, coordinates)
     shuffled = session.public_rng("order of the released rows").permutation(len(group))
     return JointResult(
         values=values[shuffled],

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NoReturn
 
 from sfumato.engines.parties.links import Mail
-from sfumato.engines.parties.peers import Place, tls_contexts
+from sfumato.engines.parties.peers import NetworkSettings, tls_contexts
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.wire import (
     MOST_FRAME,
@@ -49,7 +49,7 @@ class Meeting:
         Gets the rank, the kind and the wire of every connection that both ends agree on.
     """
 
-    def __init__(self, place: Place, mail: Mail, arrived: Arrived) -> None:
+    def __init__(self, place: NetworkSettings, mail: Mail, arrived: Arrived) -> None:
         self._place, self._mail, self._arrived = place, mail, arrived
         self._answering, self._calling = tls_contexts(place.identity)
         self._ranks = {peer.fingerprint: rank for rank, peer in enumerate(place.peers)}

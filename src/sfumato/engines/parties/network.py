@@ -21,7 +21,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tunnel
 from sfumato.engines.parties.meeting import Meeting
-from sfumato.engines.parties.peers import Place
+from sfumato.engines.parties.peers import NetworkSettings
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.engines.parties.session import computing_parties
 from sfumato.engines.parties.wire import Frame, Lost, Wire
@@ -48,7 +48,7 @@ class NetworkChannel(PartyChannel):
     channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: NetworkSettings) -> None:
         self.rank, self.names = place.rank, place.names
         self.sent = self.messages = 0
         self._place = place
@@ -66,7 +66,7 @@ class NetworkChannel(PartyChannel):
         return f"NetworkChannel(rank={self.rank}, parties={self.parties})"
 
     @classmethod
-    def connect(cls, place: Place) -> Self:
+    def connect(cls, place: NetworkSettings) -> Self:
         """Meet all other parties, in whatever order they start.
 
         Raises
@@ -91,7 +91,7 @@ class NetworkChannel(PartyChannel):
         return channel
 
     @classmethod
-    def decline(cls, place: Place, reason: str) -> None:
+    def decline(cls, place: NetworkSettings, reason: str) -> None:
         """Tell the parties that are waiting already that this one cannot begin, and why; who is not there is not told.
 
         Takes no longer than a moment. What fails here is no news: this party has something else to say.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Address",
     "Identity",
-    "Made",
+    "KeyAndCertificate",
+    "NetworkSettings",
     "Peer",
-    "Place",
     "TrialAuthority",
     "check_name",
     "fingerprint_of",
@@ -41,7 +41,7 @@ _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 
 
 @dataclass(frozen=True)
-class Made:
+class KeyAndCertificate:
     """A new key and its certificate, both as PEM; the key is not shown."""
 
     key: bytes
@@ -94,13 +94,13 @@ class TrialAuthority:
         """The authority's key, as PEM: whoever has it can make certificates that pass for signed."""
         return _key_pem(self._key)
 
-    def issue(self, name: str, host: str) -> Made:
+    def issue(self, name: str, host: str) -> KeyAndCertificate:
         """Make a key and a certificate for a party."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         key = Ed25519PrivateKey.generate()
         builder = _party(_builder(_name(name), self._name, key), host)
-        return Made(_key_pem(key), _pem(builder.sign(self._key, None)))
+        return KeyAndCertificate(_key_pem(key), _pem(builder.sign(self._key, None)))
 
 
 def fingerprint_of(path: Path) -> str:
@@ -288,7 +288,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Place:
+class NetworkSettings:
     """All that the network of a party needs to know."""
 
     rank: int  # which of the parties this one is

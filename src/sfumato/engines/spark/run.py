@@ -21,7 +21,7 @@ from sfumato.core.errors import OptionError, TableError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import CellTask, sanitize_cell
 from sfumato.engines.cells.cuts import Cuts, merged
-from sfumato.engines.cells.cutting import Counted, Cutter, Spill, frame_of, table_of
+from sfumato.engines.cells.cutting import CutCounts, Cutter, Spill, frame_of, table_of
 from sfumato.engines.cells.learn import HEAD_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
 from sfumato.engines.cells.run import (
     ORDER,
@@ -48,7 +48,7 @@ from sfumato.engines.chunks.move import (
 )
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Reservoir, Source
 from sfumato.engines.chunks.transform import (
-    Tried,
+    TriedOnSample,
     dropped_fields,
     facts_around,
     facts_of_moving,
@@ -99,7 +99,7 @@ class _Look:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Cut:
+class _PartCutter:
     """Hands the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
 
     numbered: Numbered
@@ -166,7 +166,7 @@ def run_on_spark(
 
     learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, told)
     cuts, light = cuts_of(learned, most_rows), learned.to_cut
-    counted = _add_up(frames_from(frame, _Cut(numbered, light, cuts, ()).count), Cutter(light, cuts))
+    counted = _add_up(frames_from(frame, _PartCutter(numbered, light, cuts, ()).count), Cutter(light, cuts))
     learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned))
     if not isinstance(told.get("holdout"), float | None):
@@ -176,7 +176,7 @@ def run_on_spark(
         for leaf in leaves:
             cell_of[leaf] = number
     (task, pairs), bits = task_of(learned, counted, cells, native=native, measured=measured), bits_of(learned)
-    cut = _Cut(numbered, light, cuts, tuple(cell_of))
+    cut = _PartCutter(numbered, light, cuts, tuple(cell_of))
     rows = frame.mapInArrow(cut.rows, _spark_schema(learned, cuts))
     work = _Sanitize(task, bits)
     done = rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()  # whose arguments are counted
@@ -204,7 +204,7 @@ def _looks(rows: Sequence[Any]) -> Iterator[Look]:
         yield Look(sample, seen, outside, counts["rows"], counts["held_out"], counts["highest"])
 
 
-def _add_up(rows: Sequence[Any], cutter: Cutter) -> Counted:
+def _add_up(rows: Sequence[Any], cutter: Cutter) -> CutCounts:
     """What was counted of all parts."""
     total = cutter.counted
     for row in rows:
@@ -212,7 +212,7 @@ def _add_up(rows: Sequence[Any], cutter: Cutter) -> Counted:
             leaf = int(row["kind"].removeprefix("people "))
             cutter.people.add(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
             continue
-        total.add(typed(Counted, parse_json(bytes(row["frame"]))))
+        total.add(typed(CutCounts, parse_json(bytes(row["frame"]))))
     return cutter.count()
 
 
@@ -247,7 +247,7 @@ _TOLD = "told"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Sample:
+class _PartSampler:
     """Draws a sample of a part: the numbers that `sample_file` draws for its rows."""
 
     numbered: Numbered
@@ -266,7 +266,7 @@ class _Sample:
 def sample_on_spark(frame: DataFrame, numbered: Numbered, rows: int, randomness: Randomness) -> pa.Table:
     """Rows of a data frame drawn without replacement, in its order; with a seed those of a file of the same rows."""
     sample = Reservoir(rows)
-    for row in sorted(frames_from(frame, _Sample(numbered, rows, randomness)), key=lambda row: row["part"]):
+    for row in sorted(frames_from(frame, _PartSampler(numbered, rows, randomness)), key=lambda row: row["part"]):
         part = table_of(bytes(row["frame"]))
         sample.add(part.drop_columns([_DRAWN]), part.column(_DRAWN).to_numpy())
     if sample.kept is None:
@@ -275,14 +275,14 @@ def sample_on_spark(frame: DataFrame, numbered: Numbered, rows: int, randomness:
 
 
 @dataclass
-class _Seen:
+class _ColumnsSeen:
     """What all rows tell of columns before they are moved; grows part by part."""
 
     spacings: dict[str, Spacing] = field(default_factory=dict)
     means: dict[str, ExactMean] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
 
-    def merge(self, other: _Seen) -> None:
+    def merge(self, other: _ColumnsSeen) -> None:
         for name, spacing in other.spacings.items():
             self.spacings[name].merge(spacing)
         for name, mean in other.means.items():
@@ -301,7 +301,7 @@ class _Seen:
         return write_json(told, "canonical").encode()
 
     @classmethod
-    def from_bytes(cls, body: bytes) -> _Seen:
+    def from_bytes(cls, body: bytes) -> _ColumnsSeen:
         told = parse_json(body)
         return cls(
             {
@@ -321,8 +321,8 @@ class _See:
     key: Key
     csv: bool
 
-    def nothing(self) -> _Seen:
-        return _Seen(
+    def nothing(self) -> _ColumnsSeen:
+        return _ColumnsSeen(
             {each.name: Spacing() for each in spaced_fields(self.plan, self.key)},
             {each.name: ExactMean() for each in turned_fields(self.plan, self.key)},
             self.plan.dropped,
@@ -397,7 +397,7 @@ class _Move:
 def move_on_spark(
     frame: DataFrame,
     numbered: Numbered,
-    tried: Tried,
+    tried: TriedOnSample,
     schema: pa.Schema,
     *,
     batch_rows: int | None = None,
@@ -416,7 +416,7 @@ def move_on_spark(
     randomness, see = tried.plan.randomness, _See(plan, tried.key, csv)
     seen = see.nothing()
     for row in sorted(frames_from(frame, see), key=lambda row: row["part"]):
-        seen.merge(_Seen.from_bytes(bytes(row["frame"])))
+        seen.merge(_ColumnsSeen.from_bytes(bytes(row["frame"])))
     spacings = finest_of(seen.spacings, plan)
     size = batch_rows or usual_rows(plan, schema)
     work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness)

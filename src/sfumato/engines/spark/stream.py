@@ -140,7 +140,7 @@ def _cells_processor(cells: StreamCells, vault: Vault | None) -> Any:
     """Lets records join the groups of their cell, a cell under each key, and tells what changed."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-    class Cells(StatefulProcessor):  # type: ignore[misc]
+    class CellProcessor(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
             self.state = handle.getValueState("groups", "body binary")
 
@@ -162,7 +162,7 @@ def _cells_processor(cells: StreamCells, vault: Vault | None) -> Any:
         def close(self) -> None:
             pass
 
-    return Cells()
+    return CellProcessor()
 
 
 def changes_of(told: pa.Table, cells: StreamCells) -> tuple[dict[int, CellChange], list[KeptOut]]:

@@ -28,7 +28,7 @@ from sfumato.core.replacing import reason
 from sfumato.engines.cells.cuts import Cuts, Tree, cut_tree, leaf_in, merged
 from sfumato.engines.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.epochs import Leaving, Publication, leaving, published
-from sfumato.engines.stream.measuring import Sampled
+from sfumato.engines.stream.measuring import KeptSample
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.session import StreamSession
@@ -365,7 +365,7 @@ class Carried:
         assert self.publication is not None  # asked where something leaves
         return self.publication, self.totals.ledger
 
-    def measured_by(self) -> Sampled | None:
+    def measured_by(self) -> KeptSample | None:
         """Nothing: raw rows are nowhere kept."""
         return None
 

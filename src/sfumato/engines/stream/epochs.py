@@ -35,7 +35,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.plan import coarsened_facts
-from sfumato.engines.stream.measuring import Sampled
+from sfumato.engines.stream.measuring import KeptSample
 from sfumato.engines.stream.rare import USUAL, hidden_schema
 from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
 from sfumato.mechanisms.condense import ALGORITHMS
@@ -296,7 +296,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
 
 
 def _comparison(
-    session: StreamSession | Carried, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None
+    session: StreamSession | Carried, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None
 ) -> Comparison | Apart:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
@@ -353,7 +353,7 @@ def _why_apart(session: StreamSession | Carried, behind: int) -> str:
 
 
 def _watched(
-    session: StreamSession | Carried, sampled: Sampled | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+    session: StreamSession | Carried, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
 ) -> dict[str, Any]:
     """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
     if sampled is None or earlier is None:

@@ -21,7 +21,7 @@ from sfumato.engines.stream.pending import PendingRecord, Purpose, Vault, from_h
 from sfumato.engines.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.engines.stream.state import State
 
-__all__ = ["KeptRow", "KeptRows", "Sampled", "entries_of_first", "first_outside", "open_kept_rows"]
+__all__ = ["KeptRow", "KeptRows", "KeptSample", "entries_of_first", "first_outside", "open_kept_rows"]
 
 SAMPLE, OUTSIDE, FORGOTTEN = "kept-sample", "kept-outside", "kept-forgotten"
 """Kinds of entries: rows taken in, rows not taken in, and how many of these were forgotten."""
@@ -89,7 +89,7 @@ class Admitted:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sampled:
+class KeptSample:
     """Rows kept, decrypted; for the owner alone.
 
     ``after`` is the epoch after which each row of the sample came, and ``behind`` whether published rows are known to
@@ -169,7 +169,7 @@ class KeptRows:
             returned,
         )
 
-    def settle(self, came: Admitted, families: Counts, after: int) -> tuple[list[StateEntry], list[tuple[str, str]]]:
+    def update(self, came: Admitted, families: Counts, after: int) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop once a batch was taken in; ``families`` are those that its records joined."""
         if not self.active or self.vault is None:
             return [], []
@@ -206,7 +206,7 @@ class KeptRows:
         told |= {str(family): epoch for family in families}
         return [entry_of_left(told)]
 
-    def read(self, current: Counts) -> Sampled | None:
+    def read(self, current: Counts) -> KeptSample | None:
         """All rows, decrypted, where there is a key and rows are kept; ``current`` are the families of all groups."""
         if not self.active or self.vault is None:
             return None
@@ -218,7 +218,7 @@ class KeptRows:
             here = row.family in present  # a family that is not here has left, and others stem from it
             return row.family != UNKNOWN and (not here or left.get(row.family, 0) > row.after)
 
-        return Sampled(
+        return KeptSample(
             np.array([row.values for row in rows]).reshape(len(rows), self._d),
             np.array([row.level for row in rows], dtype=np.int64),
             np.array([row.after for row in rows], dtype=np.int64),

@@ -256,7 +256,7 @@ class PendingRecords:
         values = np.array([values for _, values, _ in held], dtype=np.float64).reshape(len(held), self._d)
         return [waiting for waiting, _, _ in held], values, np.array([level for _, _, level in held], dtype=np.int64)
 
-    def settle(
+    def update(
         self,
         maintainer: Maintainer,
         came: Callable[[int], PendingRecord],

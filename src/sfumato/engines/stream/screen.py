@@ -20,7 +20,7 @@ from sfumato.engines.stream.state import State
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
 from sfumato.tables.codec import CellsRead, Codec, EncodedColumn
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.levels import Rule, levels_of_table, parse_rules
+from sfumato.tables.levels import LevelRule, levels_of_table, parse_rules
 from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
 
 __all__ = ["CountedPersons", "Screened", "digests_of", "first_of_each", "open_persons", "screen", "source_of_levels"]
@@ -97,7 +97,7 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
     return Screened(rows, asked, counts, read)
 
 
-def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[Rule, ...] | None:
+def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[LevelRule, ...] | None:
     """Tell where levels come from: a column, a number for all, rules, or nowhere."""
     if level is None:
         return next((field.name for field in schema if field.role is Role.LEVEL), None)
@@ -168,7 +168,7 @@ def _unreadable(cells: pa.ChunkedArray, field: Field) -> _Mask:
 
 
 def _levels_of_rules(
-    level: str | int | None, rules: tuple[Rule, ...], table: pa.Table, schema: Schema
+    level: str | int | None, rules: tuple[LevelRule, ...], table: pa.Table, schema: Schema
 ) -> NDArray[np.int64]:
     """Apply level rules to some rows of a stream.
 

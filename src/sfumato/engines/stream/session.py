@@ -29,7 +29,7 @@ from sfumato.engines.stream.entries import (
     tally_on_disk,
 )
 from sfumato.engines.stream.epochs import Publication, renew
-from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, Sampled, open_kept_rows
+from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, KeptSample, open_kept_rows
 from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
 from sfumato.engines.stream.rare import HeldValues, entry_of_rare, rare_on_disk
 from sfumato.engines.stream.screen import CountedPersons, Screened, open_persons, screen
@@ -176,7 +176,7 @@ class StreamSession:
             for key in self._state.keys(_DELIVERED)
         }
 
-    def measured_by(self) -> Sampled | None:
+    def measured_by(self) -> KeptSample | None:
         """Rows kept for measuring, decrypted; None where none are, or there is no key."""
         return self.kept.read(self.maintainer.family)
 
@@ -289,8 +289,8 @@ class StreamSession:
         done, families = self._absorb(came.values, came.levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
-        put, drop = self._pending.settle(self.maintainer, came.who, came.values, came.levels)
-        more, less = self.kept.settle(came, families, self._progress.epoch)
+        put, drop = self._pending.update(self.maintainer, came.who, came.values, came.levels)
+        more, less = self.kept.update(came, families, self._progress.epoch)
         progress = dataclasses.replace(
             self._progress,
             batches=self._progress.batches + 1,
@@ -430,7 +430,7 @@ class StreamSession:
         self._ahead = True  # those who came are nowhere else in memory
         self.maintainer.absorb(values, levels)
         places = [waiting.place for waiting in came]
-        put, drop = self._pending.settle(self.maintainer, came.__getitem__, values, levels, places)
+        put, drop = self._pending.update(self.maintainer, came.__getitem__, values, levels, places)
         self._write(dataclasses.replace(self._progress, late=self._pending.away > 0), put, drop)
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:

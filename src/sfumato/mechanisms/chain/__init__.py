@@ -16,9 +16,9 @@ from sfumato.mechanisms.condense import check_k, effective_levels
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters, rows_drawn
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.chain.columns import Column
-    from sfumato.mechanisms.chain.draw import LeafCounts, People
-    from sfumato.mechanisms.chain.rows import Rows
+    from sfumato.mechanisms.chain.columns import ChainColumn
+    from sfumato.mechanisms.chain.draw import DrawnFrom, LeafCounts
+    from sfumato.mechanisms.chain.rows import ChainRows
     from sfumato.mechanisms.chain.trees import Tree
 
 __all__ = ["LEAF", "Chain"]
@@ -75,8 +75,8 @@ class Chain:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
         from sfumato.mechanisms.chain.columns import FEW_CLASSES, read_columns
-        from sfumato.mechanisms.chain.draw import People, prepare_step
-        from sfumato.mechanisms.chain.rows import Likelihood, Regrown, without_cells
+        from sfumato.mechanisms.chain.draw import DrawnFrom, prepare_step
+        from sfumato.mechanisms.chain.rows import LeafLikelihood, Regrown, without_cells
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf, rare = max(self.leaf, self.k), max(int(levels.max()), records.highest)
@@ -88,7 +88,7 @@ class Chain:
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         apart = names[0] == records.target and columns[0].bins <= FEW_CLASSES
-        people = People(codes, levels, strata, persons, rare, leaf, apart)
+        people = DrawnFrom(codes, levels, strata, persons, rare, leaf, apart)
         rows, counts, known = _drawn(columns, people, wanted, width(records.layout), rng)
         again = self._again(records, names, wanted)
         if again is not None:
@@ -99,7 +99,9 @@ class Chain:
             else:
                 rows.draw_again(again, step, rng)
                 counts[again], known[again] = step.counts, without_cells(step)
-        workings = Workings(likelihood=Likelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again, apart=apart))
+        workings = Workings(
+            likelihood=LeafLikelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again, apart=apart)
+        )
         if again is not None:
             names = (*names[:again], *names[again + 1 :], names[again])
             counts.append(counts.pop(again))
@@ -125,8 +127,8 @@ class Chain:
 
 
 def _drawn(
-    columns: Sequence[Column], people: People, wanted: Wanted, d: int, rng: np.random.Generator
-) -> tuple[Rows, list[LeafCounts], list[tuple[Column, Tree]]]:
+    columns: Sequence[ChainColumn], people: DrawnFrom, wanted: Wanted, d: int, rng: np.random.Generator
+) -> tuple[ChainRows, list[LeafCounts], list[tuple[ChainColumn, Tree]]]:
     """Rows drawn column by column, with the leaves of each column and what they were grown from."""
     from sfumato.mechanisms.chain.draw import prepare_step
     from sfumato.mechanisms.chain.rows import begin_rows, draw_head, without_cells
@@ -148,7 +150,7 @@ def _drawn(
 
 
 def _stated(
-    names: tuple[str, ...], counts: Sequence[LeafCounts], people: People, rows: Rows, *, twice: bool
+    names: tuple[str, ...], counts: Sequence[LeafCounts], people: DrawnFrom, rows: ChainRows, *, twice: bool
 ) -> Chained:
     """What is stated of the leaves that rows were drawn from; the last column was drawn ``twice``, or none."""
     return Chained(

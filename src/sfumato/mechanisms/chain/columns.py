@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["FEW_CLASSES", "Column", "count_persons", "read_columns"]
+__all__ = ["FEW_CLASSES", "ChainColumn", "count_persons", "read_columns"]
 
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
@@ -25,7 +25,7 @@ _QUANTILES = 15  # classes of a column of numbers that has missing cells too
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ChainColumn:
     """One column of the table.
 
     Parameters
@@ -148,12 +148,12 @@ def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -
     return np.bincount(np.unique(parts * people + persons) // people, minlength=int(parts.max()) + 1)
 
 
-def read_columns(records: Records, k: int) -> list[Column]:
+def read_columns(records: Records, k: int) -> list[ChainColumn]:
     """Columns of records, with the numbers marked that fewer than ``k`` persons hold."""
     return [_read(records, block, missing, k) for block, missing in columns_of(records.layout)]
 
 
-def _read(records: Records, block: Block, missing: Block | None, k: int) -> Column:
+def _read(records: Records, block: Block, missing: Block | None, k: int) -> ChainColumn:
     persons, held = records.persons, records.coordinates
     cells = held.column(block, missing) if isinstance(held, CellsByColumn) else cells_of_block(held, block, missing)
     rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
@@ -168,12 +168,12 @@ def _read(records: Records, block: Block, missing: Block | None, k: int) -> Colu
         order = _ranks(records, block, cells)
         edges = _edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
         none = np.empty(0, dtype=np.int64)
-        return Column(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
+        return ChainColumn(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
     else:
         sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.categories)
         commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
         bins = len(commonest) + 1
-    return Column(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
+    return ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
 
 
 def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:

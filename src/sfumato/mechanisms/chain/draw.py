@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.chain.columns import FEW_CLASSES, Column, count_persons
+from sfumato.mechanisms.chain.columns import FEW_CLASSES, ChainColumn, count_persons
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
 __all__ = [
     "LEAST_GAIN",
-    "Cells",
+    "ColumnRegression",
+    "ColumnStep",
+    "DrawnCells",
+    "DrawnFrom",
     "LeafCounts",
-    "People",
-    "Regression",
-    "Step",
     "grow_on",
     "most_telling",
     "prepare_step",
@@ -40,7 +40,7 @@ class _Design:
     Where it is ``classed``, the numbers come once more for each class of the first column but one.
     """
 
-    before: tuple[tuple[int, Column], ...]
+    before: tuple[tuple[int, ChainColumn], ...]
     squares: bool
     classed: bool
 
@@ -67,7 +67,7 @@ class _Design:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class ColumnRegression:
     """A linear regression of a column on some of those before it, their squares, and their products with classes.
 
     ``explained`` is the share of the column's variance that it explains.
@@ -85,7 +85,9 @@ class Regression:
         return np.concatenate([self.centre + (x - self.mean) @ self.slopes for x in self.design.blocks(cells)])
 
 
-def regress(column: Column, before: Mapping[int, Column], codes: NDArray[np.uint8]) -> tuple[Column, Regression] | None:
+def regress(
+    column: ChainColumn, before: Mapping[int, ChainColumn], codes: NDArray[np.uint8]
+) -> tuple[ChainColumn, ColumnRegression] | None:
     """What people have beyond a regression on the columns before, and the regression.
 
     None where the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
@@ -112,12 +114,12 @@ def regress(column: Column, before: Mapping[int, Column], codes: NDArray[np.uint
     explained = 1.0 - float(rest @ rest) / float(y @ y)
     if explained < _EXPLAINED:
         return None
-    regression = Regression(design, centre, mean, slopes, explained)
+    regression = ColumnRegression(design, centre, mean, slopes, explained)
     return replace(column, cells=rest, rare=np.ones(n, dtype=np.bool_)), regression
 
 
 def most_telling(
-    score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8], before: Mapping[int, Column]
+    score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8], before: Mapping[int, ChainColumn]
 ) -> list[int]:
     """Places of the columns that a column is drawn by: all, or of many those whose bins differ most with its score.
 
@@ -142,7 +144,7 @@ LEAST_GAIN = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class DrawnFrom:
     """What is asked for the records that columns are drawn from.
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
@@ -160,16 +162,16 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class DrawnCells:
     """Drawn cells of a column: of numbers, ``copied`` ones are as people have them and ``moved`` ones are not."""
 
     cells: NDArray[np.float64]
     copied: NDArray[np.bool_]
     moved: NDArray[np.bool_]
 
-    def take(self, rows: NDArray[np.int64]) -> Cells:
+    def take(self, rows: NDArray[np.int64]) -> DrawnCells:
         """Some of them."""
-        return Cells(self.cells[rows], self.copied[rows], self.moved[rows])
+        return DrawnCells(self.cells[rows], self.copied[rows], self.moved[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,13 +203,13 @@ class LeafCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ColumnStep:
     """What one column is drawn from: leaves, and the regression that is added to what is drawn, if there is one."""
 
-    column: Column
+    column: ChainColumn
     tree: Tree
     supply: _Leaves
-    regression: Regression | None
+    regression: ColumnRegression | None
     k: int
     counts: LeafCounts
 
@@ -217,7 +219,7 @@ class Step:
         codes: NDArray[np.uint8],
         strata: NDArray[np.int64],
         rng: np.random.Generator,
-    ) -> Cells:
+    ) -> DrawnCells:
         """One cell for each row that has cells of the columns before, and their bins."""
         leaves = self.tree.leaves_of(codes, strata)
         chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
@@ -227,10 +229,12 @@ class Step:
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
             cells = np.nan_to_num(cells) + self.regression.at(drawn)
-        return Cells(cells, present & ~moves, present & moves)
+        return DrawnCells(cells, present & ~moves, present & moves)
 
 
-def prepare_step(column: Column, before: Mapping[int, Column], people: People, rng: np.random.Generator) -> Step:
+def prepare_step(
+    column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom, rng: np.random.Generator
+) -> ColumnStep:
     """What a column is drawn from, given the columns before it by their places."""
     regressed = regress(column, before, people.codes)
     beyond, regression = (column, None) if regressed is None else regressed
@@ -249,10 +253,10 @@ def prepare_step(column: Column, before: Mapping[int, Column], people: People, r
         left_out=0 if supplies is None else int((~supplies).sum()),
         regressed=regression is not None,
     )
-    return Step(column, tree, supply, regression, people.k, counts)
+    return ColumnStep(column, tree, supply, regression, people.k, counts)
 
 
-def grow_on(column: Column, before: Mapping[int, Column], people: People) -> Tree:
+def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom) -> Tree:
     """Tree for a column on the columns before it; of many on those that tell most of it."""
     score, classes = column.score()
     chosen = most_telling(score, classes, people.codes, before)
@@ -300,7 +304,7 @@ def _bounded(
 
 
 def _sort_into_leaves(
-    column: Column, labels: NDArray[np.int64], nodes: int, supplies: NDArray[np.bool_] | None
+    column: ChainColumn, labels: NDArray[np.int64], nodes: int, supplies: NDArray[np.bool_] | None
 ) -> _Leaves:
     order = np.argsort(column.cells)
     if supplies is not None:

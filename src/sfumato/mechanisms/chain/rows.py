@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Chained
 from sfumato.core.records import CellsByColumn, Layout, Records, Wanted, cells_of_block, smallest_places
-from sfumato.mechanisms.chain.columns import FEW_CLASSES, Column, read_columns
-from sfumato.mechanisms.chain.draw import Cells, People, Step, grow_on
+from sfumato.mechanisms.chain.columns import FEW_CLASSES, ChainColumn, read_columns
+from sfumato.mechanisms.chain.draw import ColumnStep, DrawnCells, DrawnFrom, grow_on
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
 
-__all__ = ["MOST_GROWN", "Likelihood", "Regrown", "Rows", "begin_rows", "draw_head", "without_cells"]
+__all__ = ["MOST_GROWN", "ChainRows", "LeafLikelihood", "Regrown", "begin_rows", "draw_head", "without_cells"]
 
 _FEWEST = 1 << 12  # rows of a batch that is tried
 _MOST_TRIES = 200  # rows that may be tried for one that is wanted
 
 
-class Rows:
+class ChainRows:
     """Rows with the cells of some columns.
 
     Parameters
@@ -38,28 +38,28 @@ class Rows:
 
     def __init__(self, strata: NDArray[np.int64], width: int) -> None:
         self.strata = strata
-        self.columns: list[Column] = []
-        self.drawn: list[Cells] = []
+        self.columns: list[ChainColumn] = []
+        self.drawn: list[DrawnCells] = []
         self.codes = np.empty((len(strata), width), dtype=np.uint8)
 
     def __len__(self) -> int:
         return len(self.strata)
 
-    def add(self, step: Step, rng: np.random.Generator) -> None:
+    def add(self, step: ColumnStep, rng: np.random.Generator) -> None:
         """Draw their cells of one more column."""
         made = step.draw([each.cells for each in self.drawn], self.codes, self.strata, rng)
         self.codes[:, len(self.columns)] = step.column.codes(made.cells)
         self.columns.append(step.column)
         self.drawn.append(made)
 
-    def draw_again(self, place: int, step: Step, rng: np.random.Generator) -> None:
+    def draw_again(self, place: int, step: ColumnStep, rng: np.random.Generator) -> None:
         """Draw their cells of a column anew, by those of all others."""
         made = step.draw([each.cells for each in self.drawn], self.codes, self.strata, rng)
         self.codes[:, place], self.drawn[place] = step.column.codes(made.cells), made
 
-    def take(self, places: NDArray[np.int64]) -> Rows:
+    def take(self, places: NDArray[np.int64]) -> ChainRows:
         """Some of them."""
-        some = Rows(self.strata[places], self.codes.shape[1])
+        some = ChainRows(self.strata[places], self.codes.shape[1])
         some.codes[:] = self.codes[places]
         some.columns, some.drawn = list(self.columns), [each.take(places) for each in self.drawn]
         return some
@@ -92,14 +92,18 @@ class Rows:
         return sum(int(each.moved.sum()) for each in self.drawn)
 
 
-def begin_rows(strata: NDArray[np.int64], rows: int, width: int, rng: np.random.Generator) -> Rows:
+def begin_rows(strata: NDArray[np.int64], rows: int, width: int, rng: np.random.Generator) -> ChainRows:
     """Rows without cells: in the strata of the records, or drawn from these where there are more rows or fewer."""
-    return Rows(strata if rows == len(strata) else strata[rng.integers(0, len(strata), rows)], width)
+    return ChainRows(strata if rows == len(strata) else strata[rng.integers(0, len(strata), rows)], width)
 
 
 def draw_head(
-    steps: Sequence[Step], strata: NDArray[np.int64], wanted: Wanted, shape: tuple[int, int], rng: np.random.Generator
-) -> Rows:
+    steps: Sequence[ColumnStep],
+    strata: NDArray[np.int64],
+    wanted: Wanted,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+) -> ChainRows:
     """Rows with the cells of the first columns, drawn until as many as are wanted fulfil their rule.
 
     The whole rows will have so many columns and coordinates, their ``shape``.
@@ -110,7 +114,7 @@ def draw_head(
         Where too few rows do.
     """
     assert wanted.meets is not None
-    parts, got, tried = list[Rows](), 0, 0
+    parts, got, tried = list[ChainRows](), 0, 0
     while got < wanted.rows:
         if tried > _MOST_TRIES * max(wanted.rows, _FEWEST):
             raise OptionError(
@@ -126,12 +130,12 @@ def draw_head(
     return _joined(parts).take(np.arange(wanted.rows))
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
-    whole = Rows(np.concatenate([part.strata for part in parts]), parts[0].codes.shape[1])
+def _joined(parts: Sequence[ChainRows]) -> ChainRows:
+    whole = ChainRows(np.concatenate([part.strata for part in parts]), parts[0].codes.shape[1])
     whole.codes[:] = np.concatenate([part.codes for part in parts])
     whole.columns = list(parts[0].columns)
     whole.drawn = [
-        Cells(*(np.concatenate([getattr(each, name) for each in drawn]) for name in ("cells", "copied", "moved")))
+        DrawnCells(*(np.concatenate([getattr(each, name) for each in drawn]) for name in ("cells", "copied", "moved")))
         for drawn in zip(*(part.drawn for part in parts), strict=True)
     ]
     return whole
@@ -143,7 +147,7 @@ MOST_GROWN = 50_000
 """Released rows that trees are grown on again."""
 
 
-def without_cells(step: Step) -> tuple[Column, Tree]:
+def without_cells(step: ColumnStep) -> tuple[ChainColumn, Tree]:
     """Column and tree of a step, without what people have."""
     nothing = np.empty(0)
     column = replace(step.column, cells=nothing, rare=nothing.astype(np.bool_))
@@ -151,18 +155,18 @@ def without_cells(step: Step) -> tuple[Column, Tree]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Likelihood:
+class LeafLikelihood:
     """Score of people by the leaves that they fall into: the trees are known, the leaves by their released rows alone.
 
     For each column, how often the released rows of a person's leaf have their bin, against how often all rows have it;
     the logarithms of all columns add up. More is likelier in the table, since a leaf gives back what its people have.
     """
 
-    steps: tuple[tuple[Column, Tree], ...]
+    steps: tuple[tuple[ChainColumn, Tree], ...]
     codes: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, steps: list[tuple[Column, Tree]], rows: Rows) -> Likelihood | None:
+    def of(cls, steps: list[tuple[ChainColumn, Tree]], rows: ChainRows) -> LeafLikelihood | None:
         """Score of people by these rows; None where strata have trees of their own."""
         return None if rows.strata.any() else cls(tuple(steps), rows.codes[:_MOST_ROWS].copy())
 
@@ -193,14 +197,14 @@ class Likelihood:
 class Regrown:
     """The same score of somebody who knows the algorithm and the release alone, and grows the trees on that."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ChainColumn, ...]
     codes: NDArray[np.uint8]
     leaf: int
     again: int | None
     apart: bool
 
     @classmethod
-    def of(cls, rows: Rows, leaf: int, again: int | None, *, apart: bool) -> Regrown:
+    def of(cls, rows: ChainRows, leaf: int, again: int | None, *, apart: bool) -> Regrown:
         """Score of people by trees that are grown on some of these rows, as those were that they were drawn from."""
         some = rows.take(np.arange(min(len(rows), MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
@@ -222,13 +226,13 @@ class Regrown:
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
-        people = People(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
+        people = DrawnFrom(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
         steps = []
         for place, each in enumerate(self.columns):
             last = len(self.columns) if place == self.again else place
             before = {other: column for other, column in enumerate(self.columns[:last]) if other != place}
             steps.append((each, grow_on(each, before, people)))
-        return Likelihood(tuple(steps), self.codes)(values)
+        return LeafLikelihood(tuple(steps), self.codes)(values)
 
     def __repr__(self) -> str:
         return "Regrown(owner only)"

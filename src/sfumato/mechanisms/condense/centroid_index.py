@@ -33,8 +33,8 @@ __all__ = [
     "closest_in_index",
     "insert",
     "is_stale",
+    "lower_counts",
     "move",
-    "settle_counts",
 ]
 
 WIDTH = 16
@@ -183,7 +183,7 @@ def move(index: Index, store: Slots, slot: int) -> None:
 
 
 @inner
-def settle_counts(index: Index, store: Slots, slot: int) -> None:
+def lower_counts(index: Index, store: Slots, slot: int) -> None:
     """Lower the highest counts above a group that has split."""
     leaf, most = index.leaf_of[slot], 0
     for j in range(index.used[leaf]):

@@ -18,8 +18,8 @@ from sfumato.mechanisms.condense.centroid_index import (
     closest_in_index,
     insert,
     is_stale,
+    lower_counts,
     move,
-    settle_counts,
 )
 from sfumato.mechanisms.condense.closest import DistanceCache, closest_cached, rewrite_column
 from sfumato.mechanisms.condense.slots import (
@@ -251,7 +251,7 @@ def _join(
     move(index, store, slot)
     if grown:
         insert(index, store, groups, slot)
-        settle_counts(index, store, slot)
+        lower_counts(index, store, slot)
     if cache.near.shape[0] > 0:
         rewrite_column(cache, store, slot, values, following)
         if grown:

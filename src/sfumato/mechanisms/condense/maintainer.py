@@ -417,7 +417,7 @@ class Maintainer:
                 self._pool = grown(self._pool, min(self.pending_limit, max(64, 2 * self.pending)))
             self._search.renew(self._store, self._g)  # it was stale, or has to follow the longer arrays
         if self.tally is not None:
-            self.tally.follow(journal, int(self._numbers[NOTED]))
+            self.tally.replay(journal, int(self._numbers[NOTED]))
         return where
 
     def _fill(self, rows: GroupRows) -> None:

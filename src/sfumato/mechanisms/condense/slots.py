@@ -197,7 +197,7 @@ class CategoryTally:
             for held, column in zip(self._held[group], places, strict=True):
                 held.append(column[place])
 
-    def follow(self, journal: Journal, lines: int) -> None:
+    def replay(self, journal: Journal, lines: int) -> None:
         """Let records join and groups split as the first lines of a journal tell."""
         places = self._places(journal.values[:lines])
         steps = zip(journal.ids[:lines].tolist(), journal.into[:lines].tolist(), strict=True)

@@ -16,7 +16,7 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import Fact, PersonsApart, Scored, Shuffled, Synthesized
 from sfumato.core.groups import Groups, facts_of_groups
-from sfumato.core.groups.discrete import as_numbers, coded_blocks, ranked_rows, settle_codes
+from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.mechanisms.condense.slots import MISSING
@@ -118,7 +118,7 @@ def redraw_coded(values: Floats, labels: Ints, layout: Layout, rng: np.random.Ge
     groups = np.sort(labels)  # rows were drawn group after group
     for block, mark in coded_blocks(layout):
         ranked = ranked_rows(values, labels, block, mark)
-        settle_codes(drawn, groups, block, mark, values[ranked, block.start])
+        assign_codes(drawn, groups, block, mark, values[ranked, block.start])
     return drawn
 
 
@@ -140,7 +140,7 @@ def generate_coded(groups: Groups, held: Sequence[Sequence[Ints]], layout: Layou
     for column, (block, mark) in enumerate(coded):
         there = [places[column][places[column] != MISSING] for places in held]
         coordinates = block.coordinates(np.concatenate([np.empty(0, dtype=np.int64), *there]))
-        settle_codes(drawn, labels, block, mark, coordinates)
+        assign_codes(drawn, labels, block, mark, coordinates)
     return drawn
 
 

@@ -39,13 +39,13 @@ class _Geometric:
 
     def __post_init__(self, key: Key | None) -> None:
         check_parameters(self)
-        _settle(self, enhance_laws=pairs_of(self.enhance_laws))
+        _set_fields(self, enhance_laws=pairs_of(self.enhance_laws))
         check_enhance(self.enhance, self.enhance_size, self.enhance_laws)
         if key is not None and not isinstance(key, Key):
             raise OptionError("the key is not one; read it with Key.load")
         if key is not None:
             key.check_operations(self.operations, self.method)
-        _settle(self, key=key, _key=key)  # attributes and no fields: asdict and repr pass them by
+        _set_fields(self, key=key, _key=key)  # attributes and no fields: asdict and repr pass them by
 
     @property
     def given_key(self) -> Key | None:
@@ -113,7 +113,7 @@ class Translation(_Geometric):
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
-        _settle(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
+        _set_fields(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
 
     def ranges(self, layout: Layout) -> Ranges:
         """Range of each column's shift in its own units."""
@@ -144,7 +144,7 @@ class Scaling(_Geometric):
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
-        _settle(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
+        _set_fields(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
 
     def ranges(self, layout: Layout) -> Ranges:
         """Range of each column's factor."""
@@ -182,7 +182,7 @@ class Rotation(_Geometric):
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
         _check_pairs(self.pairs)
-        _settle(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
+        _set_fields(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
 
     @property
     def _pairs(self) -> str:
@@ -223,9 +223,9 @@ class Hybrid(_Geometric):
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
         _check_pairs(self.pairs)
-        _settle(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
-        _settle(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
-        _settle(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
+        _set_fields(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
+        _set_fields(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
+        _set_fields(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
 
     @property
     def _pairs(self) -> str:
@@ -241,7 +241,7 @@ class Hybrid(_Geometric):
         )
 
 
-def _settle(mechanism: _Geometric, **values: Any) -> None:
+def _set_fields(mechanism: _Geometric, **values: Any) -> None:
     """Set parameters in their hashable form."""
     for name, value in values.items():
         object.__setattr__(mechanism, name, value)

@@ -201,13 +201,13 @@ def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generato
         if not len(rare):
             return np.asarray(shown != codes)
         sets = list(_sets(codes.shape[1], size, best))
-        counts = {lost: int(_settled(shown, codes, rare, lost, levels, persons).sum()) for lost in sets}
+        counts = {lost: int(_held_by_enough(shown, codes, rare, lost, levels, persons).sum()) for lost in sets}
         ranked = sorted(sets, key=lambda lost: -counts[lost])
         best = ranked[0]
         for lost in ranked:
             if not counts[lost] or not len(rare):
                 break
-            done = _settled(shown, codes, rare, lost, levels, persons)
+            done = _held_by_enough(shown, codes, rare, lost, levels, persons)
             shown[np.ix_(rare[done], np.array(lost))] = 0
             rare = rare[~done]
     shown[rare] = 0
@@ -233,7 +233,7 @@ def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
     return np.asarray((count_persons(classes, persons) >= need)[classes])
 
 
-def _settled(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
+def _held_by_enough(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
     """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
     tried = codes[rare]
     tried[:, list(lost)] = 0

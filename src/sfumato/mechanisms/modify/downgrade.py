@@ -19,7 +19,7 @@ from sfumato.mechanisms.modify.swap import people_drawn
 from sfumato.mechanisms.protocol import Sanitized, Traits, check_parameters
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.modify.rules import Channel
+    from sfumato.mechanisms.modify.rules import InferenceChannel
 
 __all__ = ["RULES_FILE", "Downgrading"]
 
@@ -115,7 +115,7 @@ def _warn(lost: int, cells: int, limit: float) -> None:
 
 def _downgrade(
     records: Records, private: ColumnCells, hidden: Bools, classes: int, limit: float, leaf: int
-) -> tuple[Channel, Channel, Floats]:
+) -> tuple[InferenceChannel, InferenceChannel, Floats]:
     """Block cells until a tree that is grown on what is left tells no hidden label by more than the limit.
 
     The first tree is grown on all records, as whoever has the labels of others would; every further one on the hidden
@@ -123,11 +123,11 @@ def _downgrade(
     looks at each of its rules, and the downgrader gives up those that tell too much. Each round blocks a cell, so that
     the rounds end. The first channel, the last, and the coordinates that are left.
     """
-    from sfumato.mechanisms.modify.rules import Channel, grow_on
+    from sfumato.mechanisms.modify.rules import InferenceChannel, grow_on
 
     columns = columns_of_layout(records.layout)
     values, places = records.values.copy(), np.flatnonzero(hidden)
-    first = Channel.of(grow_on(_as_class(records, private), private.name, leaf), classes)
+    first = InferenceChannel.of(grow_on(_as_class(records, private), private.name, leaf), classes)
     channel, rows, mine = first, np.arange(len(records)), hidden
     while True:
         kept = channel.give_up(limit, mine)
@@ -140,7 +140,7 @@ def _downgrade(
             columns[column.name].clear(values, gone)
         rows, mine = places, np.ones(len(places), dtype=np.bool_)
         part = dataclasses.replace(records, coordinates=values.copy()).take(rows)
-        channel = Channel.of(grow_on(_as_class(part, private), private.name, leaf), classes)
+        channel = InferenceChannel.of(grow_on(_as_class(part, private), private.name, leaf), classes)
 
 
 def _classes(private: ColumnCells) -> int:
@@ -191,8 +191,8 @@ def _as_class(records: Records, private: ColumnCells) -> Records:
 
 
 def _page(
-    first: Channel,
-    last: Channel,
+    first: InferenceChannel,
+    last: InferenceChannel,
     columns: dict[str, ColumnCells],
     values: Floats,
     hidden: Bools,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain.columns import Column, count_persons, read_columns
+from sfumato.mechanisms.chain.columns import ChainColumn, count_persons, read_columns
 from sfumato.mechanisms.chain.draw import LEAST_GAIN
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
-__all__ = ["Channel", "Grown", "Kept", "entropy_of", "grow_on"]
+__all__ = ["Grown", "InferenceChannel", "Kept", "entropy_of", "grow_on"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +26,8 @@ class Grown:
     ``asked`` are the other columns, ``codes`` their bins, by record; a missing cell has a bin to itself.
     """
 
-    told: Column
-    asked: tuple[Column, ...]
+    told: ChainColumn
+    asked: tuple[ChainColumn, ...]
     codes: NDArray[np.uint8]
     tree: Tree
     labels: Ints
@@ -108,7 +108,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Channel:
+class InferenceChannel:
     """An inference channel: a tree that tells a label, with the labels of the records at each node.
 
     ``counts`` are the labels of the records at each node, ``theta`` the share of them that goes to the first child:
@@ -120,7 +120,7 @@ class Channel:
     theta: Floats
 
     @classmethod
-    def of(cls, grown: Grown, classes: int) -> Channel:
+    def of(cls, grown: Grown, classes: int) -> InferenceChannel:
         """The channel of a tree; the label is the place of a category, NaN where it is missing."""
         nodes = grown.tree.nodes
         counts = np.zeros((len(nodes), classes))
@@ -295,7 +295,7 @@ class Channel:
         return found
 
 
-def _condition(column: Column, goes: Bools) -> str:
+def _condition(column: ChainColumn, goes: Bools) -> str:
     """What the cells of some bins of a column have in common."""
     shift = int(column.missing is not None)
     gap = bool(shift and goes[0] and np.isnan(column.cells).any())
@@ -305,14 +305,14 @@ def _condition(column: Column, goes: Bools) -> str:
     return f"{column.name} {words}{' or missing' if gap else ''}"
 
 
-def _interval(column: Column, inside: Ints) -> str:
+def _interval(column: ChainColumn, inside: Ints) -> str:
     low, high = int(inside[0]), int(inside[-1])
     words = [f"from {_edge(column, low - 1)}"] if low else []
     words += [f"below {_edge(column, high)}"] if high < len(column.edges) else []
     return " ".join(words) or "known"
 
 
-def _categories(column: Column, goes: Bools) -> str:
+def _categories(column: ChainColumn, goes: Bools) -> str:
     names = _labels(column)
     own = [names[place] for place, code in zip(column.commonest, goes, strict=False) if code]
     more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
@@ -320,14 +320,14 @@ def _categories(column: Column, goes: Bools) -> str:
     return f"in {{{', '.join(own[:_MOST_NAMED])}{more}}}{rest}"
 
 
-def _labels(column: Column) -> list[str]:
+def _labels(column: ChainColumn) -> list[str]:
     extent = column.block.extent
     if extent is not None and extent.labels:
         return list(extent.labels)
     return [f"category {place + 1}" for place in range(column.block.stop - column.block.start)]
 
 
-def _edge(column: Column, place: int) -> str:
+def _edge(column: ChainColumn, place: int) -> str:
     """Where a bin of numbers ends, in the column's own units where these are known."""
     edge, block = float(column.edges[place]), column.block
     if block.scale is not None and block.centre is not None:

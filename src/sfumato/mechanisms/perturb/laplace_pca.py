@@ -220,7 +220,7 @@ def perturb_groups(
     noised : int
         Most components that got noise in a group.
     """
-    from sfumato.core.groups.discrete import as_numbers, coded_blocks, discretize_noised, ranked_rows, settle_codes
+    from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised, ranked_rows
 
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
@@ -236,7 +236,7 @@ def perturb_groups(
     values = discretize_noised(values, sizes.astype(np.int64), mean, as_numbers(records.layout))
     for block, mark in coded_blocks(records.layout):
         ranked = ranked_rows(records.values, labels, block, mark)
-        settle_codes(values, labels[order], block, mark, records.values[ranked, block.start])
+        assign_codes(values, labels[order], block, mark, records.values[ranked, block.start])
     return values, order.astype(np.int64), noised
 
 

@@ -15,7 +15,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters, refuse_levels, refuse_strata
-from sfumato.mechanisms.randomize.columns import Column, fit_column, places_of_layout, spec_for_epsilon
+from sfumato.mechanisms.randomize.columns import RandomizedColumn, fit_column, places_of_layout, spec_for_epsilon
 
 __all__ = ["Randomization", "answer", "check_spec"]
 
@@ -85,10 +85,10 @@ class Randomization:
         facts = (*_facts(columns, observed), Shuffled(len(records)))
         return Sanitized(released, facts, Workings(origin=order, answers={each.column: each.codes for each in answers}))
 
-    def _columns(self, layout: Layout) -> tuple[list[Column], tuple[str, ...]]:
+    def _columns(self, layout: Layout) -> tuple[list[RandomizedColumn], tuple[str, ...]]:
         """Specification of each column, and those whose domain was read off the data."""
         given = {name: NoiseSpec.from_json(text) for name, text in dict(self.specs).items()}
-        columns: list[Column] = []
+        columns: list[RandomizedColumn] = []
         observed = []
         for places in places_of_layout(layout):
             name = places.block.column
@@ -109,7 +109,7 @@ class Randomization:
             raise OptionError(f"there is a specification for {next(iter(given))!r}, which is no column to randomize")
         return columns, tuple(observed)
 
-    def _refuse_missing(self, column: Column) -> None:
+    def _refuse_missing(self, column: RandomizedColumn) -> None:
         if column.passes_missing and not self.pass_missing:
             raise PrivacyRefusal(
                 f"column {column.name!r} has missing cells, and its specification does not say what becomes of them; "
@@ -117,7 +117,7 @@ class Randomization:
             )
 
 
-def _facts(columns: list[Column], observed: tuple[str, ...]) -> list[Fact]:
+def _facts(columns: list[RandomizedColumn], observed: tuple[str, ...]) -> list[Fact]:
     facts: list[Fact] = []
     for column in columns:
         spec = column.spec

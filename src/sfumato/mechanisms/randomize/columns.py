@@ -19,8 +19,8 @@ from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Exte
 
 __all__ = [
     "MISSING",
-    "Column",
     "Places",
+    "RandomizedColumn",
     "fit_column",
     "places_of_layout",
     "read_numbers",
@@ -57,7 +57,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Column:
+class RandomizedColumn:
     """One column with its specification.
 
     ``answers`` is the place of each answer among the column's labels, -1 for a missing cell; empty for numbers.
@@ -151,7 +151,7 @@ def places_of_layout(layout: Layout) -> tuple[Places, ...]:
     return tuple(Places(block, gaps.get(block.column)) for block in layout if block.kind is not BlockKind.MISSING)
 
 
-def fit_column(places: Places, spec: NoiseSpec) -> Column:
+def fit_column(places: Places, spec: NoiseSpec) -> RandomizedColumn:
     """Put a column and its specification together.
 
     Raises
@@ -167,11 +167,11 @@ def fit_column(places: Places, spec: NoiseSpec) -> Column:
                 "numbers"
             )
         _check_dates(places.block, spec)
-        return Column(places, spec)
+        return RandomizedColumn(places, spec)
     return _fit_labels(places, spec)
 
 
-def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
+def _fit_labels(places: Places, spec: NoiseSpec) -> RandomizedColumn:
     name, labels = places.block.column, places.extent.labels
     if not isinstance(spec.domain, Labels):
         raise SchemaError(
@@ -195,10 +195,10 @@ def _fit_labels(places: Places, spec: NoiseSpec) -> Column:
             f"the specification of column {name!r} has {unknown} labels that the column does not list; declare them "
             "among its categories in the schema"
         )
-    return Column(places, spec, tuple(place[answer] for answer in answers), labels_gap)
+    return RandomizedColumn(places, spec, tuple(place[answer] for answer in answers), labels_gap)
 
 
-def _numeric_domain(column: Column) -> Integers | Reals:
+def _numeric_domain(column: RandomizedColumn) -> Integers | Reals:
     domain = column.spec.domain
     assert not isinstance(domain, Labels)
     return domain
@@ -328,7 +328,7 @@ def read_numbers(coordinates: Floats, block: Block, domain: Integers | Reals) ->
     """Numbers behind coordinates; dates are counted in the unit of the domain, and what is below it is cut off."""
     if not isinstance(domain, Dates):
         numbers = coordinates * float(block.scale or 1.0) + float(block.centre or 0.0)
-        return _settle(numbers, domain)
+        return _snap_to_domain(numbers, domain)
     extent = _extent(block)
     counts = np.rint(coordinates * extent.unit + extent.origin).astype(np.int64)
     return domain.counts(_as_moments(counts, extent))
@@ -422,7 +422,7 @@ def _extent(block: Block) -> Extent:
     return block.extent
 
 
-def _settle(numbers: Floats, domain: Integers | Reals) -> Floats:
+def _snap_to_domain(numbers: Floats, domain: Integers | Reals) -> Floats:
     """Undo what arithmetic in coordinates did to numbers: a hair beyond a bound is the bound."""
     if isinstance(domain, Integers):
         whole = np.rint(numbers)

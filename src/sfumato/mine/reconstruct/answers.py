@@ -25,9 +25,17 @@ from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.operators import Additive
 from sfumato.core.laws.spec import NoiseSpec
 from sfumato.mine.reconstruct.bands import Bands
-from sfumato.mine.reconstruct.cells import Cells, cut_outputs, summed
+from sfumato.mine.reconstruct.cells import DomainCells, cut_outputs, summed
 
-__all__ = ["SHARES", "Answer", "Moments", "Reconstruction", "draw_reconstruction", "mean_and_quantiles", "moments_of"]
+__all__ = [
+    "SHARES",
+    "Answer",
+    "Reconstruction",
+    "RecordMoments",
+    "draw_reconstruction",
+    "mean_and_quantiles",
+    "moments_of",
+]
 
 _NUMBERS = ("probability", "lower", "upper", "level", "fit", "iterations")
 _WRITTEN = (*_NUMBERS, "stopped_by", "method", "records", "effective_records", "resolved", "notes")
@@ -79,7 +87,7 @@ class Reconstruction:
     resolved: int
     method: str
     notes: tuple[str, ...]
-    cells: Cells = field(repr=False)
+    cells: DomainCells = field(repr=False)
     missing: int = 0
     answers: tuple[Answer, ...] = ()
 
@@ -278,7 +286,12 @@ class Answer:
 
 
 def mean_and_quantiles(
-    bands: Bands, parts: Cells, quantile: Callable[[float], float], numbers: Floats | None, *, classes: bool = False
+    bands: Bands,
+    parts: DomainCells,
+    quantile: Callable[[float], float],
+    numbers: Floats | None,
+    *,
+    classes: bool = False,
 ) -> tuple[Answer, ...]:
     """Mean and quartiles of the true values.
 
@@ -294,12 +307,12 @@ def mean_and_quantiles(
     quantile : callable
         Of the estimate.
     numbers : ndarray of shape (n,) or None
-        For each record a number whose mean given the true value is that value [`Moments`].
+        For each record a number whose mean given the true value is that value [`RecordMoments`].
     classes : bool
         Nothing is told of where in a part a value lies, so that the mean may be anywhere between its ends.
     """
     cuts = parts.cuts[np.r_[bands.blocks, len(parts)]]
-    blocks = Cells(parts.universe, cuts, False)
+    blocks = DomainCells(parts.universe, cuts, False)
     centres, edges = blocks.centres, blocks.edges
     assert edges is not None
     normal = math.sqrt(bands.known.radius)
@@ -362,14 +375,14 @@ _EXACT = 1e-4  # of the range: how far the mean of g may be from f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class RecordMoments:
     """For each record a number whose mean given the truth is the true value, and one for its square."""
 
     first: Floats
     second: Floats
 
 
-def moments_of(codes: Ints, spec: NoiseSpec) -> Moments | None:
+def moments_of(codes: Ints, spec: NoiseSpec) -> RecordMoments | None:
     """Unbiased numbers for the value and its square; None where the law does not tell them.
 
     Labels count as 0 and 1, where there are two. Additive noise has mean 0 and a known variance. For other laws g has
@@ -387,10 +400,10 @@ def moments_of(codes: Ints, spec: NoiseSpec) -> Moments | None:
     if isinstance(operator, Additive):
         assert not isinstance(domain, Labels)
         values = np.asarray(domain.low + codes * float(domain.step), dtype=np.float64)
-        return Moments(values, np.asarray(values**2 - operator.law.variance * float(domain.step) ** 2))
+        return RecordMoments(values, np.asarray(values**2 - operator.law.variance * float(domain.step) ** 2))
     count = min(domain.size, _CELLS)
     cuts = np.array([domain.size * each // count for each in range(count + 1)], dtype=np.int64)
-    cells = Cells(domain, cuts, False)
+    cells = DomainCells(domain, cuts, False)
     outputs = cut_outputs(cells, operator, codes)
     chances = summed(operator, cuts, outputs)
     places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - 1
@@ -398,7 +411,7 @@ def moments_of(codes: Ints, spec: NoiseSpec) -> Moments | None:
     found = [_unbiased(chances, places, each) for each in (centres, centres**2)]
     if found[0] is None or found[1] is None:
         return None
-    return Moments(*(np.asarray(each[places]) for each in (found[0], found[1])))
+    return RecordMoments(*(np.asarray(each[places]) for each in (found[0], found[1])))
 
 
 def _unbiased(chances: Floats, places: Ints, wanted: Floats) -> Floats | None:

@@ -18,7 +18,7 @@ from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Mix
 
 __all__ = [
     "MOST_VALUES",
-    "Cells",
+    "DomainCells",
     "NoiseSums",
     "at_midpoints",
     "coarsening",
@@ -40,7 +40,7 @@ _AROUND = 2  # times as many output cells beyond each end of the domain as insid
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class DomainCells:
     """A domain cut into cells of neighbouring places.
 
     Parameters
@@ -121,7 +121,7 @@ class Cells:
         return np.asarray(self.universe.low + middle * self.universe.step, dtype=np.float64)
 
 
-def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence[float] | None) -> Cells:
+def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence[float] | None) -> DomainCells:
     """Cut a domain into cells: values one by one, a number of equal intervals, or intervals between given edges.
 
     Without a wish labels and up to 1,024 integers are told one by one, other domains in 50 intervals, and domains of
@@ -148,19 +148,19 @@ def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence
         if isinstance(intervals, bool) or not 1 <= intervals <= min(universe.size, _MOST_CELLS):
             most = min(universe.size, _MOST_CELLS)
             raise OptionError(f"the number of intervals must be from 1 to {most} for this domain")
-        return Cells(universe, _equal(universe.size, intervals), False)
-    return Cells(universe, _between(universe, intervals), False)
+        return DomainCells(universe, _equal(universe.size, intervals), False)
+    return DomainCells(universe, _between(universe, intervals), False)
 
 
-def _natural(universe: Universe, operator: Operator) -> Cells:
+def _natural(universe: Universe, operator: Operator) -> DomainCells:
     if isinstance(operator, Membership) and not isinstance(universe, Labels):
         classes = np.array(operator.cells)
         starts = np.flatnonzero(np.diff(classes)) + 1
         if len(starts) < MOST_VALUES:
-            return Cells(universe, np.r_[0, starts, universe.size].astype(np.int64), False)
+            return DomainCells(universe, np.r_[0, starts, universe.size].astype(np.int64), False)
     if isinstance(universe, Labels) or (isinstance(universe, Integers) and universe.size <= MOST_VALUES):
-        return Cells(universe, np.arange(universe.size + 1, dtype=np.int64), True)
-    return Cells(universe, _equal(universe.size, min(_INTERVALS, universe.size)), False)
+        return DomainCells(universe, np.arange(universe.size + 1, dtype=np.int64), True)
+    return DomainCells(universe, _equal(universe.size, min(_INTERVALS, universe.size)), False)
 
 
 def _equal(size: int, intervals: int) -> Ints:
@@ -182,7 +182,7 @@ def _between(universe: Integers | Reals, edges: Sequence[float]) -> Ints:
     return cuts
 
 
-def refine(cells: Cells, operator: Operator, most: int = _FINE) -> tuple[Cells, Ints]:
+def refine(cells: DomainCells, operator: Operator, most: int = _FINE) -> tuple[DomainCells, Ints]:
     """Cut intervals into parts to estimate with, and give which part each interval begins with.
 
     Chances summed over an interval take its places as equally likely. Where the truth changes within an interval that
@@ -198,10 +198,10 @@ def refine(cells: Cells, operator: Operator, most: int = _FINE) -> tuple[Cells, 
         low + width * np.arange(part) // part for low, width, part in zip(cells.cuts[:-1], widths, many, strict=True)
     ]
     fine = np.concatenate([*cuts, cells.cuts[-1:]]).astype(np.int64)
-    return Cells(cells.universe, fine, False), np.cumsum(many) - many
+    return DomainCells(cells.universe, fine, False), np.cumsum(many) - many
 
 
-def coarsening(parts: Cells, operator: Operator) -> float:
+def coarsening(parts: DomainCells, operator: Operator) -> float:
     """Most by which any chance is off for taking the places of a part as equally likely; 0 where each is one place.
 
     Noise that is moved by d places moves no chance by more than d times its largest one. A place lies on average at
@@ -213,7 +213,7 @@ def coarsening(parts: Cells, operator: Operator) -> float:
     return min(1.0, (widest - 1) / 2.0 * float(operator.law.pmf(0)))
 
 
-def cut_outputs(cells: Cells, operator: Operator, codes: Ints) -> Ints | None:
+def cut_outputs(cells: DomainCells, operator: Operator, codes: Ints) -> Ints | None:
     """Cuts between cells of what was released; None where each output is a cell of its own.
 
     Inside the domain they are those of the truth. Additive noise goes beyond its ends: as far as records lie, in cells

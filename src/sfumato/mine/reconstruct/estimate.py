@@ -28,7 +28,15 @@ from sfumato.mine.reconstruct.bands import (
     refuse_worthless,
     resolved_directions,
 )
-from sfumato.mine.reconstruct.cells import Cells, at_midpoints, coarsening, cut_domain, cut_outputs, refine, summed
+from sfumato.mine.reconstruct.cells import (
+    DomainCells,
+    at_midpoints,
+    coarsening,
+    cut_domain,
+    cut_outputs,
+    refine,
+    summed,
+)
 from sfumato.mine.reconstruct.channel import Channel, Ridge
 from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, iterate, make_stop
 
@@ -152,7 +160,7 @@ def _check(stop: str | None, method: str, bands: float, least: float, limit: int
         raise OptionError("the limit of iterations must be a whole number above 0")
 
 
-def _channel(spec: NoiseSpec, cells: Cells, outputs: Ints | None, method: str) -> tuple[Channel, tuple[str, ...]]:
+def _channel(spec: NoiseSpec, cells: DomainCells, outputs: Ints | None, method: str) -> tuple[Channel, tuple[str, ...]]:
     operator = spec.operator
     notes: tuple[str, ...] = ()
     exact = summed(operator, cells.cuts, outputs)
@@ -192,11 +200,11 @@ class Counted:
 
     counts: Floats
     channel: Channel
-    parts: Cells
+    parts: DomainCells
     begins: Ints
 
 
-def _count_released(codes: Ints, spec: NoiseSpec, cells: Cells, channel: Channel, *, split: bool) -> Counted:
+def _count_released(codes: Ints, spec: NoiseSpec, cells: DomainCells, channel: Channel, *, split: bool) -> Counted:
     """Count released values, with the cells split into small parts where asked for."""
     parts, begins = refine(cells, spec.operator) if split else (cells, np.arange(len(cells)))
     outputs = cut_outputs(parts, spec.operator, codes)

@@ -23,7 +23,7 @@ from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.threads import one_thread
 from sfumato.mine.reconstruct.answers import Answer, moments_of
 from sfumato.mine.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.mine.reconstruct.cells import Cells, cut_domain, cut_outputs, refine, summed
+from sfumato.mine.reconstruct.cells import DomainCells, cut_domain, cut_outputs, refine, summed
 from sfumato.mine.reconstruct.channel import Channel
 from sfumato.mine.reconstruct.estimate import DOUBTFUL, Counted, doubt, solve
 from sfumato.mine.reconstruct.iterate import LIMIT
@@ -68,8 +68,8 @@ class CrossTable:
     method: str
     stopped_by: str
     notes: tuple[str, ...]
-    rows: Cells = field(repr=False)
-    columns: Cells = field(repr=False)
+    rows: DomainCells = field(repr=False)
+    columns: DomainCells = field(repr=False)
     missing: int = 0
 
     def to_document(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def cross_table(
     if not 0 <= least < float("inf"):
         raise OptionError("the least number of plain records must be 0 or more")
     sides = [
-        _Side.of(values, spec, wish)
+        _JointColumn.of(values, spec, wish)
         for values, spec, wish in zip((first, second), (first_spec, second_spec), intervals, strict=True)
     ]
     n = len(sides[0].places)
@@ -180,16 +180,16 @@ def cross_table(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Side:
+class _JointColumn:
     """One of the two columns: its cells and their parts, chances of outputs, and the output of each record."""
 
-    cells: Cells
+    cells: DomainCells
     begins: Ints
     chances: Floats
     places: Ints
 
     @classmethod
-    def of(cls, values: ArrayLike, spec: NoiseSpec, wish: Intervals) -> _Side:
+    def of(cls, values: ArrayLike, spec: NoiseSpec, wish: Intervals) -> _JointColumn:
         codes = spec.encode_output(values).ravel()
         operator = spec.operator
         if wish is None and not isinstance(spec.domain, Labels):
@@ -212,7 +212,7 @@ class _Side:
         return np.asarray(np.add.reduceat(self.chances, self.begins, axis=0) / sizes[:, None])
 
 
-def _pairs(sides: list[_Side]) -> Counted:
+def _pairs(sides: list[_JointColumn]) -> Counted:
     """Counts of pairs of outputs, and the chances of these given pairs of parts, those of a pair of cells in a row."""
     one, other = sides
     counts = np.bincount(
@@ -336,6 +336,6 @@ def _fieller(covariance: float, variance: float, spread: Floats, normal: float) 
     return (-b - root) / (2.0 * a), (-b + root) / (2.0 * a)
 
 
-def _cells_document(cells: Cells) -> dict[str, Any]:
+def _cells_document(cells: DomainCells) -> dict[str, Any]:
     edges = cells.told_edges
     return {"edges": edges} if edges is not None else {"values": list(cells.values or ())}
