@@ -13,6 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.study import study_of
+from sfumato.assess.utility.prediction import is_class
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import listening
 from sfumato.engines.outcome import Recipe
@@ -206,13 +207,17 @@ def test_people_are_kept_together_and_no_more_than_some_are_looked_at(monkeypatc
     assert {each.people for each in tuned.bench.readings if each.part == "confirmation"} == {70}
 
 
-def test_numbers_of_few_values_are_a_class_and_others_a_response() -> None:
+@pytest.mark.parametrize(
+    ("target", "kind"), [("stays", "response"), ("state", "class"), ("weight", "response"), (None, "table")]
+)
+def test_a_target_is_a_class_or_a_response_by_its_kind_as_in_the_report(target: str | None, kind: str) -> None:
     table = people().append_column("stays", pa.array(np.random.default_rng(1).integers(1, 4, 200)))
-    for target, kind in (("stays", "class"), ("weight", "response"), (None, "table")):
-        schema = Schema.infer(table)
-        codec = Codec.fit(table, schema if target is None else schema.with_role(Role.TARGET, target))
-        study = study_of(table, table, codec, holdout=people(60, 4).append_column("stays", pa.array([1] * 60)), rng=RNG)
-        assert kind_of_target(study) == kind
+    schema = Schema.infer(table)
+    codec = Codec.fit(table, schema if target is None else schema.with_role(Role.TARGET, target))
+    study = study_of(table, table, codec, holdout=people(60, 4).append_column("stays", pa.array([1] * 60)), rng=RNG)
+    assert kind_of_target(study) == kind
+    if target is not None:
+        assert is_class(study.pair(target)) == (kind == "class")
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.of != "response"])

@@ -5,7 +5,6 @@ What a release is still good for is told by a model that learns from it, tested 
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
-from sfumato.assess.study import Column, Matrix, Study, sample, study_of
+from sfumato.assess.study import Matrix, Study, sample, study_of
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.prediction import is_class, predict, task_of
 from sfumato.core.errors import OptionError
@@ -29,12 +28,10 @@ from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
-from sfumato.mechanisms.condense.classwise import MOST_CLASSES
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
-from sfumato.tables.field import Domain
 from sfumato.tables.persons import persons_of_table
-from sfumato.tables.schema import Kind, Schema
+from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
 
 __all__ = ["METRICS", "Bench", "Part", "Reading", "RowsByPerson", "Score", "Told", "check_metric", "kind_of_target"]
@@ -62,18 +59,18 @@ class Metric:
 
     def released(self, study: Study) -> Score:
         """Use of the released rows."""
-        return self.run(_with_classes(study), original=False)
+        return self.run(study, original=False)
 
     def original(self, study: Study) -> Score:
         """Use of the original's rows, which the release cannot beat but by chance."""
-        return self.run(_with_classes(study), original=True)
+        return self.run(study, original=True)
 
 
 def kind_of_target(study: Study) -> str:
-    """Whether a class, a response or nothing is to be predicted; numbers of few values are classes."""
+    """Whether a class, a response or nothing is to be predicted, as the report has it: told by the kind of column."""
     if study.target is None:
         return "table"
-    return "class" if is_class(_with_classes(study).pair(study.target)) else "response"
+    return "class" if is_class(study.pair(study.target)) else "response"
 
 
 def choose_metric(study: Study, name: str | None) -> Metric:
@@ -89,7 +86,8 @@ def choose_metric(study: Study, name: str | None) -> Metric:
     if METRICS[name].of not in (kind, "table"):
         known = ", ".join(each.name for each in METRICS.values() if each.of in (kind, "table"))
         raise OptionError(
-            f"the metric {name!r} is for a {METRICS[name].of}, and there is none here; choose one of {known}"
+            f"the metric {name!r} is for a {METRICS[name].of}, and there is none here; choose one of {known}, or "
+            "declare another kind of target in the schema"
         )
     return METRICS[name]
 
@@ -104,33 +102,8 @@ def guess_of(study: Study) -> float:
     """Use that needs no learning: always naming the commonest class, or the mean."""
     if kind_of_target(study) != "class":
         return 0.0
-    known = _with_classes(study).pair(study.target or "").original.present.astype(np.int64)
+    known = study.pair(study.target or "").original.present.astype(np.int64)
     return float(np.bincount(known).max() / len(known))
-
-
-def _with_classes(study: Study) -> Study:
-    """The study with a numeric target of few values as a class; of any other target as it is."""
-    place = next((place for place, pair in enumerate(study.pairs) if pair.name == study.target), None)
-    if place is None or is_class(study.pairs[place]):
-        return study
-    pair = study.pairs[place]
-    known = np.unique(pair.original.present)
-    if not 2 <= len(known) <= MOST_CLASSES or pair.field.kind not in (Kind.INTEGER, Kind.CONTINUOUS):
-        return study
-    halfway = (known[1:] + known[:-1]) / 2
-
-    def classes(column: Column) -> Column:
-        return Column(np.searchsorted(halfway, column.values).astype(np.float64), column.absent)
-
-    domain = Domain(categories=tuple(f"{value:g}" for value in known))
-    field = dataclasses.replace(pair.field, kind=Kind.ORDINAL, domain=domain, hierarchy=None)
-    pairs, held = list(study.pairs), None if study.held is None else list(study.held)
-    pairs[place] = dataclasses.replace(
-        pair, field=field, original=classes(pair.original), released=classes(pair.released)
-    )
-    if held is not None:
-        held[place] = classes(held[place])
-    return dataclasses.replace(study, pairs=tuple(pairs), held=None if held is None else tuple(held))
 
 
 def _predicted(study: Study, *, original: bool, miner: str) -> Score:
