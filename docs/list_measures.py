@@ -6,12 +6,9 @@ import re
 from pathlib import Path
 
 from sfumato.assess.algebra import Measure, Number
-from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
 from sfumato.assess.findings import Family
-from sfumato.assess.measure import EPOCHS, basic, catalogue
+from sfumato.assess.measure import declared
 from sfumato.assess.plain import show, spoken_name
-from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
-from sfumato.assess.utility.distortion import COSTS
 
 PAGES = Path(__file__).parent / "measures"
 INDEX = PAGES / "index.md"
@@ -30,13 +27,13 @@ def write_index() -> str:
         "# Every measure and attack",
         "",
         "What a report may hold, by the name of the finding. *Better* says which way is good, *public* whether the",
-        "recipient's edition shows it. This page is written by `docs/list_measures.py` from the measures themselves.",
+        "recipient's edition shows it, *needs* what it is not run without, *figure* where it is drawn. This page is",
+        "written by `docs/list_measures.py` from the measures themselves.",
     ]
-    measures = (*basic(), EPOCHS, *catalogue(), KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
     for family, title in FAMILIES.items():
         head = ("Finding", "Name on the page", "Better", "Range", "Public", "Needs", "Figure", "Source")
         lines += ["", f"## {title}", "", _row(*head), _row(*["---"] * len(head))]
-        for measure in measures:
+        for measure in declared():
             lines += [_line(measure, each) for each in measure.numbers if (each.family or measure.family) is family]
     return "\n".join(lines) + "\n"
 
@@ -52,16 +49,10 @@ def _line(measure: Measure, number: Number) -> str:
         "higher" if number.scale.higher else "lower",
         f"{low or 'any'} to {high or 'any'}",
         "yes" if number.scale.public else "no",
-        ", ".join(need.name.lower() for need in measure.needs),
-        f"`{_figure(measure, number)}`" if _figure(measure, number) else "",
+        ", ".join(need.name.lower().replace("_", " ") for need in measure.needs),
+        f"`{number.figure}`" if number.figure else "",
         measure.source,
     )
-
-
-def _figure(measure: Measure, number: Number) -> str:
-    """Figure that shows the number; all attacks that succeed more or less often stand in one."""
-    rate = measure.family is Family.ATTACK and number.scale.range == (0.0, 1.0) and not number.scale.higher
-    return number.figure or ("attacks/NAME" if rate and number.of_columns else "attacks/all" if rate else "")
 
 
 def _row(*cells: str) -> str:

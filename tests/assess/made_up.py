@@ -50,7 +50,7 @@ def attacks() -> tuple[Finding, ...]:
         attack("linkage-mahalanobis", 260, 36, 0.0005),
         attack("linkage-rank", 100, 96, 0.0005),
         attack("linkability-near", 30, 28, 0.001),
-        attack("group-linkage-largest", 900, None, 0.01),
+        attack("group-linkage-centre", 900, None, 0.01),
         attack("singling-out-univariate", 12, 10, 0.002),
         attack("singling-out-multivariate", 60, 55, 0.004),
         attack("attribute-inference-insider", 1300, 1290, 0.62),

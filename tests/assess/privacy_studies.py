@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.measure import declared
+from sfumato.assess.measure import number_of
 from sfumato.assess.study import Study, study_of
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
@@ -93,7 +93,9 @@ def check_sound(measure: Measure, of: Study) -> None:
     for finding in findings.values():
         assert finding.meaning.endswith(".")
         assert ". " not in finding.meaning.replace("et al. ", "")
-        assert finding.public == declared()[finding.name.partition("/")[0]].scale.public
+        number = number_of(finding.name)
+        assert number is not None
+        assert finding.public == number.scale.public
         if finding.value is None:
             assert finding.because
             assert "failed" not in finding.because, finding.because

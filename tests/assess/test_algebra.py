@@ -15,6 +15,7 @@ from sfumato.assess.measure import EPOCHS, basic, catalogue
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.core.facts import Fact, Grouped
+from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import draw_table, fit, released_of, workings
 
 HALF = Number("a").means("Half")
@@ -33,7 +34,7 @@ def measure(**more: object) -> Measure:
     return dataclasses.replace(Measure("m", Family.ATTACK, "Someone 2001", run).finds(HALF), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("need", [Need.HOLDOUT, Need.GROUPS, Need.ORIGIN, Need.TARGET])
+@pytest.mark.parametrize("need", [need for need in Need if need is not Need.COLUMNS])
 def test_what_a_measure_lacks_is_the_reason_why_it_was_not_run(need: Need) -> None:
     (finding,) = run_measure(measure(needs=(need,)), study())
     assert finding.status == "not-run"
@@ -44,6 +45,22 @@ def test_a_measure_runs_where_nothing_lacks() -> None:
     groups = dataclasses.replace(workings(), drawn_from=np.zeros(600, dtype=np.int64))
     (finding,) = run_measure(measure(needs=(Need.GROUPS, Need.COLUMNS)), study(workings=groups))
     assert finding.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("made", "lacking"),
+    [
+        ({"workings": workings()}, {Need.ROW_GROUPS}),
+        ({"workings": Workings(sizes=np.array([300, 300]))}, {Need.GROUPS, Need.ROW_GROUPS}),
+        ({"facts": (Grouped("MDAV", 600, 60, 10, 10, 10, 0, 0, 0),)}, {Need.GROUPS, Need.ROW_GROUPS}),
+    ],
+)
+def test_groups_may_be_known_by_their_sizes_alone_or_without_whose_rows_are_whose(
+    made: dict[str, object], lacking: set[Need]
+) -> None:
+    needs = (Need.GROUP_SIZES, Need.GROUPS, Need.ROW_GROUPS)
+    found = {need: run_measure(measure(needs=(need,)), study(**made))[0].because for need in needs}
+    assert {need for need, because in found.items() if because is not None} == lacking
 
 
 def test_the_facts_choose_which_attack_applies() -> None:

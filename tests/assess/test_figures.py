@@ -17,15 +17,17 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
+from sfumato.assess.algebra import Values
 from sfumato.assess.figures import columns
-from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, model_figures
+from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, by_figure, model_figures
 from sfumato.assess.figures.columns import bin_edges, component_figures, marginal_figures
 from sfumato.assess.figures.svg import Axes, Figure, round_step
-from sfumato.assess.findings import gains
+from sfumato.assess.findings import Family, gains
+from sfumato.assess.measure import declared
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema
-from tests.assess.cases import constant_table, draw_table, fit
+from tests.assess.cases import constant_table, draw_table, fit, report_of
 from tests.assess.made_up import attack, attacks, model, models
 from tests.examples import at_length
 
@@ -139,11 +141,33 @@ def test_public_axes_are_labelled_with_round_numbers() -> None:
     assert all(number % step == 0 for number in numbers)
 
 
+@pytest.mark.parametrize("figure", sorted({each.figure or "" for measure in declared() for each in measure.numbers}))
+def test_a_number_is_drawn_where_it_says_and_nowhere_else(figure: str) -> None:
+    numbers = [each for measure in declared() for each in measure.numbers if each.figure == figure]
+    found = Values(0.4, (0.3, 0.5), 0.2)
+    findings = [
+        each.finding(Family.ATTACK, found, column)
+        for each in numbers
+        for column in (("red", "blue") if each.of_columns else ("",))
+    ]
+    drawn = {each.name for each in (*attack_figures(findings), *model_figures(findings))}
+    assert drawn == ({figure} if figure.startswith(("attacks/", "models/")) else set())
+
+
+def test_a_report_has_the_figures_that_its_findings_declare_and_one_of_all_columns_at_once() -> None:
+    report = report_of("redraw")
+    names, declared_by = {figure.name for figure in report.figures}, set(by_figure(report.findings))
+    assert declared_by - {"marginals/COLUMN"} <= names
+    rooms, of_findings = ({name.partition("/")[0] for name in some} for some in (names, declared_by))
+    assert rooms - of_findings == {"components"}
+    assert of_findings == {"attacks", "marginals", "groups", "distances", "association"}
+
+
 def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
     figure = only(drawn_attacks(), "attacks/all", public=True)
     drawn = [text for text in texts(figure) if ":" in text]
     assert drawn[0].startswith("Linked to a row, by weighted distance: 13")
-    assert drawn[-1].startswith("Group linkage largest: 45")  # conceded by every certificate
+    assert drawn[-1].startswith("Finding the group by its centre: 45")  # conceded by every certificate
     assert "Linked to a row, by weighted distance with 13" in figure.alt
     assert not any(text.startswith("In the table or not, by a model") for text in drawn)  # a score has its own axis
     assert "In the table or not, by a model: 0.53" in texts(only(drawn_attacks(), "attacks/scores", public=True))

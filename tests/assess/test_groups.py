@@ -49,7 +49,7 @@ def test_information_loss_is_none_for_single_records_all_for_one_group_and_betwe
     shuffled = rng.permutation(np.arange(400) // 10)
     losses = []
     for labels in (alone, together, shuffled):
-        ssq, loss = COMPACTNESS.findings(compactness(values, Workings(labels, np.ones(400, dtype=np.int64))))
+        ssq, loss = COMPACTNESS.findings(compactness(values, labels))
         assert ssq.value is not None
         assert loss.value is not None
         losses.append(loss.value)
@@ -59,13 +59,13 @@ def test_information_loss_is_none_for_single_records_all_for_one_group_and_betwe
 
 
 def test_information_loss_of_a_table_that_does_not_vary_is_not_run() -> None:
-    ssq, loss = COMPACTNESS.findings(compactness(np.ones((6, 2)), of([0, 0, 0, 1, 1, 1], [3] * 6)))
+    ssq, loss = COMPACTNESS.findings(compactness(np.ones((6, 2)), np.array([0, 0, 0, 1, 1, 1])))
     assert ssq.value == 0.0
     assert loss.status == "not-run"
 
 
 def test_a_finding_that_was_not_run_has_no_number_in_its_json() -> None:
-    document = COMPACTNESS.findings(compactness(np.ones((2, 1)), None))[0].to_json()
+    document = COMPACTNESS.not_run("it was not asked for")[0].to_json()
     assert document["value"] is None
     assert document["status"] == "not-run"
     assert dataclasses.fields(Finding)[0].name in document

@@ -20,8 +20,9 @@ import numpy as np
 
 from sfumato.assess.findings import Direction, Family, Finding, Tries, is_rate, not_run
 from sfumato.assess.study import ColumnPair, Places, Study, sample
-from sfumato.core.facts import Fact
+from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.core.threads import one_thread
+from sfumato.mechanisms.protocol import Workings
 
 __all__ = [
     "COUNT",
@@ -163,6 +164,8 @@ class Need(StrEnum):
 
     HOLDOUT = "no rows were held out (name some with --holdout)"
     GROUPS = "no groups came with the table; they are known only to the run that made it"
+    GROUP_SIZES = "no groups came with the table, nor their sizes; they are known only to the run that made it"
+    ROW_GROUPS = "it is not known from which group a released row was drawn"
     ORIGIN = "it is not known from which original row a released row descends"
     TARGET = "no column is named as the one to predict (name it with --target)"
     COLUMNS = "the table has a single column"
@@ -236,7 +239,7 @@ class Number:
     name: str  # ends with a slash where each column or class has a number of its own; the column's name follows
     spoken: str = ""  # the name as a person says it; read as it stands where none is given
     scale: Scale = SCORE
-    figure: str = ""  # the figure of the report that shows it
+    figure: str | None = None  # the figure that shows it, where it is not that of the measure
     family: Family | None = None  # where it is not that of the measure
     # one sentence that a steward understands, without its full stop; ``{column}`` stands for the column
     meaning: str = ""
@@ -328,11 +331,13 @@ class Measure:
     # the numbers that are listed where there are no rows to compare, and what they mean; by default all as declared
     uncompared: Mapping[str, str] | None = None
     of_groups: bool = False  # whether it looks at the groups alone, and so does not ask for released rows
+    figure: str = ""  # the figure of the report that shows its numbers; none where it is empty
     numbers: tuple[Number, ...] = ()  # what it finds
 
     def finds(self, *numbers: Number) -> Measure:
-        """The measure with its numbers."""
-        return dataclasses.replace(self, numbers=numbers)
+        """The measure with its numbers, each shown in the measure's figure unless it names its own."""
+        drawn = (dataclasses.replace(each, figure=self.figure) if each.figure is None else each for each in numbers)
+        return dataclasses.replace(self, numbers=tuple(drawn))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -396,11 +401,15 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
 
 
 def _lacks(study: Study, need: Need) -> bool:
-    workings = study.workings
+    workings = study.workings or Workings()
     return {
         Need.HOLDOUT: study.holdout is None,
-        Need.GROUPS: workings is None or workings.labels is None or workings.drawn_from is None,
-        Need.ORIGIN: workings is None or workings.origin is None,
+        Need.GROUPS: workings.labels is None,
+        Need.GROUP_SIZES: workings.labels is None
+        and workings.sizes is None
+        and not any(isinstance(fact, Grouped | Chained) for fact in study.facts),
+        Need.ROW_GROUPS: workings.drawn_from is None,
+        Need.ORIGIN: workings.origin is None,
         Need.TARGET: study.target is None,
         Need.COLUMNS: len(study.pairs) < 2,
     }[need]

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
-from sfumato.assess.figures.bars import attack_figures, distance_figures, group_figures, model_figures
+from sfumato.assess.figures.bars import attack_figures, by_figure, distance_figures, group_figures, model_figures
 from sfumato.assess.figures.columns import association_figures, component_figures, marginal_figures
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, risk_by_column
@@ -46,6 +46,7 @@ __all__ = [
     "draw_figures",
     "held_out_notes",
     "measure_study",
+    "number_of",
 ]
 
 
@@ -64,15 +65,27 @@ def catalogue() -> tuple[Measure, ...]:
 
 
 @cache
-def declared() -> dict[str, Number]:
-    """Every number that is declared, by its name before a slash."""
+def declared() -> tuple[Measure, ...]:
+    """Every measure and attack that there is: of tables, of epochs, of columns that are known, of runs and of baskets.
+
+    They are those that were there when it was first asked, whatever a test leaves out later.
+    """
     from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
     from sfumato.assess.utility.distortion import COSTS
 
-    measures = (*basic(), *_utility(), *_risk(), *_attacks(), EPOCHS, KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
-    numbers = [number for measure in measures for number in measure.numbers]
-    return {number.name.removesuffix("/"): number for number in reversed(numbers)}
+    return (*basic(), EPOCHS, *_utility(), *_risk(), *_attacks(), KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
+
+
+def number_of(name: str) -> Number | None:
+    """What is declared of a finding, by its name; None of one that no measure declares."""
+    first, slash, _ = name.partition("/")
+    return _numbers().get(first + slash)
+
+
+@cache
+def _numbers() -> dict[str, Number]:
+    return {number.name: number for measure in declared() for number in measure.numbers}
 
 
 def _utility() -> tuple[Measure, ...]:
@@ -280,9 +293,7 @@ def measure_study(study: Study) -> Measured:
 
 def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...]:
     """All figures of a report, in the order of its pages: whatever there is to draw."""
-    numbers = declared()
-    names = [finding.name.partition("/")[0] for finding in findings if finding.value is not None]
-    shown = {numbers[name].figure for name in names if name in numbers}
+    shown = by_figure(findings)
     pairs = study.pairs if len(study.released) else ()
     marginals = marginal_figures(pairs)
     tell(_STAGE, 0.9)

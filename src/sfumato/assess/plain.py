@@ -80,11 +80,11 @@ def spoken_name(name: str) -> str:
     >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
     ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
     """
-    from sfumato.assess.measure import declared
+    from sfumato.assess.measure import number_of
 
     first, slash, column = name.partition("/")
-    number = declared().get(first)
-    words = number.spoken if number is not None and number.spoken else _as_it_stands(first)
+    words = next((each.spoken for each in map(number_of, (first, f"{first}/")) if each and each.spoken), None)
+    words = words or _as_it_stands(first)
     return f"{words}: {column}" if slash else words
 
 

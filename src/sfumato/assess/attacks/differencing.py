@@ -225,6 +225,7 @@ DIFFERENCING = Measure(
     "Aggarwal & Yu 2005 undone by differences; Denning, Denning & Schwartz 1979",
     _run,
     applies=_applies,
+    figure="attacks/all",
 ).finds(
     Number("arrivals-recovered", "Arrivals recovered by difference of publications", SHARE).means(
         f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them "
@@ -234,7 +235,7 @@ DIFFERENCING = Measure(
         f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside "
         "guessing the mean of one (baseline)"
     ),
-    Number("arrivals-recovered/", scale=SHARE).means(
+    Number("arrivals-recovered/", scale=SHARE, figure="attacks/arrivals-recovered").means(
         f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row (baseline)"
     ),
 )
@@ -325,6 +326,7 @@ ROUNDS = Measure(
     "Banu, Chandra & Ganapathi 2010 undone by differences of rounds",
     _run_rounds,
     applies=_not_opened,
+    figure="attacks/all",
 ).finds(
     Number("rows-of-others-claimed", "Rows of other owners claimed from the rounds", SHARE.owners).means(
         "The share of the other owners' rows that this owner can claim from the cluster centres that all owners "

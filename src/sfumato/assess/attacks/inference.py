@@ -299,6 +299,7 @@ ATTRIBUTE_INFERENCE = Measure(
     _run,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
+    figure="attacks/all",
 ).finds(
     *(
         Number(f"attribute-inference-{profile.name}", f"Attribute inference {profile.spoken}", SHARE).means(
@@ -306,7 +307,7 @@ ATTRIBUTE_INFERENCE = Measure(
         )
         for profile in PROFILES
     ),
-    Number("attribute-inference-insider/", scale=SHARE).means(
+    Number("attribute-inference-insider/", scale=SHARE, figure="attacks/attribute-inference-insider").means(
         "How often an attacker who knows everything else about a person finds {column} by looking at the released row "
         "that is most like the person; lower is better, and what is above the control is what being in the table cost"
     ),

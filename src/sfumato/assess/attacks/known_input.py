@@ -402,6 +402,7 @@ KNOWN_INPUT = Measure(
     _run,
     needs=(Need.ORIGIN,),
     applies=not_moved,
+    figure="attacks/all",
 ).finds(
     Number("recovered-cells", "Numbers recovered with known rows", SHARE).means(
         _RECOVERED.format(
@@ -409,11 +410,13 @@ KNOWN_INPUT = Measure(
         )
         + f", {_BESIDE}"
     ),
-    Number("known-rows-needed", "Known rows that undo it", COUNT.more).means(
+    Number("known-rows-needed", "Known rows that undo it", COUNT.more, figure="").means(
         "How many original rows, with the released rows that they became, fix the key: the number that the "
         "certificate names, fewer may do; more is better, and whoever took part knows one"
     ),
-    Number("recovered-cells/", scale=SHARE).means(_RECOVERED.format(knowing="knows {column}")),
+    Number("recovered-cells/", scale=SHARE, figure="attacks/recovered-cells").means(
+        _RECOVERED.format(knowing="knows {column}")
+    ),
 )
 
 
@@ -453,6 +456,7 @@ PUBLIC_MOMENTS = Measure(
     _run_moments,
     needs=(Need.ORIGIN,),
     applies=not_moved,
+    figure="attacks/all",
 ).finds(
     Number("recovered-cells-public-moments", "Numbers recovered with public mean and deviation", SHARE).means(
         _RECOVERED.format(

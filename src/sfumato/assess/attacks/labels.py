@@ -171,6 +171,7 @@ LABEL_INFERENCE = Measure(
     _run,
     needs=(Need.TARGET, Need.COLUMNS),
     stand_ins=split_in_tenths,
+    figure="attacks/all",
 ).finds(
     *(
         number
@@ -187,6 +188,7 @@ LABEL_INFERENCE = Measure(
                 f"label-inference-gain{way}",
                 f"Gain in inferring the label{', gradient boosting' if way else ''}",
                 Scale((-1.0, 1.0)),
+                figure="",
             ).means(
                 "How much more often an attacker finds the class of people in the original than of people held out if "
                 f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst"
@@ -248,6 +250,7 @@ SWAPPED_ROWS = Measure(
     _run_windows,
     needs=(Need.ORIGIN,),
     applies=where(Swapped, "no cells were swapped"),
+    figure="attacks/all",
 ).finds(
     Number("own-row-linkage-windows", "Linkage to the own row, by windows", SHARE).means(
         "The share of people whose own row is picked by somebody who knows their cells and how far cells were swapped: "
@@ -301,6 +304,7 @@ HIDDEN_LABEL = Measure(
     _run_label,
     needs=(Need.ORIGIN,),
     applies=where(Downgraded, "no label was hidden"),
+    figure="attacks/all",
 ).finds(
     Number("hidden-label-told", "Hidden label told by a strong model", SHARE).means(
         "The share of people whose hidden label is told rightly by boosted trees that learnt on the released rows with "

@@ -119,6 +119,7 @@ LINKABILITY = Measure(
     _run,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
+    figure="attacks/all",
 ).finds(
     Number("linkability", "Linking two halves of a row", SHARE).means(
         "How often two halves of a person's columns lead to the same released row, so that two sources can be "
@@ -240,8 +241,9 @@ GROUP_LINKAGE = Measure(
     Family.ATTACK,
     "Nin, Herranz & Torra 2008",
     _run_groups,
-    needs=(Need.GROUPS,),
+    needs=(Need.GROUPS, Need.ROW_GROUPS),
     applies=where(Grouped, "the table is not known to be made of groups"),
+    figure="attacks/all",
 ).finds(
     Number("group-linkage-nearest-row", "Finding the group by the nearest row", SHARE).means(
         "The share of people whose nearest released row was drawn from their own group, so that an attacker who "

@@ -228,9 +228,8 @@ _SPOKEN_WAYS = {
     NEIGHBOUR.name: "a few columns",
     REGISTRY.name: "half of the columns",
 }
-LINKAGE = Measure(
-    "linkage", Family.ATTACK, "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006", _run
-).finds(
+_SOURCE = "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006"
+LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run, figure="attacks/all").finds(
     *(
         Number(f"linkage-{way}", f"Linkage by {_SPOKEN_WAYS[way]}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
@@ -262,11 +261,7 @@ def _run_own(study: Study) -> Iterator[Stated]:
 
 
 OWN_ROW_LINKAGE = Measure(
-    "own-row-linkage",
-    Family.ATTACK,
-    "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006",
-    _run_own,
-    needs=(Need.ORIGIN,),
+    "own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,), figure="attacks/all"
 ).finds(
     *(
         Number(f"own-row-linkage-{way}", f"Linkage to the own row, {_SPOKEN_WAYS[way]}", SHARE).means(
@@ -309,7 +304,11 @@ def _persons(rows: Matrix, persons: Places, most: int) -> Matrix:
 
 
 LINKED_PERSONS = Measure(
-    "linked-persons", Family.ATTACK, "Domingo-Ferrer & Torra 2001, on the means of persons", _run_persons
+    "linked-persons",
+    Family.ATTACK,
+    "Domingo-Ferrer & Torra 2001, on the means of persons",
+    _run_persons,
+    figure="attacks/all",
 ).finds(
     Number("linkage-persons", "Linkage by all rows of a person", SHARE).means(
         "The share of people whose nearest released person, compared by the mean of all of their rows and how many "

@@ -255,6 +255,7 @@ MEMBERSHIP = Measure(
     "Shokri et al. 2017; Carlini et al. 2022; DeLong et al. 1988",
     _run,
     needs=(Need.HOLDOUT,),
+    figure="attacks/scores",
 ).finds(
     Number("membership-distance", "Membership told by distance").means(
         _TWO.format(how="by who is nearer to a released row")
@@ -265,7 +266,7 @@ MEMBERSHIP = Measure(
     Number("membership-classifier", "Membership told by a classifier").means(
         _TWO.format(how="by a model that learnt on other people how members differ")
     ),
-    Number("membership-at-1-percent", "Membership told at 1\u00a0% false alarms", SHARE).means(
+    Number("membership-at-1-percent", "Membership told at 1\u00a0% false alarms", SHARE, figure="attacks/all").means(
         "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
         "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
         "held-out people were accused by the same rule"
@@ -296,6 +297,7 @@ LEAVES = Measure(
     _run_leaves,
     needs=(Need.HOLDOUT,),
     applies=where(Chained, "the rows were not drawn from the leaves of trees"),
+    figure="attacks/scores",
 ).finds(
     Number("membership-leaves", "Membership told by who knows the algorithm").means(
         _TWO.format(
@@ -329,7 +331,9 @@ def _run_outliers(study: Study) -> Iterator[Stated]:
     yield "outliers-claimed", success(Tries(*caught[0]), guess=_OUTLYING, control=Tries(*caught[1]), note=note)
 
 
-OUTLIERS = Measure("outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,)).finds(
+OUTLIERS = Measure(
+    "outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,), figure="attacks/all"
+).finds(
     Number("outliers-claimed", "Most outlying people claimed", SHARE).means(
         "Of the 5 % of people of the original who are farthest from everybody, the share whom an attacker rightly "
         "accuses of being in it, by who is nearer to a released row than people of that kind are to one another, if of "

@@ -190,8 +190,9 @@ NOISE_FILTER = Measure(
     _run,
     needs=(Need.ORIGIN,),
     applies=_applies,
+    figure="attacks/all",
 ).finds(
-    Number("noise-filtered-error", "Error that is left after filtering the noise", SIZE.more).means(
+    Number("noise-filtered-error", "Error that is left after filtering the noise", SIZE.more, figure="").means(
         "How far, in standard deviations, the best of three attackers stays from the true numbers, beside the size "
         "of the noise as it was added; more is better, and 1 is what guessing the mean gives"
     ),
@@ -199,7 +200,7 @@ NOISE_FILTER = Measure(
         "The share of numbers that the best of three attackers gives to within a tenth of their column's range, "
         "beside guessing the mean; less is better"
     ),
-    Number("noise-filtered-error/", scale=SIZE.more).means(
+    Number("noise-filtered-error/", scale=SIZE.more, figure="").means(
         "How far, in standard deviations, the best of three attackers stays from the true {column}, beside the "
         "size of the noise as it was added; more is better, and 1 is what guessing the mean gives"
     ),
@@ -268,12 +269,15 @@ GROUP_FILTER = Measure(
     Family.ATTACK,
     "Huang, Du & Chen 2005; Banerjee, Chen & Gangopadhyay 2010",
     _run_in_groups,
-    needs=(Need.GROUPS, Need.ORIGIN),
+    needs=(Need.GROUPS, Need.ROW_GROUPS, Need.ORIGIN),
     applies=where(
         ComponentNoise, "no noise was put on the principal components of groups, so there is none to filter off"
     ),
+    figure="attacks/all",
 ).finds(
-    Number("group-filtered-error", "Error that is left after filtering the noise within groups", SIZE.more).means(
+    Number(
+        "group-filtered-error", "Error that is left after filtering the noise within groups", SIZE.more, figure=""
+    ).means(
         "How far, in standard deviations, an attacker who knows a record's group, its statistics and the law of "
         "the noise stays from the true numbers, beside guessing the mean of the group; more is better, and no less "
         "than the baseline means that the row adds nothing to what its group told"
@@ -408,12 +412,12 @@ def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:
     return np.where(near & (np.abs(steps - whole) <= _OFF), whole, _NOWHERE).astype(np.int64)
 
 
-def _guessed_number(name: str, what: str, spoken: str = "") -> Number:
+def _guessed_number(name: str, what: str, spoken: str = "", figure: str | None = None) -> Number:
     meaning = (
         f"The share of {what} that are guessed exactly from the released one, by Bayes' rule and the distribution that "
         "all released values give away, beside always guessing the most frequent value; less is better"
     )
-    return Number(name, spoken, SHARE).means(meaning)
+    return Number(name, spoken, SHARE, figure).means(meaning)
 
 
 BEST_GUESS = Measure(
@@ -423,7 +427,8 @@ BEST_GUESS = Measure(
     _run_guess,
     needs=(Need.ORIGIN,),
     applies=where(Randomized, "no column was randomized by a stated law, so there is no answer to guess behind"),
+    figure="attacks/all",
 ).finds(
     _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
-    _guessed_number("best-guess/", "values of {column}"),
+    _guessed_number("best-guess/", "values of {column}", figure="attacks/best-guess"),
 )

@@ -144,9 +144,14 @@ def _rarest(study: Study, shared: Places) -> Places:
 
 
 RARE_COMBINATIONS = Measure(
-    "rare-combinations", Family.ATTACK, "after Skinner & Elliot 2002", _run, stand_ins=split_in_tenths
+    "rare-combinations",
+    Family.ATTACK,
+    "after Skinner & Elliot 2002",
+    _run,
+    stand_ins=split_in_tenths,
+    figure="attacks/all",
 ).finds(
-    Number("rare-combination-error", "Error of numbers read off a rare combination", SIZE.more).means(
+    Number("rare-combination-error", "Error of numbers read off a rare combination", SIZE.more, figure="").means(
         "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
         "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
         "away, and more is better"
@@ -201,7 +206,7 @@ def _whole_rows(study: Study) -> Iterator[Stated]:
 
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
-UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values).finds(
+UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
     Number("unique-values-shown", "Unique values shown", SHARE).means(
         "The share of people of the original who alone hold a value in some column and that very value stands in the "
         "release; less is better, the baseline is how often numbers next to theirs stand there that nobody of the "
@@ -210,7 +215,9 @@ UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values)
     )
 )
 
-WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows, stand_ins=split_in_tenths).finds(
+WHOLE_ROWS = Measure(
+    "whole-rows", Family.ATTACK, _SOURCE, _whole_rows, stand_ins=split_in_tenths, figure="attacks/all"
+).finds(
     Number("whole-rows-shown", "People whose whole row is shown", SHARE).means(
         "The share of people of the original who are equal to a released row in every column; less is better, and the "
         "control is the same share of people held out, whose rows stand there by coincidence or since many have them"

@@ -355,6 +355,7 @@ SINGLING_OUT = Measure(
     "Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
     _run,
     stand_ins=split_in_two,
+    figure="attacks/all",
 ).finds(
     Number("singling-out-univariate", "Singling out by one column", SHARE).means(
         "The share of the extreme or unique values of single released columns that fit exactly one person of the "

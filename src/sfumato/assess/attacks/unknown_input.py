@@ -147,6 +147,7 @@ COMPONENTS = Measure(
     _run,
     needs=(Need.ORIGIN,),
     applies=_not_turned,
+    figure="attacks/scores",
 ).finds(
     Number("ica-correlation", "Columns recovered by independent components").means(
         "How well the original columns are recovered from the released rows alone, by searching for independent "
@@ -302,6 +303,7 @@ DIGITS = Measure(
     _run_digits,
     needs=(Need.ORIGIN,),
     applies=_not_multiplied,
+    figure="attacks/all",
 ).finds(
     Number("recovered-cells-digits", "Numbers recovered from their digits alone", SHARE).means(
         "The share of numbers that someone recovers to a tenth of a standard deviation who knows no row, only that "

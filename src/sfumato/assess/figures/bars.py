@@ -7,7 +7,7 @@ Distributions of distances to the closest record, of group sizes, and level aske
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -25,13 +25,13 @@ from sfumato.assess.figures.svg import (
     percents,
     ticks,
 )
-from sfumato.assess.findings import Family, Finding, is_rate, rank
+from sfumato.assess.findings import Finding, rank
 from sfumato.assess.plain import attack_name, hundred, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.mechanisms.protocol import Workings
 
-__all__ = ["MOST_ROWS", "attack_figures", "distance_figures", "group_figures", "model_figures"]
+__all__ = ["MOST_ROWS", "attack_figures", "by_figure", "distance_figures", "group_figures", "model_figures"]
 
 MOST_ROWS = 24
 """Most rows of a figure."""
@@ -54,6 +54,10 @@ _SCORES = (
     "How sure an attacker can be of who is in the table: at 0.5 he knows no more than a coin, at 1 he is always right. "
     "Circle or mark: knowing nothing."
 )
+_WHOLE = {
+    "attacks/all": ("How far attackers get", _ATTACKS),
+    "attacks/scores": ("How sure attackers can be", _SCORES),
+}
 _MODELS = (
     "Both were tested on the same real rows that neither had seen; lines are 95 % intervals. Where the mark reaches "
     "the end of the bar nothing was lost."
@@ -71,17 +75,25 @@ def _size(rows: Sequence[_Row]) -> tuple[float, float]:
     return _WIDTH, 0.95 + 0.42 * len(rows)
 
 
+def by_figure(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Findings that have a value, by the name of the figure that is declared to show them."""
+    from sfumato.assess.measure import number_of
+
+    shown: dict[str, list[Finding]] = {}
+    for finding in findings:
+        number = number_of(finding.name)
+        if number is not None and number.figure and finding.value is not None:
+            shown.setdefault(number.figure, []).append(finding)
+    return shown
+
+
 def attack_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
     """Attacks that hit people, attacks that score, and each on single columns; where the owner may see more, twice."""
-    shown = [finding for finding in findings if is_rate(finding)]
-    groups: dict[str, list[Finding]] = {}
-    for finding in shown:
-        first, slash, _ = finding.name.partition("/")
-        kind = first if slash else "all" if finding.unit == "share" else "scores"
-        groups.setdefault(kind, []).append(finding)
+    shown = {name: some for name, some in by_figure(findings).items() if name.startswith("attacks/")}
     figures: list[Figure] = []
-    for name, some in sorted(groups.items(), key=lambda pair: (pair[0] != "all", pair[0] != "scores")):
-        if name not in ("all", "scores") and len(some) < 2:
+    for name in sorted(shown, key=lambda name: (name != "attacks/all", name != "attacks/scores")):
+        some = shown[name]
+        if name not in _WHOLE and len(some) < 2:
             continue
         public = [finding for finding in some if finding.public]
         if public:
@@ -93,17 +105,17 @@ def attack_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
 
 def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> Figure:
     ranked = sorted(findings, key=rank)
-    top, most = ranked[0], MOST_ATTACKS if name == "all" else MOST_ROWS
+    top, most = ranked[0], MOST_ATTACKS if name == "attacks/all" else MOST_ROWS
     rows = [_row_of(finding, _title(finding), attack=True) for finding in ranked[:most]]
     left = f" Drawn are {most} of {len(ranked)}." if len(ranked) > most else ""
-    told = {"all": ("How far attackers get", _ATTACKS), "scores": ("How sure attackers can be", _SCORES)}
-    usual = (f"{spoken_name(name)}, column by column", "Bars, marks and circles as in the figure of all attacks.")
-    title, caption = told.get(name, usual)
+    spoken = spoken_name(name.removeprefix("attacks/"))
+    usual = (f"{spoken}, column by column", "Bars, marks and circles as in the figure of all attacks.")
+    title, caption = _WHOLE.get(name, usual)
     beside = (
         "" if top.control is None else f", against {show(top.control, top.unit)} on people who are not in the table"
     )
     return draw(
-        f"attacks/{name}",
+        name,
         lambda axes: _paint_rates(axes, rows, scores=any(finding.unit != "share" for finding in findings)),
         size=_size(rows),
         title=title,
@@ -127,26 +139,15 @@ def _title(finding: Finding) -> str:
 
 def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
     """A figure for each kind of model, and for the owner one of the classes of each model."""
-    from sfumato.assess.measure import declared
-
-    known = [f for f in findings if f.family is Family.UTILITY and f.value is not None and f.baseline is not None]
-    numbers, figures = declared(), []
-    for name, (title, axis) in _KINDS.items():
-        some = [f for f in known if f.name in numbers and numbers[f.name].figure == name and f.public]
-        if some:
-            figures.append(_model_figure(name.removeprefix("models/"), some, title, axis, public=True))
-    classes: dict[str, list[Finding]] = {}
-    for finding in known:
-        first, slash, _ = finding.name.partition("/")
-        if slash and first.startswith("recall"):
-            classes.setdefault(first, []).append(finding)
-    for name, some in classes.items():
-        title, public = f"{spoken_name(name)}: share of each class found", all(f.public for f in some)
-        figures.append(_model_figure(name, some, title, "share of the class found", public=public))
-    return tuple(figures)
+    shown = by_figure(finding for finding in findings if finding.baseline is not None)
+    classes = [name for name in shown if name.startswith("models/") and name not in _KINDS]
+    return tuple(_model_figure(name, shown[name]) for name in (*_KINDS, *classes) if name in shown)
 
 
-def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str, *, public: bool) -> Figure:
+def _model_figure(figure: str, findings: Sequence[Finding]) -> Figure:
+    name = figure.removeprefix("models/")
+    of_classes = (f"{spoken_name(name)}: share of each class found", "share of the class found")
+    title, axis = _KINDS.get(figure, of_classes)
     chosen = (
         findings
         if len(findings) <= MOST_ROWS
@@ -165,9 +166,10 @@ def _model_figure(name: str, findings: Sequence[Finding], title: str, axis: str,
             places = ticks(*axes.x, 5)
             axes.x_ticks = list(zip(places, percents(places), strict=True))
 
-    caption = "Bars and marks as above." if name.startswith("recall") else _MODELS
+    caption = (_MODELS if figure in _KINDS else "Bars and marks as above.") + left
     alt = f"{title}: {len(rows)} bars for models that learnt from the original, and marks for the released table."
-    return draw(f"models/{name}", paint, size=_size(rows), title=title, caption=caption + left, alt=alt, public=public)
+    public = all(finding.public for finding in findings)
+    return draw(figure, paint, size=_size(rows), title=title, caption=caption, alt=alt, public=public)
 
 
 def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:

@@ -171,27 +171,20 @@ def _hash_rows(cells: Sequence[Column]) -> NDArray[np.uint64]:
 
 
 _NUMBERS = (
-    Number("verbatim-rows", "Rows released word for word", SHARE).means(
+    Number("verbatim-rows", "Rows released word for word", SHARE, figure="").means(
         "The share of released rows that equal an original row in every column, beside the share of original rows "
         "that another original row equals"
     ),
-    Number(
-        "closest-record-distance", "Distance to the closest original row", SIZE.more, figure="distances/closest"
-    ).means(
+    Number("closest-record-distance", "Distance to the closest original row", SIZE.more).means(
         "How far a released row typically is from the nearest original row, beside how far original rows are from one "
         f"another (baseline) and released rows from rows held out (control); {_WARNING}"
     ),
-    Number(
-        "closer-than-real-neighbours", "Released rows nearer than real neighbours", SHARE, figure="distances/closest"
-    ).means(
+    Number("closer-than-real-neighbours", "Released rows nearer than real neighbours", SHARE).means(
         "The share of released rows that are as near to an original row as the nearer half of original rows are to "
         f"one another; much above the baseline means that rows were copied, and {_WARNING}"
     ),
     Number(
-        "closer-to-originals-than-to-held-out",
-        "Released rows nearer to the original than to people held out",
-        SHARE,
-        figure="distances/closest",
+        "closer-to-originals-than-to-held-out", "Released rows nearer to the original than to people held out", SHARE
     ).means(
         "The share of released rows that are nearer to the original than to as many people held out of it; one half "
         f"means that it does not show who was in, and {_WARNING}"
@@ -206,6 +199,7 @@ CLOSEST = Measure(
         **{number.name: f"{number.meaning}." for number in _NUMBERS[1:]},
         "verbatim-rows": "The share of released rows that equal an original row.",
     },
+    figure="distances/closest",
 ).finds(*_NUMBERS)
 
 

@@ -76,36 +76,36 @@ GROUPS = Measure(
     Family.PRIVACY,
     "Aggarwal & Yu 2005",
     lambda study: group_sizes(study.workings, study.facts),
+    needs=(Need.GROUP_SIZES,),
     of_groups=True,
+    figure="groups/sizes",
 ).finds(
-    Number("group-size-smallest", "Smallest group", Scale((1.0, None), "count").more, figure="groups/sizes").means(
+    Number("group-size-smallest", "Smallest group", Scale((1.0, None), "count").more).means(
         "The number of records in the smallest group; nobody was condensed together with fewer"
     ),
-    Number("group-size-median", "Median group", Scale((1.0, None), "count").more.owners, figure="groups/sizes").means(
+    Number("group-size-median", "Median group", Scale((1.0, None), "count").more.owners).means(
         "Half of the groups hold at least this many records"
     ),
-    Number("group-size-largest", "Largest group", Scale((1.0, None), "count").owners, figure="groups/sizes").means(
+    Number("group-size-largest", "Largest group", Scale((1.0, None), "count").owners).means(
         "The number of records in the largest group; detail is lost where groups are large"
     ),
     Number("level-met", "Records that got their level", SHARE.more.owners, figure="groups/levels").means(
         "The share of records whose group is at least as large as the level asked for; it must be all"
     ),
-    Number("groups-tiny", "Tiny groups", COUNT.owners).means(
+    Number("groups-tiny", "Tiny groups", COUNT.owners, figure="").means(
         f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away"
     ),
 )
 
 
-def compactness(values: Matrix, workings: Workings | None) -> Iterator[Stated]:
+def compactness(values: Matrix, labels: Places) -> Iterator[Stated]:
     """SSQ and information loss, 100 * SSE / SST, of the encoded original under its groups.
 
     The baseline is the expectation for groups of the same number filled at random: SST * (n - g) / (n - 1).
     """
-    if workings is None or workings.labels is None:
-        raise NotRun(Need.GROUPS.value)
-    inside = squares_inside(values, workings.labels)
+    inside = squares_inside(values, labels)
     whole = float(((values - values.mean(axis=0)) ** 2).sum())
-    n, g = len(values), len(np.unique(workings.labels))
+    n, g = len(values), len(np.unique(labels))
     chance = (n - g) / (n - 1) if n > 1 else 0.0
     yield "ssq", Values(inside, baseline=whole * chance, range=(0.0, whole))
     if whole == 0.0:
@@ -136,7 +136,8 @@ COMPACTNESS = Measure(
     "compactness",
     Family.UTILITY,
     "Domingo-Ferrer & Mateo-Sanz 2002",
-    lambda study: compactness(study.original, study.workings),
+    lambda study: compactness(study.original, _labels(study)),
+    needs=(Need.GROUPS,),
     uncompared={},
     of_groups=True,
 ).finds(
@@ -149,6 +150,13 @@ COMPACTNESS = Measure(
         "replaced by chance: 0 loses nothing, 100 means a single group or one no better"
     ),
 )
+
+
+def _labels(study: Study) -> Places:
+    """Group of each original record, where groups came with the table."""
+    assert study.workings is not None
+    assert study.workings.labels is not None
+    return study.workings.labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,10 +229,8 @@ def _movers(where: Places, what: Places, sizes: Places, whole: Matrix) -> Matrix
 
 
 def _run_diversity(study: Study) -> Iterator[Stated]:
-    if study.workings is None or study.workings.labels is None:
-        raise NotRun(Need.GROUPS.value)
     assert study.target is not None
-    pair, labels = study.pair(study.target), study.workings.labels
+    pair, labels = study.pair(study.target), _labels(study)
     codes = places_of_values(pair.original)
     found = measure_diversity(labels, codes, ordered=pair.is_number).summary()
     rng, shuffles = study.generator("diversity"), _SHUFFLES if len(codes) < _MANY else 1
@@ -249,7 +255,7 @@ DIVERSITY = Measure(
     Family.PRIVACY,
     "Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007",
     _run_diversity,
-    needs=(Need.TARGET,),
+    needs=(Need.TARGET, Need.GROUPS),
 ).finds(
     Number("diversity-smallest", "Classes in a group, fewest", _SEVERAL).means(
         "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
@@ -310,10 +316,8 @@ def group_spectra(values: Matrix, members: Iterable[Places]) -> tuple[Places, Ma
 
 
 def _run_conditioning(study: Study) -> Iterator[Stated]:
-    if study.workings is None or study.workings.labels is None:
-        raise NotRun(Need.GROUPS.value)
     rng, values = study.generator("conditioning"), study.original
-    groups, sizes = np.unique(study.workings.labels, return_inverse=True, return_counts=True)[1:]
+    groups, sizes = np.unique(_labels(study), return_inverse=True, return_counts=True)[1:]
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     starts = np.cumsum(sizes) - sizes
@@ -392,7 +396,11 @@ def _squares(values: Matrix, people: Places, others: Places) -> Matrix:
 
 
 CONDITIONING = Measure(
-    "conditioning", Family.PRIVACY, "Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002", _run_conditioning
+    "conditioning",
+    Family.PRIVACY,
+    "Aggarwal & Yu 2005; Domingo-Ferrer & Mateo-Sanz 2002",
+    _run_conditioning,
+    needs=(Need.GROUPS,),
 ).finds(
     Number("groups-flat", "Groups without width in some direction", SHARE.owners).means(
         "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay "

@@ -341,14 +341,13 @@ def _share(released: _Hits, original: _Hits, note: str) -> Values:
     return Values(float(released.mean()), limits, float(original.mean()), attempts=len(released), note=note)
 
 
-def _accuracy(
-    start: str, spoken: str, meaning: str, end: str = "", scale: Scale = SHARE.more, figure: str = "models/accuracy"
-) -> tuple[Number, ...]:
-    """A number for each classifier."""
+def _accuracy(start: str, spoken: str, meaning: str, end: str = "") -> tuple[Number, ...]:
+    """A number for each classifier; of classes, where the name has an end, for the owner and in a figure of theirs."""
+    scale = SHARE.more.owners if end else SHARE.more
     return tuple(
-        Number(f"{start}-{name}{end}", f"{spoken}, {MODELS[name]}", scale, figure=figure).means(
-            f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better"
-        )
+        Number(
+            f"{start}-{name}{end}", f"{spoken}, {MODELS[name]}", scale, f"models/{start}-{name}" if end else None
+        ).means(f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better")
         for name, (_, model) in _CLASSIFIERS.items()
     )
 
@@ -359,6 +358,7 @@ PREDICTION = Measure(
     "Aggarwal and Yu 2005, section 4; Kim, Chen and Gangopadhyay 2012",
     _run,
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+    figure="models/accuracy",
 ).finds(
     *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw"),
     *_accuracy(
@@ -366,7 +366,7 @@ PREDICTION = Measure(
         "Accuracy on the smallest class",
         "recognises people of the smallest class of which ten or more were held out",
     ),
-    *_accuracy("recall", "Recall", "recognises people of the class {column}", "/", SHARE.more.owners, "models/recall"),
+    *_accuracy("recall", "Recall", "recognises people of the class {column}", "/"),
 )
 
 
