@@ -171,7 +171,7 @@ def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
     assert "Linked to a row, by weighted distance with 13" in figure.alt
     assert not any(text.startswith("In the table or not, by a model") for text in drawn)  # a score has its own axis
     assert "In the table or not, by a model: 0.53" in texts(only(drawn_attacks(), "attacks/scores", public=True))
-    assert not any(text.startswith(("Rare combination", "Inference of the label")) for text in drawn)
+    assert not any(text.startswith(("Rare combination", "The target told")) for text in drawn)
 
 
 def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:

@@ -498,7 +498,7 @@ def test_a_notebook_shows_the_owners_page_in_a_frame_of_its_own() -> None:
 
 def test_each_row_has_all_that_a_finding_says() -> None:
     text = " ".join(Page(html_of("public", made_up_report())).text)
-    row = re.sub(r"[ \n]+", " ", text[text.index("Linkage by ranks ") :])
+    row = re.sub(r"[ \n]+", " ", text[text.index("Linked to a row, by ranks ") :])
     for part in (
         "5\u00a0%",
         "4.13\u00a0% to 6.04\u00a0%",
@@ -635,7 +635,7 @@ def test_caveats_of_many_rows_are_said_once() -> None:
     assert html.count(">A sentence. Counted on 20 rows.<") == 2  # how many were looked at stays with its row
     other = attack("linkability", 9, 5, 0.1)
     html = html_of("public", Report((*rows, other), (), 5, 5))
-    assert "Linkage by ranks and 1 more: what held-out people suffer too is no matter." in html
+    assert "Linked to a row, by ranks and 1 more: what held-out people suffer too is no matter." in html
 
 
 def test_one_page_sums_it_up_for_whoever_signs() -> None:

@@ -507,11 +507,11 @@ BASKET_ATTACKS = Measure(
         "released baskets with these hold; beside naming the most frequent item (baseline), and the control are "
         "baskets that were held out"
     ),
-    Number("membership-baskets", "Membership told by the nearest basket", SCORE).means(
+    Number("membership-baskets", "In the table or not, by the nearest basket", SCORE).means(
         "Shown a basket of the original and one that was held out, how often an attacker tells which is which by the "
         "more similar released basket; one half is a coin, and the control plays the game with held-out baskets only"
     ),
-    Number("membership-at-1-percent-baskets", "Membership of baskets told at 1\u00a0% false alarms", SHARE).means(
+    Number("membership-at-1-percent-baskets", "Accused by their basket of being in, 1\u00a0% wrongly", SHARE).means(
         "The share of baskets whose owners an attacker rightly accuses of being in, by the most similar released "
         "basket, if of those who were not only 1 % may be accused; 1 % is guessing, and the control is how many "
         "held-out ones were accused"

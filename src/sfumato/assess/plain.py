@@ -16,7 +16,6 @@ from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, gain
 
 __all__ = [
     "MODELS",
-    "attack_name",
     "by_knowledge",
     "command_words",
     "fitting",
@@ -124,35 +123,6 @@ def _broken(text: str, width: int | None) -> list[str]:
 _MOST_COLUMNS = 3
 _MORE = 0.02  # that a model tells rightly beyond the commonest class, or it tells next to nothing
 _LEAST = 0.005  # a share of people that is worth a word
-_WAYS = {
-    "euclid": "by distance",
-    "mahalanobis": "by weighted distance",
-    "rank": "by ranks",
-    "neighbour": "knowing a few columns",
-    "registry": "knowing half of them",
-}
-_NAMES = {
-    "linkability": "Two halves of a record joined",
-    "linkability-near": "Two halves of a record nearly joined",
-    "singling-out-univariate": "Singled out by one value",
-    "singling-out-multivariate": "Singled out by a few values",
-    "attribute-inference-neighbour": "A cell read by who knows a few",
-    "attribute-inference-registry": "A cell read by who knows half",
-    "attribute-inference-insider": "A cell read by who knows the rest",
-    "label-inference": "The target told from the rest",
-    "label-inference-boosting": "The target told by a strong model",
-    "membership-distance": "In the table or not, by distance",
-    "membership-distance-relative": "In the table or not, by likeness",
-    "membership-classifier": "In the table or not, by a model",
-    "membership-leaves": "In the table or not, by the algorithm",
-    "tree-membership": "In the table or not, by the trees",
-    "membership-at-1-percent": "Accused of being in, 1\u00a0% wrongly",
-    "outliers-claimed": "Most outlying people accused, 5\u00a0% wrongly",
-    "unique-values-shown": "A value of theirs alone shown",
-    "whole-rows-shown": "Their whole row shown",
-    "rare-combination-found": "Numbers of people of rare kinds read",
-    "expected-reidentification": "Picked out of their group",
-}
 _DONE = {
     "linkage": "are linked to a released row",
     "own-row-linkage": "are linked to the row made from theirs",
@@ -192,21 +162,6 @@ def hundred(share: float) -> str:
     if 99 < value < 100:
         return "more than 99"
     return f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
-
-
-def attack_name(name: str) -> str:
-    """An attack in a few plain words; one that has none is named as it is everywhere.
-
-    Examples
-    --------
-    >>> attack_name("linkage-rank"), attack_name("ica-correlation")
-    ('Linked to a row, by ranks', 'Columns recovered by independent components')
-    """
-    for start, words in (("own-row-linkage-", "Linked to their own row"), ("linkage-", "Linked to a row")):
-        way = name.removeprefix(start)
-        if name.startswith(start) and way in _WAYS:
-            return f"{words}, {_WAYS[way]}"
-    return _NAMES.get(name) or spoken_name(name)
 
 
 # ------------------------------------------------------------------------------------------------------------------ use
@@ -325,7 +280,7 @@ def _people(gain: Gain) -> str:
         if name.startswith("membership-"):
             told = "Shown one person of the table and one who is not in it, an attacker tells who is who"
             return f"{told} {here} times of 100; a coin does 50 times."
-        return f"{attack_name(name)}: {show(finding.value)}, where {show(gain.against)} would be nothing."
+        return f"{spoken_name(name)}: {show(finding.value)}, where {show(gain.against)} would be nothing."
     if name.startswith("singling-out"):
         told = f"Of 100 descriptions read off the release {here} fit one person of the table alone"
         return f"{told}; {'of people who are not in it' if gain.controlled else 'by chance'}, {there}."
@@ -335,7 +290,7 @@ def _people(gain: Gain) -> str:
         return f"{kind}; {'of 100 such who are not' if gain.controlled else nobody}, {there}."
     done = next((words for start, words in _DONE.items() if name.startswith(start)), None)
     if done is None:
-        done = f"are hit ({attack_name(name)[:1].lower()}{attack_name(name)[1:]})"
+        done = f"are hit ({spoken_name(name)[:1].lower()}{spoken_name(name)[1:]})"
     if other is None:
         other = _NOBODY if finding.baseline_interval is not None else "by guessing"
     return f"Of 100 people in the table {here} {done}; {other}, {there}."
@@ -465,6 +420,6 @@ def limit_words(
 def missing_words(limit: str, finding: str | None, because: str) -> str:
     """What a limit could not be judged by."""
     column = (finding or "").partition("/")[2]
-    name = attack_name(finding or "")
+    name = spoken_name(finding or "")
     which = f" ('{column}')" if column else f" ({name[:1].lower()}{name[1:]})" if finding else ""
     return f"{_LIMITS.get(limit, limit)}{which}: {because}"

@@ -56,7 +56,7 @@ class Profile:
 
     name: str  # one word; part of a finding's name
     sentence: str  # what he knows, as the words that follow "an attacker who"
-    spoken: str  # who he is, as the words that follow "attribute inference"
+    spoken: str  # who he is, as the words that follow "a cell read"
     # from the columns as `rank_columns` puts them and the secret column, those that he knows
     choose: Callable[[Sequence[str], str], tuple[str, ...]]
 
@@ -82,19 +82,19 @@ def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
 NEIGHBOUR = Profile(
     "neighbour",
     "knows the three columns that are seen most easily",
-    "by who knows a few columns",
+    "by who knows a few",
     lambda order, secret: _first(order, secret, _SEEN),
 )
 REGISTRY = Profile(
     "registry",
     "has a register with half of the columns, those that take the fewest values",
-    "by who knows half of the columns",
+    "by who knows half",
     lambda order, secret: _first(order, secret, max(_SEEN, len(order) // 2)),
 )
 INSIDER = Profile(
     "insider",
     "knows everything about a person but one column",
-    "by who knows all other columns",
+    "by who knows the rest",
     lambda order, secret: _first(order, secret, len(order)),
 )
 PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
@@ -302,7 +302,7 @@ ATTRIBUTE_INFERENCE = Measure(
     figure="attacks/all",
 ).finds(
     *(
-        Number(f"attribute-inference-{profile.name}", f"Attribute inference {profile.spoken}", SHARE).means(
+        Number(f"attribute-inference-{profile.name}", f"A cell read {profile.spoken}", SHARE).means(
             _MEANING.format(known=profile.sentence)
         )
         for profile in PROFILES

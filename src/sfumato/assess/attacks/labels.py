@@ -39,6 +39,7 @@ _WAYS = {
     "": "takes it from the released row that is most like the person",
     "-boosting": "predicts it with boosted trees that learnt on the released table",
 }
+_SPOKEN_WAYS = {"": "from the rest", "-boosting": "by a strong model"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,16 +178,14 @@ LABEL_INFERENCE = Measure(
         number
         for way, how in _WAYS.items()
         for number in (
-            Number(
-                f"label-inference{way}", f"Inference of the label{', gradient boosting' if way else ''}", SHARE
-            ).means(
+            Number(f"label-inference{way}", f"The target told {_SPOKEN_WAYS[way]}", SHARE).means(
                 "How often an attacker who knows all else about a person of the original finds the person's class if "
                 f"he {how}, beside naming the commonest class (baseline) and beside the same for people held out "
                 "(control); lower is better"
             ),
             Number(
                 f"label-inference-gain{way}",
-                f"Gain in inferring the label{', gradient boosting' if way else ''}",
+                f"Gain in telling the target {_SPOKEN_WAYS[way]}",
                 Scale((-1.0, 1.0)),
                 figure="",
             ).means(
@@ -252,7 +251,7 @@ SWAPPED_ROWS = Measure(
     applies=where(Swapped, "no cells were swapped"),
     figure="attacks/all",
 ).finds(
-    Number("own-row-linkage-windows", "Linkage to the own row, by windows", SHARE).means(
+    Number("own-row-linkage-windows", "Linked to their own row, by windows", SHARE).means(
         "The share of people whose own row is picked by somebody who knows their cells and how far cells were swapped: "
         "of the released rows that lie within all windows, and are equal where nothing was swapped, one is taken at "
         "random; beside guessing one row of all, and less is better"

@@ -121,11 +121,11 @@ LINKABILITY = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("linkability", "Linking two halves of a row", SHARE).means(
+    Number("linkability", "Two halves of a record joined", SHARE).means(
         "How often two halves of a person's columns lead to the same released row, so that two sources can be "
         "joined through the table; less is better, and what held-out people suffer too is not due to being in it"
     ),
-    Number("linkability-near", "Linking two halves of a row, nearly", SHARE).means(
+    Number("linkability-near", "Two halves of a record nearly joined", SHARE).means(
         "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
         "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
         "in the table"
@@ -261,7 +261,7 @@ GROUP_LINKAGE = Measure(
         "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
         f"their own group{_BY_GUESS}"
     ),
-    Number("expected-reidentification", "Expected re-identification", SHARE).means(
+    Number("expected-reidentification", "Picked out of their group", SHARE).means(
         "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
         "its members at random; less is better"
     ),

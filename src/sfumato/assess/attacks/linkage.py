@@ -222,16 +222,16 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
 
 
 _SPOKEN_WAYS = {
-    "euclid": "Euclid's distance",
-    "mahalanobis": "Mahalanobis' distance",
-    "rank": "ranks",
-    NEIGHBOUR.name: "a few columns",
-    REGISTRY.name: "half of the columns",
+    "euclid": "by distance",
+    "mahalanobis": "by weighted distance",
+    "rank": "by ranks",
+    NEIGHBOUR.name: "knowing a few columns",
+    REGISTRY.name: "knowing half of them",
 }
 _SOURCE = "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006"
 LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run, figure="attacks/all").finds(
     *(
-        Number(f"linkage-{way}", f"Linkage by {_SPOKEN_WAYS[way]}", SHARE).means(
+        Number(f"linkage-{way}", f"Linked to a row, {_SPOKEN_WAYS[way]}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
             "them; what exceeds the share of held-out people is due to their being in the table, and less is better; "
             "the baseline is what a release that knows nobody gives, measured by linking one part of the original to "
@@ -264,7 +264,7 @@ OWN_ROW_LINKAGE = Measure(
     "own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,), figure="attacks/all"
 ).finds(
     *(
-        Number(f"own-row-linkage-{way}", f"Linkage to the own row, {_SPOKEN_WAYS[way]}", SHARE).means(
+        Number(f"own-row-linkage-{way}", f"Linked to their own row, {_SPOKEN_WAYS[way]}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
             "beside guessing one row of all; people held out have no such row and are no control, and less is better"
         )
@@ -310,7 +310,7 @@ LINKED_PERSONS = Measure(
     _run_persons,
     figure="attacks/all",
 ).finds(
-    Number("linkage-persons", "Linkage by all rows of a person", SHARE).means(
+    Number("linkage-persons", "Linked by all rows of a person", SHARE).means(
         "The share of people whose nearest released person, compared by the mean of all of their rows and how many "
         "there are, has nobody of the original nearer than them; what exceeds the share of held-out people is due to "
         "their being in the table, and less is better; the baseline is what a release that knows nobody gives, "

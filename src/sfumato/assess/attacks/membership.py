@@ -257,16 +257,16 @@ MEMBERSHIP = Measure(
     needs=(Need.HOLDOUT,),
     figure="attacks/scores",
 ).finds(
-    Number("membership-distance", "Membership told by distance").means(
+    Number("membership-distance", "In the table or not, by distance").means(
         _TWO.format(how="by who is nearer to a released row")
     ),
-    Number("membership-distance-relative", "Membership told by relative distance").means(
+    Number("membership-distance-relative", "In the table or not, by likeness").means(
         _TWO.format(how="by who is nearer to a released row than people of that kind are to one another")
     ),
-    Number("membership-classifier", "Membership told by a classifier").means(
+    Number("membership-classifier", "In the table or not, by a model").means(
         _TWO.format(how="by a model that learnt on other people how members differ")
     ),
-    Number("membership-at-1-percent", "Membership told at 1\u00a0% false alarms", SHARE, figure="attacks/all").means(
+    Number("membership-at-1-percent", "Accused of being in, 1\u00a0% wrongly", SHARE, figure="attacks/all").means(
         "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
         "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
         "held-out people were accused by the same rule"
@@ -299,13 +299,13 @@ LEAVES = Measure(
     applies=where(Chained, "the rows were not drawn from the leaves of trees"),
     figure="attacks/scores",
 ).finds(
-    Number("membership-leaves", "Membership told by who knows the algorithm").means(
+    Number("membership-leaves", "In the table or not, by the algorithm").means(
         _TWO.format(
             how="by growing the trees of the algorithm on the release, and looking how often rows of a person's leaves "
             "have the person's values"
         )
     ),
-    Number("tree-membership", "Membership told by who knows the trees").means(
+    Number("tree-membership", "In the table or not, by the trees").means(
         _TWO.format(how="by the trees that rows were drawn from, which nobody but the owner knows: no policy limits it")
     ),
 )
@@ -334,7 +334,7 @@ def _run_outliers(study: Study) -> Iterator[Stated]:
 OUTLIERS = Measure(
     "outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,), figure="attacks/all"
 ).finds(
-    Number("outliers-claimed", "Most outlying people claimed", SHARE).means(
+    Number("outliers-claimed", "Most outlying people accused, 5\u00a0% wrongly", SHARE).means(
         "Of the 5 % of people of the original who are farthest from everybody, the share whom an attacker rightly "
         "accuses of being in it, by who is nearer to a released row than people of that kind are to one another, if of "
         "all people who were not in it only 5 % may be accused; lower is better, and the control is how many of the "

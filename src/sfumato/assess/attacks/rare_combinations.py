@@ -151,12 +151,12 @@ RARE_COMBINATIONS = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("rare-combination-error", "Error of numbers read off a rare combination", SIZE.more, figure="").means(
+    Number("rare-combination-error", "Error of numbers of people of rare kinds", SIZE.more, figure="").means(
         "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
         "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
         "away, and more is better"
     ),
-    Number("rare-combination-found", "Numbers read off a rare combination", SHARE).means(
+    Number("rare-combination-found", "Numbers of people of rare kinds read", SHARE).means(
         "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
         "tenth of a standard deviation on average, from the released rows with the same categories; less is "
         "better, and what held-out people suffer too is not due to being in the table"
@@ -207,7 +207,7 @@ def _whole_rows(study: Study) -> Iterator[Stated]:
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
 UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
-    Number("unique-values-shown", "Unique values shown", SHARE).means(
+    Number("unique-values-shown", "A value of theirs alone shown", SHARE).means(
         "The share of people of the original who alone hold a value in some column and that very value stands in the "
         "release; less is better, the baseline is how often numbers next to theirs stand there that nobody of the "
         "original holds, the control how often values of held-out people do that nobody of it holds, and both are "
@@ -218,7 +218,7 @@ UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values,
 WHOLE_ROWS = Measure(
     "whole-rows", Family.ATTACK, _SOURCE, _whole_rows, stand_ins=split_in_tenths, figure="attacks/all"
 ).finds(
-    Number("whole-rows-shown", "People whose whole row is shown", SHARE).means(
+    Number("whole-rows-shown", "Their whole row shown", SHARE).means(
         "The share of people of the original who are equal to a released row in every column; less is better, and the "
         "control is the same share of people held out, whose rows stand there by coincidence or since many have them"
     )

@@ -357,11 +357,11 @@ SINGLING_OUT = Measure(
     stand_ins=split_in_two,
     figure="attacks/all",
 ).finds(
-    Number("singling-out-univariate", "Singling out by one column", SHARE).means(
+    Number("singling-out-univariate", "Singled out by one value", SHARE).means(
         "The share of the extreme or unique values of single released columns that fit exactly one person of the "
         f"original; {_HELD_OUT}"
     ),
-    Number("singling-out-multivariate", "Singling out by several columns", SHARE).means(
+    Number("singling-out-multivariate", "Singled out by a few values", SHARE).means(
         "The share of the descriptions by two to five columns, made from a released row that alone fits them, that "
         f"fit exactly one person of the original; {_HELD_OUT}"
     ),

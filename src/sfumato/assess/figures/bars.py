@@ -26,7 +26,7 @@ from sfumato.assess.figures.svg import (
     ticks,
 )
 from sfumato.assess.findings import Finding, rank
-from sfumato.assess.plain import attack_name, hundred, show, spoken_name
+from sfumato.assess.plain import hundred, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.mechanisms.protocol import Workings
@@ -134,7 +134,7 @@ def _paint_rates(axes: Axes, rows: Sequence[_Row], *, scores: bool) -> None:
 
 def _title(finding: Finding) -> str:
     column = finding.name.partition("/")[2]
-    return column or attack_name(finding.name)
+    return column or spoken_name(finding.name)
 
 
 def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
