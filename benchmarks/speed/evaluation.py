@@ -85,7 +85,7 @@ def run(case: Case, folder: str | None) -> dict[str, Any]:
     seed = np.random.default_rng(2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     begin, cpu = perf_counter(), os.times()
-    report = assess(
+    study = study_of(
         original,
         released,
         codec,
@@ -95,6 +95,7 @@ def run(case: Case, folder: str | None) -> dict[str, Any]:
         budget=case.budget,
         rng=seed,
     )
+    report = assess(study)
     seconds, after = perf_counter() - begin, os.times()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     unknown = [finding.name for finding in report.findings if finding.because and "failed" in finding.because]

@@ -64,7 +64,7 @@ def fit(table: pa.Table) -> Codec:
 
 
 def measure(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
-    return assess(original, released, fit(original), rng=np.random.default_rng(seed), **more)
+    return assess(study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more))
 
 
 def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
 from sfumato.assess.risk.uniqueness import class_findings
-from sfumato.assess.study import Study, bits_of, read_pairs, row_keys, study_of
+from sfumato.assess.study import Study, bits_of, read_pairs, row_keys
 from sfumato.assess.utility.association import Coordinates, association_difference, gather
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
@@ -44,6 +43,7 @@ __all__ = [
     "catalogue",
     "declared",
     "draw_figures",
+    "epoch_findings",
     "held_out_notes",
     "measure_study",
     "number_of",
@@ -210,34 +210,24 @@ class Measured:
     seconds: dict[str, float]
 
 
-def assess(
-    original: pa.Table,
-    released: pa.Table,
-    codec: Codec,
-    *,
-    before: pa.Table | None = None,
-    rng: np.random.Generator,
-    **told: Any,
-) -> Report:
-    """Report of what the released table still gives and what it gives away.
+def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
+    """Report of what the released table of a study still gives and what it gives away.
 
-    What is told besides is that of `study_of`. Without ``workings`` findings about groups are not run, without
-    ``holdout`` those that need people held out. ``before`` is what left in the epoch before, of a stream.
+    Without workings findings about groups are not run, without rows held out those that need them. ``epochs`` are the
+    `epoch_findings` of a stream.
     """
     begin = perf_counter()
     tell(_STAGE, 0.0)
-    study = study_of(original, released, codec, rng=rng, **told)
     measured = measure_study(study)
     alike = class_findings(study) if study.known else ()
-    epochs = epoch_findings(study.facts, before, released, codec, rng)
     findings = _privacy_first((*measured.findings, *alike, *epochs))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
     return Report(
         findings,
         figures,
-        original.num_rows,
-        released.num_rows,
+        len(study.original),
+        len(study.released),
         plain(study.sizes),
         {**measured.seconds, "all": perf_counter() - begin},
         held_out_notes(study),

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.measure import assess
+from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.risk.uniqueness import Standing, whole_standings
+from sfumato.assess.study import study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
@@ -333,7 +334,7 @@ def measure_released(
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))
         held_persons = None if held_persons is None else held_persons[rows.outside]
-    report = assess(
+    study = study_of(
         original.select([column.field.name for column in codec.columns]),
         released,
         codec,
@@ -348,6 +349,7 @@ def measure_released(
         standings=standings,
         rng=rng,
     )
+    report = assess(study, epoch_findings(study.facts, None, released, codec, rng))
     notes += [UserWarning(note) for note in report.notes]
     return dataclasses.replace(report, notes=tuple(map(str, notes))), tuple(notes)
 

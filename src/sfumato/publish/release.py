@@ -14,8 +14,9 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.measure import assess, assess_apart
+from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
+from sfumato.assess.study import study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
@@ -322,7 +323,7 @@ def _measure(
 
         report = assess_baskets(comparison.pair, outcome.facts, judged=judged, rng=rng)
     else:
-        report = assess(
+        study = study_of(
             comparison.original,
             comparison.released,
             comparison.codec,
@@ -330,7 +331,6 @@ def _measure(
             workings=outcome.compared_workings,
             records=comparison.records,
             holdout=comparison.outside,
-            before=comparison.before,
             budget=budget,
             judged=judged,
             known=known_of(known, comparison.codec.schema),
@@ -338,6 +338,8 @@ def _measure(
             standings=comparison.standings,
             rng=rng,
         )
+        epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
+        report = assess(study, epochs)
     seconds = {"sanitizing": outcome.seconds, **report.seconds}
     findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
     return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
