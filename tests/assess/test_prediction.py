@@ -305,3 +305,12 @@ def test_every_miner_finds_classes_that_lie_apart(miner: str) -> None:
     lesson = Lesson(labels[:, None] * 10 + rng.normal(size=(200, 2)), labels)
     guess = predict(miner, lesson, np.array([[0.0, 0.0], [20.0, 20.0]]), classes=3, seed=1)
     assert guess.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(("miner", "classes"), [("linear", 0), ("linear", 60), ("tree", 60), ("bayes", 60)])
+def test_a_fit_of_columns_alike_far_out_or_of_many_classes_says_nothing(miner: str, classes: int) -> None:
+    rng = np.random.default_rng(3)
+    rows = np.repeat(1e6 * rng.choice([-1.0, 1.0], size=(2000 if not classes else 80, 1)), 50, axis=1)
+    labels = rng.permutation(np.arange(len(rows)) % (classes or len(rows))).astype(np.float64)
+    guess = predict(miner, Lesson(rows, labels), rows[:3], classes=classes, seed=1)  # a warning is an error here
+    assert np.isfinite(guess).all()

@@ -357,8 +357,7 @@ class _Search:
     def _outlook(self, table: pa.Table, plan: Plan) -> Outlook | None:
         """How near a plan comes to the limits on a table; None where it cannot be run."""
         try:
-            with warnings.catch_warnings(), listening(None):
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
                 return try_plan(table, plan, self.policy, self.known).outlook
         except SfumatoError:
             return None
@@ -375,8 +374,7 @@ class _Search:
 
 def _runs(table: pa.Table, plan: Plan, policy: Policy, known: Sequence[str]) -> list[Tried]:
     """One run of a plan, and another where it met the policy, unless by so little that most runs would not."""
-    with warnings.catch_warnings(), listening(None):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
         first = try_plan(table, plan, policy, known)
         if not first.meets or first.outlook.chance < _OPEN:
             return [first]

@@ -293,8 +293,7 @@ class Bench:
     def read(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Reading:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is dropped or pooled is said once, by the run itself
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
             tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy, self.told.known)
         if self.metric is None:
             self.metric, self.guess = choose_metric(tried.study, self.metric_name), guess_of(tried.study)
@@ -323,8 +322,7 @@ class Bench:
         """Use of a candidate on one more part, without any attack."""
         assert self.metric is not None
         plan = self.told.plan(candidate, part)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             outcome = run_in_memory(part.inside, plan)
         compared = outcome.comparison
         assert isinstance(compared, Comparison)

@@ -48,14 +48,15 @@ def unmix(released: Matrix, rng: np.random.Generator) -> Matrix | None:
     components are least like normal laws.
     """
     from sklearn.decomposition import FastICA
+    from sklearn.exceptions import ConvergenceWarning
 
     standard = _standard(released)
     rank = int(np.linalg.matrix_rank(standard, tol=_FLAT * np.sqrt(standard.size)))
     if rank < 1 or len(released) <= rank + 1:
         return None
     found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a search that did not settle is still an attack
+    settled = warnings.catch_warnings(action="ignore", category=ConvergenceWarning)  # what did not attacks, too
+    with settled, np.errstate(divide="ignore", invalid="ignore"):  # in the directions that are left out
         for _ in range(_SEARCHES):
             seed = int(rng.integers(2**31))
             search = FastICA(n_components=rank, whiten="unit-variance", max_iter=_ROUNDS, random_state=seed)

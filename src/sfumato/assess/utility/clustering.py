@@ -98,9 +98,9 @@ def _cluster_count(study: Study, looked: Places) -> int | None:
 def _centres(rows: Matrix, count: int, seed: int) -> Matrix:
     """Centres by k-means; fewer than asked where there are fewer different rows."""
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fewer different rows than clusters: centres fall together
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of fewer different rows than clusters
         model = KMeans(min(count, len(rows)), n_init=_STARTS, max_iter=50, random_state=seed).fit(rows)
     return np.unique(np.round(model.cluster_centers_, 9), axis=0)
 
@@ -111,13 +111,13 @@ def _settled(rows: Matrix, starts: Sequence[Matrix]) -> Matrix:
     What luck found in one table only is then no difference between the two; of equals the first is kept.
     """
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     best, least = starts[0], np.inf
     for start in starts:
         if len(start) > len(rows):
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # centres without rows
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of centres without rows
             model = KMeans(len(start), init=start, n_init=1, max_iter=50).fit(rows)
         if model.inertia_ < least - _SAME * model.inertia_:
             best, least = model.cluster_centers_, model.inertia_

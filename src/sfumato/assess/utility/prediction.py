@@ -177,14 +177,19 @@ def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: 
     for a response, where ``classes`` is 0; "bayes" knows only classes. Where all labels are the same it predicts that
     one. Two miners with the same seed that learn from the same rows predict the same.
     """
+    from scipy.linalg import LinAlgWarning
+    from sklearn.exceptions import ConvergenceWarning
+
     labels = lesson.labels
     if (labels == labels[0]).all():
         return np.full(len(queries), labels[0])
     if miner == "1nn":
         return labels[nearest(lesson.rows, queries)[0][:, 0]]
     model = _classifier(miner, len(labels), classes, seed) if classes else _regressor(miner, len(labels), seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fit that was stopped early is still what that miner predicts
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        # a fit that was stopped early, of columns alike or of many classes, is what that miner predicts all the same
+        warnings.simplefilter("ignore", LinAlgWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes|Singular matrix", UserWarning)
         weighed = {} if lesson.weights is None else {"sample_weight": lesson.weights}
         model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
     return np.asarray(model.predict(queries), dtype=np.float64)

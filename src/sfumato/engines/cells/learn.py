@@ -193,8 +193,7 @@ def learn(
     ``told`` is what `make_plan` is told; ``head`` are the first rows, for a schema to begin with.
     """
     choices = {**told, "holdout": None, "seed": randomness.seed}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
