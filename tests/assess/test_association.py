@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.study import read_pairs
-from sfumato.assess.utility.association import Coordinates, Moments, association, covariance, gather, redraws
+from sfumato.assess.utility.association import Coordinates, TableSums, association, covariance, gather, redraws
 from sfumato.assess.utility.comparison import compatibility
 from tests.assess.cases import draw_table, fit
 
 
-def moments_of(table: pa.Table) -> Moments:
+def moments_of(table: pa.Table) -> TableSums:
     pairs = read_pairs(table, table, fit(table))
     return gather(Coordinates.of(pairs), [pair.original for pair in pairs], np.random.default_rng(1))
 

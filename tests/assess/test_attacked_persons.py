@@ -16,7 +16,7 @@ from sfumato.assess.algebra import Measure, run_measure, split_in_tenths, split_
 from sfumato.assess.attacks.labels import LABEL_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, mutual_links
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
-from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, Rows, find_fits
+from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, SortedRows, find_fits
 from sfumato.assess.findings import gains
 from sfumato.assess.neighbours import nearest, nearest_persons
 from sfumato.assess.plain import risk_sentence
@@ -191,8 +191,8 @@ def test_a_description_that_fits_several_rows_of_one_person_fits_one_person() ->
     cells, whose = np.array([[1.0, 1.0, 4.0, 5.0]]), np.array([3, 3, 5, 6])
     columns = np.zeros((2, 1), dtype=np.int64)
     asked = Predicates(columns, np.array([[EQUAL], [AT_LEAST]]), np.array([[1.0], [4.0]]))
-    assert find_fits(asked, Rows.of_matrix(cells, whose))[0].tolist() == [1, 2]
-    assert find_fits(asked, Rows.of_matrix(cells))[0].tolist() == [2, 2]
+    assert find_fits(asked, SortedRows.of_matrix(cells, whose))[0].tolist() == [1, 2]
+    assert find_fits(asked, SortedRows.of_matrix(cells))[0].tolist() == [2, 2]
 
 
 @examples(40)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, draw_halves, pick_near
+from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, pick_near, split_columns
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
@@ -57,7 +57,7 @@ def test_fewer_rows_than_asked_are_all_picked() -> None:
 def test_halves_are_disjoint_and_whole(columns: int) -> None:
     names = [str(place) for place in range(columns)]
     for seed in range(10):
-        first, second = draw_halves(names, np.random.default_rng(seed))
+        first, second = split_columns(names, np.random.default_rng(seed))
         assert sorted(first + second) == names
         assert abs(len(first) - len(second)) <= 1
         assert first

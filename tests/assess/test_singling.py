@@ -17,7 +17,7 @@ from sfumato.assess.attacks.singling import (
     MISSING,
     SINGLING_OUT,
     Predicates,
-    Rows,
+    SortedRows,
     conjunctions,
     find_fits,
     guesses_like,
@@ -36,9 +36,9 @@ def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) ->
     return {finding.name: finding for finding in run_measure(SINGLING_OUT, study)}
 
 
-def matrix(seed: int, rows: int = 80) -> tuple[Rows, np.ndarray]:
+def matrix(seed: int, rows: int = 80) -> tuple[SortedRows, np.ndarray]:
     study = study_of(draw_table(seed, rows), draw_table(seed, rows), fit(draw_table(seed, rows)), rng=_rng())
-    return Rows.of([pair.released for pair in study.pairs]), np.array([pair.is_number for pair in study.pairs])
+    return SortedRows.of([pair.released for pair in study.pairs]), np.array([pair.is_number for pair in study.pairs])
 
 
 def _rng(seed: int = 1) -> np.random.Generator:
@@ -66,12 +66,12 @@ def test_fits_are_those_of_a_loop_over_rows_and_conditions() -> None:
     predicates = Predicates(
         rng.integers(-1, 4, (300, 3)), rng.integers(0, 4, (300, 3)), rng.integers(0, 6, (300, 3)).astype(float)
     )
-    counts, places = find_fits(predicates, Rows.of_matrix(rows))
+    counts, places = find_fits(predicates, SortedRows.of_matrix(rows))
     assert counts.tolist() == slow_count(predicates, rows)
     for place in np.flatnonzero(counts == 1):
         assert slow_count(predicates.take(np.array([place])), rows[:, [places[place]]]) == [1]
     skip = rng.random(60) < 0.5
-    assert find_fits(predicates, Rows.of_matrix(rows), skip)[0].tolist() == slow_count(predicates, rows[:, ~skip])
+    assert find_fits(predicates, SortedRows.of_matrix(rows), skip)[0].tolist() == slow_count(predicates, rows[:, ~skip])
 
 
 @pytest.mark.parametrize("make", [single_conditions, conjunctions])
@@ -89,7 +89,7 @@ def test_every_predicate_put_forward_fits_one_released_row_and_none_comes_twice(
 
 def test_single_conditions_are_the_unique_values_and_the_two_ends() -> None:
     rows = np.array([[1.0, 2.0, 2.0, 3.0], [0.0, 0.0, 1.0, np.nan]])
-    predicates = single_conditions(Rows.of_matrix(rows), np.array([True, False]), 99, _rng())
+    predicates = single_conditions(SortedRows.of_matrix(rows), np.array([True, False]), 99, _rng())
     said = {
         (int(column), int(way), float(value))
         for column, way, value in zip(

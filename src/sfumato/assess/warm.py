@@ -79,12 +79,12 @@ def compile_report() -> None:
     frequent_itemsets(few, 1)
     partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
 
-    from sfumato.assess.attacks.singling import Predicates, Rows, find_fits
+    from sfumato.assess.attacks.singling import Predicates, SortedRows, find_fits
     from sfumato.assess.risk.estimates import nearest_but_one
 
     nearest_but_one(np.zeros((2, 2)), np.zeros((1, 2)), np.arange(2), 1)
     none = np.zeros((1, 1), dtype=np.int64)
-    find_fits(Predicates(none, none, np.zeros((1, 1))), Rows.of_matrix(np.zeros((1, 1))))
+    find_fits(Predicates(none, none, np.zeros((1, 1))), SortedRows.of_matrix(np.zeros((1, 1))))
 
 
 def _watch(process: subprocess.Popen[bytes]) -> None:

@@ -193,7 +193,7 @@ def find_turns(before: Matrix, after: Matrix, rounding: Matrix) -> tuple[Turn, .
     everything = frozenset(range(d))
     paths = [_Path(before, start, everything - {start}, everything) for start in range(d)]
     for _ in range(d):  # each round explains one column more
-        found = [one for path in paths for one in _follow(path, after, allowed)]
+        found = [one for path in paths for one in _explanations(path, after, allowed)]
         paths = [_longer(*one) for one in sorted(found, key=lambda one: one[0])[: _KEPT * d]]
     fitted = [_fit(path.turns, before, after, allowed) for path in paths[:_REFINED]]
     misfit, turns = min(fitted, key=lambda one: one[0], default=(np.inf, ()))
@@ -213,7 +213,7 @@ def turn_back(rows: Matrix, turns: tuple[Turn, ...]) -> Matrix:
     return _turned(rows, tuple(Turn(turn.first, turn.second, -turn.angle) for turn in reversed(turns)))
 
 
-def _follow(path: _Path, after: Matrix, allowed: Matrix) -> list[tuple[float, _Path, Turn | int]]:
+def _explanations(path: _Path, after: Matrix, allowed: Matrix) -> list[tuple[float, _Path, Turn | int]]:
     """Explanations of the carrier: a turn with each column that is left, or its chain ends and one begins.
 
     Each explanation has its cost so far, and is made only if it is followed.

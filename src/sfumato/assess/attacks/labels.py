@@ -267,7 +267,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
     there = ~private.original.absent[origin]
     hidden = np.flatnonzero(private.released.absent[known] & there)
     shown = np.flatnonzero(~private.released.absent[known] & there)
-    teach, tried = _halves(study, hidden, origin, rng)
+    teach, tried = _split_by_person(study, hidden, origin, rng)
     if len(hidden) < _LEAST or not len(teach) or not len(tried):
         raise NotRun(f"fewer than {_LEAST} people with a label are hidden")
     teach = np.concatenate([teach, shown])
@@ -286,7 +286,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
     yield "hidden-label-told", dataclasses.replace(values, aside="")
 
 
-def _halves(
+def _split_by_person(
     study: Study, rows: Places, origin: Places, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Half of the rows to learn from and half to attack; all rows of a person are on one side."""

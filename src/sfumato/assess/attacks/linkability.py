@@ -24,7 +24,7 @@ from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys
 from sfumato.core.facts import Grouped
 
-__all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "draw_halves", "likeliest_groups", "pick_near"]
+__all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "likeliest_groups", "pick_near", "split_columns"]
 
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
 _NEAR = {"linkability": 1, "linkability-near": 10}
@@ -55,14 +55,14 @@ def _joined(study: Study, people: Matrix, rng: np.random.Generator) -> dict[str,
     if not len(people):
         return {name: np.zeros(0, dtype=np.bool_) for name in _NEAR}
     picks = []
-    for half in draw_halves([pair.name for pair in study.pairs], rng):
+    for half in split_columns([pair.name for pair in study.pairs], rng):
         here = study.coordinates(half)
         picks.append(pick_near(study.released[:, here], people[:, here], max(_NEAR.values()), rng))
     first, second = picks
     return {name: (first[:, :count, None] == second[:, None, :count]).any(axis=(1, 2)) for name, count in _NEAR.items()}
 
 
-def draw_halves(columns: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+def split_columns(columns: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
     """Two random halves of the columns; of an odd number either half may get the one more."""
     order = rng.permutation(len(columns))
     cut = (len(columns) + int(rng.integers(2))) // 2
@@ -151,7 +151,7 @@ def _run_groups(study: Study) -> Iterator[Stated]:
     centres, likely = likeliest_groups(study.original, labels, people, rng)
     found = {"nearest-row": by_row, "centre": centres, "likelihood": likely}
     if len(study.pairs) > 1:
-        here = study.coordinates(draw_halves([pair.name for pair in study.pairs], rng)[0])
+        here = study.coordinates(split_columns([pair.name for pair in study.pairs], rng)[0])
         found["half"] = source[nearest(released[:, here], people[:, here])[0][:, 0]]
     note = drawn_note(inside, len(labels))
     guess = float(sizes @ np.bincount(drawn_from, minlength=len(sizes)) / (len(labels) * len(drawn_from)))

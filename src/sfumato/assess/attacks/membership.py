@@ -131,7 +131,7 @@ def _see(study: Study, people: Matrix, reference: Matrix) -> _Suspects:
     return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1), reference, people)
 
 
-def _halves(count: int, rng: np.random.Generator) -> tuple[Places, Places]:
+def _random_parts(count: int, rng: np.random.Generator) -> tuple[Places, Places]:
     order = rng.permutation(count)
     return order[: count // 2], order[count // 2 :]
 
@@ -150,7 +150,7 @@ def _suspect(learn: tuple[_Suspects, _Suspects], test: Sequence[_Suspects]) -> l
 
 def _cross(members: _Suspects, others: _Suspects, rng: np.random.Generator) -> Iterator[tuple[_Fold, _Fold]]:
     """All three scores of each half, which the other half is tested by."""
-    one, two = _halves(len(members), rng), _halves(len(others), rng)
+    one, two = _random_parts(len(members), rng), _random_parts(len(others), rng)
     for learn, test in ((0, 1), (1, 0)):
         known = members.take(one[learn]), others.take(two[learn])
         asked = members.take(one[test]), others.take(two[test])
@@ -159,7 +159,7 @@ def _cross(members: _Suspects, others: _Suspects, rng: np.random.Generator) -> I
 
 def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator) -> list[Matrix]:
     """Scores of the people who were learnt from, by a model that has not seen them, so that scores compare fairly."""
-    one, two = (_halves(len(side), rng) for side in known)
+    one, two = (_random_parts(len(side), rng) for side in known)
     scores = [np.empty(len(side)) for side in known]
     for learn, test in ((0, 1), (1, 0)):
         teach = known[0].take(one[learn]), known[1].take(two[learn])
@@ -196,7 +196,7 @@ class _Fold:
 
 def _run(study: Study) -> Iterator[Stated]:
     members, others, rng = _looked(study)
-    half, rest = (others.take(part) for part in _halves(len(others), rng))
+    half, rest = (others.take(part) for part in _random_parts(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
     for name, score in (("distance", "distance"), ("distance-relative", "relative")):
         sides = [getattr(people, score) for people in (members, others, half, rest)]
@@ -277,7 +277,7 @@ MEMBERSHIP = Measure(
 def _run_leaves(study: Study) -> Iterator[Stated]:
     """Areas of the scores of somebody who knows the algorithm, and of one who knows the trees too."""
     members, others, rng = _looked(study)
-    half, rest = (others.take(part) for part in _halves(len(others), rng))
+    half, rest = (others.take(part) for part in _random_parts(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
     known = study.workings
     ways = (None, None) if known is None else (known.regrown, known.likelihood)

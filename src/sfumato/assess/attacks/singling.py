@@ -28,7 +28,7 @@ __all__ = [
     "MISSING",
     "SINGLING_OUT",
     "Predicates",
-    "Rows",
+    "SortedRows",
     "conjunctions",
     "find_fits",
     "guesses_like",
@@ -39,6 +39,7 @@ EQUAL, AT_MOST, AT_LEAST, MISSING = 0, 1, 2, 3
 _MOST_COLUMNS = 5  # conditions in a predicate
 _TRIES = 100  # candidates for each predicate that is wanted
 _WORK = 100_000_000_000  # candidates times rows beyond which no more are tried
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +55,7 @@ class Predicates:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def take(self, which: NDArray[np.bool_] | Places) -> Predicates:
+    def take(self, which: Flags | Places) -> Predicates:
         """Select predicates."""
         return Predicates(self.columns[which], self.ways[which], self.values[which])
 
@@ -77,7 +78,7 @@ class Predicates:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class SortedRows:
     """A table that predicates are tried on."""
 
     cells: Matrix  # missing cells are NaN
@@ -89,12 +90,12 @@ class Rows:
         return int(self.cells.shape[1])
 
     @classmethod
-    def of(cls, columns: Sequence[Column], persons: Places | None = None) -> Rows:
+    def of(cls, columns: Sequence[Column], persons: Places | None = None) -> SortedRows:
         """Stack and sort columns."""
         return cls.of_matrix(np.array([np.where(column.absent, np.nan, column.values) for column in columns]), persons)
 
     @classmethod
-    def of_matrix(cls, cells: Matrix, persons: Places | None = None) -> Rows:
+    def of_matrix(cls, cells: Matrix, persons: Places | None = None) -> SortedRows:
         """Sort the rows of a matrix, each of which is a column with NaN for missing cells.
 
         Where ``persons`` does not say whom each is about, each is about a person of its own.
@@ -115,14 +116,14 @@ class Rows:
         return np.asarray(self.cells[column][self.order[column, : self.present[column]]])
 
 
-def find_fits(predicates: Predicates, rows: Rows, skip: NDArray[np.bool_] | None = None) -> tuple[Places, Places]:
+def find_fits(predicates: Predicates, rows: SortedRows, skip: Flags | None = None) -> tuple[Places, Places]:
     """How many persons each predicate fits, up to 2, and the place of the last row counted, else -1.
 
     Rows to ``skip`` are taken to be absent.
 
     Examples
     --------
-    >>> rows = Rows.of_matrix(np.array([[1.0, 2.0, 3.0], [5.0, np.nan, 5.0]]))
+    >>> rows = SortedRows.of_matrix(np.array([[1.0, 2.0, 3.0], [5.0, np.nan, 5.0]]))
     >>> columns, ways = np.array([[0, -1], [0, 1]]), np.array([[AT_MOST, 0], [AT_LEAST, EQUAL]])
     >>> counts, places = find_fits(Predicates(columns, ways, np.array([[2.0, 0.0], [2.0, 5.0]])), rows)
     >>> counts.tolist(), places.tolist()
@@ -177,7 +178,7 @@ def _find(
     cells: Matrix,
     order: NDArray[np.int32],
     present: Places,
-    skip: NDArray[np.bool_],
+    skip: Flags,
     whose: Places,
     counts: Places,
     places: Places,
@@ -215,9 +216,9 @@ def _find(
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("singling-out")
     ordered = np.array([pair.is_number for pair in study.pairs])
-    original = Rows.of([pair.original for pair in study.pairs], study.persons)
-    released = Rows.of([pair.released for pair in study.pairs])
-    held = None if study.held is None else Rows.of(study.held, study.held_persons)
+    original = SortedRows.of([pair.original for pair in study.pairs], study.persons)
+    released = SortedRows.of([pair.released for pair in study.pairs])
+    held = None if study.held is None else SortedRows.of(study.held, study.held_persons)
     for name, describe in (("univariate", single_conditions), ("multivariate", conjunctions)):
         if describe is conjunctions and len(ordered) < 2:
             yield f"singling-out-{name}", NotRun(Need.COLUMNS.value, applies=False)
@@ -229,7 +230,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _fitting(
-    predicates: Predicates, original: Rows, held: Rows | None, ordered: NDArray[np.bool_], rng: np.random.Generator
+    predicates: Predicates, original: SortedRows, held: SortedRows | None, ordered: Flags, rng: np.random.Generator
 ) -> Values:
     """Successes among the originals, and of the control where held-out people sit among them."""
     guess = float((find_fits(guesses_like(predicates, original, ordered, rng), original)[0] == 1).mean())
@@ -244,7 +245,7 @@ def _fitting(
     others = held.people  # each takes the seat of a person, with all rows
     seats = people[rng.permutation(n)[: min(len(others), n // 2)]]
     came = np.flatnonzero(np.isin(held.whose, others[sample(len(others), len(seats), rng)]))
-    guests = Rows.of_matrix(held.cells[:, came], held.whose[came])
+    guests = SortedRows.of_matrix(held.cells[:, came], held.whose[came])
     counts, places = find_fits(predicates, guests)
     alone = (counts == 1) & (find_fits(predicates, original, np.isin(original.whose, seats))[0] == 0)
     outside = Tries(int(alone.sum()), len(predicates))
@@ -267,7 +268,7 @@ def _independent(tries: Tries, hanging: float, scale: float = 1.0) -> Tries:
     return Tries(tries.share * count, count, scale)
 
 
-def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
+def single_conditions(released: SortedRows, ordered: Flags, most: int, rng: np.random.Generator) -> Predicates:
     """Conditions on single columns that fit exactly one released row, of which at most so many are drawn.
 
     They are the values that one row alone has, the least and the greatest where one row alone has it, and to be the
@@ -289,7 +290,7 @@ def single_conditions(released: Rows, ordered: NDArray[np.bool_], most: int, rng
     return Predicates(columns.astype(np.int64), ways.astype(np.int64), values)
 
 
-def conjunctions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.random.Generator) -> Predicates:
+def conjunctions(released: SortedRows, ordered: Flags, most: int, rng: np.random.Generator) -> Predicates:
     """Random released rows described by random columns, until so many different descriptions fit one row alone.
 
     An ordered cell becomes "at least" or "at most" it, away from the released median; a category or a missing cell
@@ -312,7 +313,7 @@ def conjunctions(released: Rows, ordered: NDArray[np.bool_], most: int, rng: np.
 
 
 def _describe(
-    released: Rows, ordered: NDArray[np.bool_], medians: Matrix, count: int, rng: np.random.Generator
+    released: SortedRows, ordered: Flags, medians: Matrix, count: int, rng: np.random.Generator
 ) -> Predicates:
     """So many random rows described by two to five random columns each."""
     columns = len(ordered)
@@ -326,9 +327,7 @@ def _describe(
     return Predicates(chosen, ways, np.where(np.isnan(cells), 0.0, cells))
 
 
-def guesses_like(
-    predicates: Predicates, original: Rows, ordered: NDArray[np.bool_], rng: np.random.Generator
-) -> Predicates:
+def guesses_like(predicates: Predicates, original: SortedRows, ordered: Flags, rng: np.random.Generator) -> Predicates:
     """As many predicates on the same columns that owe nothing to the released table.
 
     The conditions keep their ways; numbers are drawn between the least and the greatest of the column, whole where all

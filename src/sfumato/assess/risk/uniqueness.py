@@ -47,8 +47,8 @@ __all__ = [
     "NEAR",
     "RAREST_CATEGORY",
     "UNIQUENESS",
+    "NumberSteps",
     "Standing",
-    "Steps",
     "chance_of",
     "class_findings",
     "known_as",
@@ -132,7 +132,7 @@ def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, hel
         fewest = (int(rarest.min()) if len(rarest) else None, int(many[many > 0].min(initial=len(original))))
     unique, chance = holders[original] == 1, np.zeros(len(original))
     if pair.is_number and unique.any():
-        steps = Steps.of(pair.field, pair.original.present)
+        steps = NumberSteps.of(pair.field, pair.original.present)
         taken, stands = steps.places(pair.original.present), steps.places(pair.released.present, exact=True)
         own = steps.places(pair.original.values[unique])
         chance[unique] = chance_of(own, np.unique(taken), np.unique(stands))
@@ -141,7 +141,7 @@ def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, hel
 
 
 @dataclass(frozen=True)
-class Steps:
+class NumberSteps:
     """Numbers counted in steps of the smallest gap between two that are held, and dates by the month in months."""
 
     first: float
@@ -149,7 +149,7 @@ class Steps:
     monthly: bool
 
     @classmethod
-    def of(cls, field: Field, held: NDArray[np.float64]) -> Steps:
+    def of(cls, field: Field, held: NDArray[np.float64]) -> NumberSteps:
         """Steps of a column in which these numbers are held."""
         if is_monthly(field):
             return cls(0.0, 1.0, monthly=True)

@@ -22,7 +22,7 @@ from sfumato.assess.study import Column, ColumnPair, Matrix, Places
 __all__ = [
     "AssociationMatrices",
     "Coordinates",
-    "Moments",
+    "TableSums",
     "association",
     "association_alone",
     "association_difference",
@@ -114,7 +114,7 @@ def _pool(pair: ColumnPair, most: int) -> Places:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class TableSums:
     """The sums of one table: for all its rows, and for blocks of them."""
 
     coordinates: Coordinates
@@ -126,10 +126,10 @@ class Moments:
         """The sums over all rows."""
         return np.asarray(self.blocks.sum(axis=0))
 
-    def of_ordered(self) -> Moments:
+    def of_ordered(self) -> TableSums:
         """Keep the sums of the ordered columns alone."""
         width = 3 * len(self.coordinates.ordered)
-        return Moments(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
+        return TableSums(self.coordinates, np.ascontiguousarray(self.blocks[:, :width, :width]), self.rows)
 
 
 def _add(sums: Matrix, plan: Coordinates, cells: Sequence[Column], rows: Places) -> None:
@@ -139,32 +139,32 @@ def _add(sums: Matrix, plan: Coordinates, cells: Sequence[Column], rows: Places)
         sums += values.T @ values
 
 
-def gather(plan: Coordinates, cells: Sequence[Column], rng: np.random.Generator) -> Moments:
+def gather(plan: Coordinates, cells: Sequence[Column], rng: np.random.Generator) -> TableSums:
     """Products of coordinates summed over blocks of rows drawn at random."""
     rows = len(cells[0].values)
     count = int(np.clip(_NUMBERS // plan.width**2, *_BLOCKS))
     blocks = np.zeros((min(count, rows), plan.width, plan.width))
     for block, members in zip(blocks, np.array_split(rng.permutation(rows), len(blocks)), strict=True):
         _add(block, plan, cells, members)
-    return Moments(plan, blocks, rows)
+    return TableSums(plan, blocks, rows)
 
 
-def redraws(moments: Moments, rows: int, count: int, rng: np.random.Generator) -> Iterator[Matrix]:
+def redraws(sums: TableSums, rows: int, count: int, rng: np.random.Generator) -> Iterator[Matrix]:
     """Sums of blocks drawn with replacement, as many as make about so many rows; so many times over.
 
     Some sums come at once, stacked along the first axis; of tables in the same coordinates equally many.
     """
-    blocks, width = len(moments.blocks), moments.blocks.shape[1]
-    size = max(2, round(blocks * rows / moments.rows)) if blocks > 1 else 1
+    blocks, width = len(sums.blocks), sums.blocks.shape[1]
+    size = max(2, round(blocks * rows / sums.rows)) if blocks > 1 else 1
     weights = rng.multinomial(size, np.full(blocks, 1 / blocks), count).astype(np.float64)
-    flat = moments.blocks.reshape(blocks, -1)
+    flat = sums.blocks.reshape(blocks, -1)
     step = max(1, _AT_ONCE // width**2)
     for first in range(0, count, step):
         yield (weights[first : first + step] @ flat).reshape(-1, width, width)
 
 
 def association_difference(
-    names: Sequence[str], original: Moments, released: Moments, rng: np.random.Generator
+    names: Sequence[str], original: TableSums, released: TableSums, rng: np.random.Generator
 ) -> tuple[Values | NotRun, Values | NotRun]:
     """Mean and largest absolute difference of the association matrices of the two tables."""
     if len(names) < 2:

@@ -20,7 +20,7 @@ from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once
 from sfumato.assess.utility.association import (
     AssociationMatrices,
     Coordinates,
-    Moments,
+    TableSums,
     association,
     association_alone,
     association_difference,
@@ -195,7 +195,7 @@ def _compatibilities(originals: Matrix, releaseds: Matrix) -> Matrix:
     return np.asarray(np.where(equal, 1.0, np.where(flat[:, 1] & ~flat[:, 0], 0.0, mu)))
 
 
-def covariance_compatibility(original: Moments, released: Moments, rng: np.random.Generator) -> Iterator[Stated]:
+def covariance_compatibility(original: TableSums, released: TableSums, rng: np.random.Generator) -> Iterator[Stated]:
     """Mu of the columns in their own units and in the original's standard deviations."""
     scale = original.coordinates.scale / original.coordinates.scale.max(initial=1.0)  # mu does not mind, no overflow
     units = {"covariance-compatibility": np.outer(scale, scale), "covariance-compatibility-standardized": None}
@@ -205,7 +205,7 @@ def covariance_compatibility(original: Moments, released: Moments, rng: np.rando
         yield name, lacking if len(scale) < 2 else _mu(unit, before, after, rng)
 
 
-def _mu(unit: Matrix | None, original: Moments, released: Moments, rng: np.random.Generator) -> Values | NotRun:
+def _mu(unit: Matrix | None, original: TableSums, released: TableSums, rng: np.random.Generator) -> Values | NotRun:
     def entries(sums: Matrix) -> Matrix:
         matrix = covariance(sums, original.coordinates)
         return matrix if unit is None else matrix * unit

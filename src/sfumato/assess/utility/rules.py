@@ -94,7 +94,7 @@ def mine(
     if not columns:
         none, alone = np.empty(0, dtype=np.int64), (Counts(np.array([[float(len(rows))]])) for rows in (here, there))
         return Rules(none, none), next(alone), next(alone)
-    sides = [_Side.of(table, columns, rng) for table in (codes, others)]
+    sides = [_RowItems.of(table, columns, rng) for table in (codes, others)]
     found = [side.frequent() for side in sides]
     two, three = (np.unique(np.vstack([each.of_length(size)[0] for each in found]), axis=0) for size in (2, 3))
     counts = [side.count(len(columns), two, three) for side in sides]
@@ -113,14 +113,14 @@ def _rules(items: int, two: Places, three: Places) -> Rules:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Side:
+class _RowItems:
     """The items of each row of one table, and which block a row is of."""
 
     baskets: Baskets
     blocks: Places
 
     @classmethod
-    def of(cls, codes: Places, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _Side:
+    def of(cls, codes: Places, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _RowItems:
         rows = [np.flatnonzero(codes[:, column] == code) for column, code in columns]
         items = np.repeat(np.arange(len(columns)), [len(each) for each in rows])
         baskets = Baskets.from_pairs(np.concatenate(rows), items, len(codes), len(columns), distinct=True)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.uniqueness import NEAR, Standing, Steps, chance_of
+from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, Standing, chance_of
 from sfumato.assess.study import CATEGORIES, Column, read_column
 from sfumato.engines.cells.learn import Chance
 from sfumato.tables.codec import Codec
@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 class _Grid:
     """Numbers of a column whose holders are asked for, and the places next to them on its steps."""
 
-    steps: Steps
+    steps: NumberSteps
     own: Numbers
     places: Numbers
 
@@ -81,7 +81,7 @@ def ask(learned: Learned) -> tuple[Asked, _People]:
             continue
         tables = (inside, outside) if outside.num_rows else (inside,)
         own = np.unique(np.concatenate([read_column(table, job.codec, field).present for table in tables]))
-        steps = Steps.of(field, read_column(sample, job.codec, field).present)
+        steps = NumberSteps.of(field, read_column(sample, job.codec, field).present)
         near = steps.places(own)[:, None] + np.arange(-NEAR, NEAR + 1.0)
         grids[field.name] = _Grid(steps, own, np.unique(near))
     who = [
