@@ -19,7 +19,6 @@ NOISE = (ComponentNoise("laplace", 0.2, 8, "component", 0.001, 2.0**-20),)
 
 
 def with_rows(made: Study, facts: tuple[ComponentNoise, ...] = NOISE) -> Study:
-    assert made.workings is not None
     origin = np.arange(len(made.released), dtype=np.int64) % len(made.original)
     return dataclasses.replace(made, facts=facts, workings=dataclasses.replace(made.workings, origin=origin))
 
@@ -86,5 +85,5 @@ def test_it_is_not_run_without_such_noise_groups_or_origins() -> None:
     assert "no noise was put on the principal components" in str(plain[ERROR].because)
     unknown = dataclasses.replace(case("redraw"), facts=NOISE)
     assert "descends" in str(found(GROUP_FILTER, unknown)[ERROR].because)
-    alone = dataclasses.replace(unknown, workings=None)
+    alone = dataclasses.replace(unknown, workings=Workings())
     assert "groups" in str(found(GROUP_FILTER, alone)[ERROR].because)

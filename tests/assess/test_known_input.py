@@ -19,6 +19,7 @@ from sfumato.core.facts import Transformed
 from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
+from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.claims import draw_claims
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
@@ -193,7 +194,7 @@ def test_tables_that_were_not_moved_are_not_attacked() -> None:
 def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
     import dataclasses
 
-    study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=None)
+    study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=Workings())
     assert all("descends" in str(finding.because) for finding in run_measure(KNOWN_INPUT, study))
 
 

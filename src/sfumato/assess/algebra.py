@@ -122,7 +122,7 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
         holdout=None,
         held=None,
         facts=(),
-        workings=None,
+        workings=Workings(),
         persons=None if study.persons is None else study.persons[people],
         held_persons=None,
         linked=None,
@@ -281,11 +281,14 @@ class Number:
         )
 
 
-def success(attack: Tries, *, guess: float | Tries, control: Tries | None, note: str = "") -> Values:
+def success(
+    attack: Tries, *, guess: float | Tries, control: Tries | None, note: str = "", aside: str = NO_CONTROL
+) -> Values:
     """How often an attack succeeded, beside guessing and beside the same attack on people held out.
 
     What the attack gets above its control is what being in the table cost; what both get above guessing is what the
     table teaches about anybody. In place of guessing stands what a release that knows nobody gets, where it was tried.
+    The ``aside`` follows where there is no control.
 
     Examples
     --------
@@ -305,7 +308,7 @@ def success(attack: Tries, *, guess: float | Tries, control: Tries | None, note:
         baseline_interval=None if measured is None else measured.interval,
         inside=attack,
         outside=control,
-        aside=NO_CONTROL if control is None else "",
+        aside=aside if control is None else "",
     )
 
 
@@ -401,7 +404,7 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
 
 
 def _lacks(study: Study, need: Need) -> bool:
-    workings = study.workings or Workings()
+    workings = study.workings
     return {
         Need.HOLDOUT: study.holdout is None,
         Need.GROUPS: workings.labels is None,

@@ -258,7 +258,8 @@ def assess_apart(
         reason = each.applies(facts)
         if each is not GROUPS:
             lacking += each.not_compared(reason or because, applies=reason is None)
-    groups, epochs = GROUPS.findings(group_sizes(workings, facts)), epoch_findings(facts, before, released, codec, rng)
+    groups = GROUPS.findings(group_sizes(workings or Workings(), facts))
+    epochs = epoch_findings(facts, before, released, codec, rng)
     note = f"There were no original rows to compare with ({because}); what needs them was not run."
     seconds, rows = {"all": perf_counter() - begin}, released.num_rows
     findings = _privacy_first((*groups, *epochs, *lacking))

@@ -39,6 +39,7 @@ __all__ = [
     "bits_of",
     "choose_sizes",
     "drawn_note",
+    "given",
     "holders_of",
     "once",
     "read_column",
@@ -285,7 +286,7 @@ class Study:
     holdout: Matrix | None  # people like the original's whom the release was not made from
     held: tuple[Column, ...] | None  # the same, column by column in own units
     facts: tuple[Fact, ...]  # what the mechanism did; empty for a table made by another tool
-    workings: Workings | None  # groups and origins of rows, where they are known
+    workings: Workings  # groups and origins of rows, where they are known
     target: str | None  # the column that is to be predicted
     sizes: Sizes  # how many rows are looked at
     entropy: tuple[int, ...]  # from which each measure's own generator is made
@@ -343,7 +344,7 @@ class Study:
 
     def descent(self) -> tuple[Places, Places]:
         """Places of the released rows that descend from an original one, and of those originals."""
-        origin = None if self.workings is None else self.workings.origin
+        origin = self.workings.origin
         if origin is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         known = np.flatnonzero((origin >= 0) & (origin < len(self.original)))
@@ -352,6 +353,12 @@ class Study:
     def fact(self, kind: type[F]) -> F | None:
         """Find what the mechanism says of one kind of deed."""
         return next((fact for fact in self.facts if isinstance(fact, kind)), None)
+
+
+def given(value: T | None) -> T:
+    """What the needs of a measure, or the facts it applies to, say is there."""
+    assert value is not None
+    return value
 
 
 def once(look: Callable[[Study], T]) -> Callable[[Study], T]:
@@ -452,7 +459,7 @@ def study_of(
         None if outside is None else encoded(outside),
         None if outside is None else read_columns(outside, codec),
         facts,
-        workings,
+        workings or Workings(),
         target,
         choose_sizes(
             max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged

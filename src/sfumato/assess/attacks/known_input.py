@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.findings import Family, redraw_interval, wilson
-from sfumato.assess.study import Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
@@ -324,9 +324,8 @@ class MovedColumns:
 
 def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedColumns:
     """The moved columns of at most so many rows; `NotRun` where fewer than three are whole or nothing differs."""
-    fact, workings = study.fact(Transformed), study.workings
-    assert fact is not None
-    told: dict[str, float] = getattr(workings, "units", {})  # known like the method: only the terms are secret
+    fact = given(study.fact(Transformed))
+    told: dict[str, float] = getattr(study.workings, "units", {})  # known like the method: only the terms are secret
     pairs = [pair for pair in study.pairs if pair.name in fact.columns and pair.is_number]
     released, original = study.descent()
     for pair in pairs:
@@ -369,8 +368,7 @@ def known_input_curve(
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    rng, fact = study.generator("known-input"), study.fact(Transformed)
-    assert fact is not None
+    rng, fact = study.generator("known-input"), given(study.fact(Transformed))
     moved = moved_columns(study, study.sizes.attempts, rng)
     rows, d = len(moved.before), len(moved.names)
     claimed = min(fact.known_rows, rows - 1)
@@ -437,8 +435,7 @@ def match_moments(released: Matrix, mean: Matrix, deviation: Matrix, lean: Matri
 
 
 def _run_moments(study: Study) -> Iterator[Stated]:
-    rng, fact = study.generator("public-moments"), study.fact(Transformed)
-    assert fact is not None
+    rng, fact = study.generator("public-moments"), given(study.fact(Transformed))
     moved = moved_columns(study, study.sizes.training, rng)
     before, rows = moved.before, np.arange(len(moved.before))
     mean, spread = before.mean(axis=0), moved.spread

@@ -5,7 +5,6 @@ Attacks on modified rows: windows of swapped columns intersected, and a hidden l
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ from sfumato.assess.algebra import (
 )
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, given, sample
 from sfumato.core.facts import Downgraded, Swapped
 
 __all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "gain_interval"]
@@ -36,10 +35,9 @@ _ROUNDS = 60  # of boosting; each grows a tree for each class where there are mo
 _TREES = 180
 _BINS = 255  # categories that boosting takes as such; of a column with more it sees places in an order
 _WAYS = {
-    "": "takes it from the released row that is most like the person",
-    "-boosting": "predicts it with boosted trees that learnt on the released table",
+    "": ("from the rest", "takes it from the released row that is most like the person"),
+    "-boosting": ("by a strong model", "predicts it with boosted trees that learnt on the released table"),
 }
-_SPOKEN_WAYS = {"": "from the rest", "-boosting": "by a strong model"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,8 +121,7 @@ def _boost(study: Study, target: int, sides: list[_ClassedPeople], rng: np.rando
     """Classes by boosted trees that learnt them from the released table."""
     cells = tuple(pair.released for pair in study.pairs)
     most = study.sizes.training
-    teach = _draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)])
-    assert teach is not None
+    teach = given(_draw(study.released, cells, target, lambda having: having[sample(len(having), most, rng)]))
     named = _named(study, [pair for place, pair in enumerate(study.pairs) if place != target])
     people = np.concatenate([_table(side, target) for side in sides])
     return boosted_labels(_table(teach, target), teach.classes, people, named, int(rng.integers(2**31)))
@@ -176,18 +173,15 @@ LABEL_INFERENCE = Measure(
 ).finds(
     *(
         number
-        for way, how in _WAYS.items()
+        for way, (spoken, how) in _WAYS.items()
         for number in (
-            Number(f"label-inference{way}", f"The target told {_SPOKEN_WAYS[way]}", SHARE).means(
+            Number(f"label-inference{way}", f"The target told {spoken}", SHARE).means(
                 "How often an attacker who knows all else about a person of the original finds the person's class if "
                 f"he {how}, beside naming the commonest class (baseline) and beside the same for people held out "
                 "(control); lower is better"
             ),
             Number(
-                f"label-inference-gain{way}",
-                f"Gain in telling the target {_SPOKEN_WAYS[way]}",
-                Scale((-1.0, 1.0)),
-                figure="",
+                f"label-inference-gain{way}", f"Gain in telling the target {spoken}", Scale((-1.0, 1.0)), figure=""
             ).means(
                 "How much more often an attacker finds the class of people in the original than of people held out if "
                 f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst"
@@ -202,8 +196,7 @@ _LEAST = 20  # people with a hidden label of whom half can teach and half be att
 
 
 def _run_windows(study: Study) -> Iterator[Stated]:
-    fact = study.fact(Swapped)
-    assert fact is not None
+    fact = given(study.fact(Swapped))
     rng, (known, origin) = study.generator("swapped-rows"), study.descent()
     people = study.attacked(min(study.sizes.attempts, max(100, _MOST // max(1, len(known)))), rng)
     chance = np.zeros(len(people))
@@ -225,8 +218,8 @@ def _run_windows(study: Study) -> Iterator[Stated]:
         if (origin[fits] == person).any():
             chance[place] = 1.0 / int(fits.sum())
     tries = Tries(float(chance.sum()), len(people))
-    values = success(tries, guess=1 / max(1, len(study.original)), control=None, note=study.looked(len(people)))
-    yield "own-row-linkage-windows", dataclasses.replace(values, aside="")
+    guess, note = 1 / max(1, len(study.original)), study.looked(len(people))
+    yield "own-row-linkage-windows", success(tries, guess=guess, control=None, note=note, aside="")
 
 
 def _bounds(pair: ColumnPair, people: Places, reach: float | None) -> tuple[Matrix, Matrix] | None:
@@ -260,8 +253,7 @@ SWAPPED_ROWS = Measure(
 
 
 def _run_label(study: Study) -> Iterator[Stated]:
-    fact = study.fact(Downgraded)
-    assert fact is not None
+    fact = given(study.fact(Downgraded))
     rng, (known, origin) = study.generator("hidden-label"), study.descent()
     private = study.pair(fact.private)
     there = ~private.original.absent[origin]
@@ -282,8 +274,8 @@ def _run_label(study: Study) -> Iterator[Stated]:
     commonest = np.bincount(labels[teach].astype(np.int64)).argmax()
     guess = float((labels[tried] == commonest).mean())
     before = f"; from the original's cells {100 * hits[1] / len(tried):.1f} of 100"
-    values = success(Tries(hits[0], len(tried)), guess=guess, control=None, note=before)
-    yield "hidden-label-told", dataclasses.replace(values, aside="")
+    tries = Tries(hits[0], len(tried))
+    yield "hidden-label-told", success(tries, guess=guess, control=None, note=before, aside="")
 
 
 def _split_by_person(

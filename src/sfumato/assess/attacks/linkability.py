@@ -21,7 +21,7 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.attacks.linkage import most_people
 from sfumato.assess.findings import Family, Tries, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, row_keys
+from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, given, row_keys
 from sfumato.core.facts import Grouped
 
 __all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "likeliest_groups", "pick_near", "split_columns"]
@@ -139,10 +139,7 @@ _GROUP_RIDGE = 0.1  # of the mean variance inside groups
 
 def _run_groups(study: Study) -> Iterator[Stated]:
     rng = study.generator("group-linkage")
-    assert study.workings is not None
-    assert study.workings.labels is not None
-    assert study.workings.drawn_from is not None
-    labels, drawn_from = study.workings.labels, study.workings.drawn_from
+    labels, drawn_from = given(study.workings.labels), given(study.workings.drawn_from)
     sizes = np.bincount(labels, minlength=int(max(labels.max(), drawn_from.max())) + 1)
     people, groups, inside = _with_groups(study, labels, rng)
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random

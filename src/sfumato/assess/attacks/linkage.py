@@ -21,7 +21,7 @@ from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
 from sfumato.assess.findings import Family, Tries
 from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.risk.uniqueness import known_as, with_known_labels
-from sfumato.assess.study import Matrix, Places, Study, drawn_note
+from sfumato.assess.study import Matrix, Places, Study, drawn_note, given
 from sfumato.core.records import BlockKind, Layout, width
 
 __all__ = ["LINKAGE", "LINKED_PERSONS", "OWN_ROW_LINKAGE", "most_people", "mutual_links", "rank_view", "whitening"]
@@ -34,18 +34,21 @@ _SEATS = 10  # a round of the control gives at most one seat in so many to held-
 _BLOCK = 4_000_000  # distances that are held at a time
 _PAIRS = 500_000_000  # most comparisons in one search without a tree: fewer people are attacked in a larger table
 _FEWEST = 400
-_WAYS = {
-    "euclid": "in standard deviations of the columns",
-    "mahalanobis": "by Mahalanobis' distance, which discounts columns that repeat each other",
-    "rank": "by rank, which no change of scale hides",
-    NEIGHBOUR.name: "in the few columns that an outsider knows",
-    REGISTRY.name: "in half of the columns, those that take the fewest values",
+_WAYS = {  # how rows are compared, in a few words and in a sentence
+    "euclid": ("by distance", "in standard deviations of the columns"),
+    "mahalanobis": (
+        "by weighted distance",
+        "by Mahalanobis' distance, which discounts columns that repeat each other",
+    ),
+    "rank": ("by ranks", "by rank, which no change of scale hides"),
+    NEIGHBOUR.name: ("knowing a few columns", "in the few columns that an outsider knows"),
+    REGISTRY.name: ("knowing half of them", "in half of the columns, those that take the fewest values"),
 }
 _OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    if study.workings is not None and study.workings.origin is not None:
+    if study.workings.origin is not None:
         raise NotRun(_OWN_ROWS, applies=False)
     known, wide = outsiders(study), with_known_labels(study)
     nobody = {
@@ -221,54 +224,44 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
     return Tries(hits, len(outside))
 
 
-_SPOKEN_WAYS = {
-    "euclid": "by distance",
-    "mahalanobis": "by weighted distance",
-    "rank": "by ranks",
-    NEIGHBOUR.name: "knowing a few columns",
-    REGISTRY.name: "knowing half of them",
-}
 _SOURCE = "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006"
 LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run, figure="attacks/all").finds(
     *(
-        Number(f"linkage-{way}", f"Linked to a row, {_SPOKEN_WAYS[way]}", SHARE).means(
+        Number(f"linkage-{way}", f"Linked to a row, {spoken}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
             "them; what exceeds the share of held-out people is due to their being in the table, and less is better; "
             "the baseline is what a release that knows nobody gives, measured by linking one part of the original to "
             "the other"
         )
-        for way, words in _WAYS.items()
+        for way, (spoken, words) in _WAYS.items()
     ),
 )
 
 
 def _run_own(study: Study) -> Iterator[Stated]:
     rng = study.generator("own-row-linkage")
-    rows = len(study.original)
     people = study.attacked(most_people(study), rng)
-    assert study.workings is not None
-    assert study.workings.origin is not None
     order = rng.permutation(len(study.released))  # of rows that are equally near one is taken at random
-    origin = study.workings.origin[order]
+    origin = given(study.workings.origin)[order]
     known, wide = outsiders(study), with_known_labels(study)
     for way, view in _views(study, wide, known).items():
         released, original = view(wide.released)[order], view(wide.original)
         found = origin[nearest(released, original[people])[0][:, 0]] == people
         tries = Tries(float(found.sum()), len(found))
         note = study.looked(len(people)) + _named(study, known.get(way))
-        values = success(tries, guess=1 / rows, control=None, note=note)
-        yield f"own-row-linkage-{way}", dataclasses.replace(values, aside="")
+        guess = 1 / len(study.original)
+        yield f"own-row-linkage-{way}", success(tries, guess=guess, control=None, note=note, aside="")
 
 
 OWN_ROW_LINKAGE = Measure(
     "own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,), figure="attacks/all"
 ).finds(
     *(
-        Number(f"own-row-linkage-{way}", f"Linked to their own row, {_SPOKEN_WAYS[way]}", SHARE).means(
+        Number(f"own-row-linkage-{way}", f"Linked to their own row, {spoken}", SHARE).means(
             f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
             "beside guessing one row of all; people held out have no such row and are no control, and less is better"
         )
-        for way, words in _WAYS.items()
+        for way, (spoken, words) in _WAYS.items()
     )
 )
 

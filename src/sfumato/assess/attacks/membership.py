@@ -279,8 +279,7 @@ def _run_leaves(study: Study) -> Iterator[Stated]:
     members, others, rng = _looked(study)
     half, rest = (others.take(part) for part in _random_parts(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
-    known = study.workings
-    ways = (None, None) if known is None else (known.regrown, known.likelihood)
+    ways = (study.workings.regrown, study.workings.likelihood)
     for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
         if score is None:
             lacking = "the trees are not of the table itself, for rules, strata or cells part it"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.findings import Family, Tries, redraw_interval
-from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import ComponentNoise, Fact, Noised, Randomized
 from sfumato.core.laws.domains import Dates, Labels, Universe
 from sfumato.core.laws.operators import Additive, Operator, likelihoods
@@ -227,8 +227,7 @@ def estimate_in_group(members: Matrix, noised: Matrix, scale: float) -> Matrix:
 
 
 def _run_in_groups(study: Study) -> Iterator[Stated]:
-    fact = study.fact(ComponentNoise)
-    assert fact is not None
+    fact = given(study.fact(ComponentNoise))
     rng, (known, origin) = study.generator("group-filter"), study.descent()
     _, places, there = _columns(study, known, origin)
     if not places:
@@ -252,10 +251,7 @@ def _run_in_groups(study: Study) -> Iterator[Stated]:
 
 def _groups(study: Study, known: Places) -> Iterator[tuple[Places, Places]]:
     """Records of each group, and the places among the known rows of those that descend from it."""
-    assert study.workings is not None
-    assert study.workings.labels is not None
-    assert study.workings.drawn_from is not None
-    labels, drawn_from = study.workings.labels, study.workings.drawn_from[known]
+    labels, drawn_from = given(study.workings.labels), given(study.workings.drawn_from)[known]
     members, rows = np.argsort(labels, kind="stable"), np.argsort(drawn_from, kind="stable")
     for group in np.unique(drawn_from):
         first, last = np.searchsorted(labels[members], [group, group + 1])
@@ -351,7 +347,7 @@ class _Guessed:
 
 def _run_guess(study: Study) -> Iterator[Stated]:
     released, original = study.descent()
-    answers = {} if study.workings is None else study.workings.answers
+    answers = study.workings.answers
     guessed = [
         found
         for name, spec in randomized_specs(study.facts).items()

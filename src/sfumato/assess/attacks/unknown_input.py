@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
 from sfumato.assess.findings import Family, redraw_interval, wilson
-from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Fact, Transformed
 from sfumato.tables.grid import decimals_of_numbers
 
@@ -267,8 +267,7 @@ def _not_multiplied(facts: Sequence[Fact]) -> str | None:
 
 
 def _run_digits(study: Study) -> Iterator[Stated]:
-    fact = study.fact(Transformed)
-    assert fact is not None
+    fact = given(study.fact(Transformed))
     pairs = [pair for pair in study.pairs if pair.name in fact.columns and pair.is_number]
     hits = guesses = tries = found = 0
     for pair in pairs:

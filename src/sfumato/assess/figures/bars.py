@@ -272,9 +272,9 @@ def _paint_distances(axes: Axes, closest: Closest) -> None:
     axes.upright_line(float(np.median(closest.released)), MAIN)
 
 
-def group_figures(workings: Workings | None) -> tuple[Figure, ...]:
+def group_figures(workings: Workings) -> tuple[Figure, ...]:
     """Histogram of group sizes and the counts of records by level asked and got; for the owner alone."""
-    if workings is None or workings.labels is None or workings.levels is None:
+    if workings.labels is None or workings.levels is None:
         return ()
     _, places, sizes = np.unique(workings.labels, return_inverse=True, return_counts=True)
     got, asked = sizes[places], workings.levels

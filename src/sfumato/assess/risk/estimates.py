@@ -58,7 +58,7 @@ def look_up(study: Study) -> Guessed | None:
     Where it is known which row descends from whom the intruder knows it too. Else the intruder knows all of a person's
     columns but one and takes the rows nearest in those. None where there is one column and so nothing to go by.
     """
-    if study.workings is None or study.workings.origin is None:
+    if study.workings.origin is None:
         return _nearest_by_column(study)
     released, original = study.descent()
     chosen = sample(len(released), study.sizes.attempts, study.generator("estimates"))

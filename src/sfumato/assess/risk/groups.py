@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.assess.algebra import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, median_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, sample
+from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.mechanisms.protocol import Workings
 
@@ -39,18 +39,18 @@ _SHUFFLES = 5
 _MANY = 200_000  # people of whom one shuffle is enough
 
 
-def group_sizes(workings: Workings | None, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
+def group_sizes(workings: Workings, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
     """Group sizes, records that got their level, and groups too small to protect; all exact counts.
 
     Where only the groups are known, each of their records is taken to ask for the highest level inside. Without
-    workings only the smallest group is known, and that only where a fact states it. The baselines of the sizes are the
+    these only the smallest group is known, and that only where a fact states it. The baselines of the sizes are the
     smallest, median and largest level asked for.
     """
-    if workings is not None and workings.labels is not None and workings.levels is not None:
+    if workings.labels is not None and workings.levels is not None:
         asked = workings.levels
         _, places, sizes = np.unique(workings.labels, return_inverse=True, return_counts=True)
         got = sizes[places]
-    elif workings is not None and workings.sizes is not None and workings.highest is not None:
+    elif workings.sizes is not None and workings.highest is not None:
         sizes = workings.sizes
         asked, got = np.repeat(workings.highest, sizes), np.repeat(sizes, sizes)
     else:
@@ -136,7 +136,7 @@ COMPACTNESS = Measure(
     "compactness",
     Family.UTILITY,
     "Domingo-Ferrer & Mateo-Sanz 2002",
-    lambda study: compactness(study.original, _labels(study)),
+    lambda study: compactness(study.original, given(study.workings.labels)),
     needs=(Need.GROUPS,),
     uncompared={},
     of_groups=True,
@@ -150,13 +150,6 @@ COMPACTNESS = Measure(
         "replaced by chance: 0 loses nothing, 100 means a single group or one no better"
     ),
 )
-
-
-def _labels(study: Study) -> Places:
-    """Group of each original record, where groups came with the table."""
-    assert study.workings is not None
-    assert study.workings.labels is not None
-    return study.workings.labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,8 +222,7 @@ def _movers(where: Places, what: Places, sizes: Places, whole: Matrix) -> Matrix
 
 
 def _run_diversity(study: Study) -> Iterator[Stated]:
-    assert study.target is not None
-    pair, labels = study.pair(study.target), _labels(study)
+    pair, labels = study.pair(given(study.target)), given(study.workings.labels)
     codes = places_of_values(pair.original)
     found = measure_diversity(labels, codes, ordered=pair.is_number).summary()
     rng, shuffles = study.generator("diversity"), _SHUFFLES if len(codes) < _MANY else 1
@@ -317,7 +309,7 @@ def group_spectra(values: Matrix, members: Iterable[Places]) -> tuple[Places, Ma
 
 def _run_conditioning(study: Study) -> Iterator[Stated]:
     rng, values = study.generator("conditioning"), study.original
-    groups, sizes = np.unique(_labels(study), return_inverse=True, return_counts=True)[1:]
+    groups, sizes = np.unique(given(study.workings.labels), return_inverse=True, return_counts=True)[1:]
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     starts = np.cumsum(sizes) - sizes

@@ -153,7 +153,7 @@ def _summary(draws: Matrix, of: slice) -> tuple[float, tuple[float, float]] | No
 def _within_groups(study: Study) -> Values | NotRun:
     """Each record beside a row drawn from its own group."""
     workings, pairs = study.workings, number_columns(study)
-    if workings is None or workings.labels is None or workings.drawn_from is None:
+    if workings.labels is None or workings.drawn_from is None:
         return NotRun(Need.GROUPS.value)
     if not pairs:
         return NotRun(_NO_NUMBERS)

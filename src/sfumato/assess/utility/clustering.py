@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, distance_interval, wilson
-from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
+from sfumato.assess.study import Matrix, Places, Study, bits_of, given, row_keys, sample
 from sfumato.assess.utility.prediction import FEW, is_class, within
 from sfumato.core.facts import Transformed
 
@@ -57,7 +57,7 @@ def _lessons(study: Study, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Rows in which clusters are sought: the same people, or by what they hold, so that equal rows meet."""
     most = study.sizes.training // 2
     chosen = sample(len(study.original), most, rng)
-    origin = None if study.workings is None else study.workings.origin
+    origin = study.workings.origin
     if origin is not None and np.array_equal(np.sort(origin), np.arange(len(study.original))):
         return within(study.original[chosen]), within(study.released[np.argsort(origin)[chosen]])
     salt = float(rng.random())
@@ -195,8 +195,7 @@ def _own_rows(
 ) -> Values | NotRun:
     """The cluster of each released row beside that of the row it descends from: the paper's own definition."""
     known, origin = study.descent()
-    workings = study.workings
-    if not len(known) or workings is None or workings.origin is None or len(workings.origin) != len(study.released):
+    if not len(known) or len(given(study.workings.origin)) != len(study.released):
         return NotRun(Need.ORIGIN.value)
     chosen = sample(len(known), study.sizes.testing, rng)
     before = _nearest_centre(models[0], within(study.original[origin[chosen]]))

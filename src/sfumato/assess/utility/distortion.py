@@ -118,7 +118,7 @@ def _run_perturbation(study: Study) -> Iterator[Stated]:
     if len(study.original) < 2:
         raise NotRun("the original has a single row and so no neighbours")
     rng, most, scale = study.generator("perturbation"), study.sizes.attempts, np.sqrt(len(study.pairs))
-    if study.workings is not None and study.workings.origin is not None:
+    if study.workings.origin is not None:
         released, people = study.descent()
         chosen = sample(len(released), most, rng)
         rows, people = released[chosen], people[chosen]
