@@ -369,12 +369,8 @@ class Measure:
         """Findings as not run where there are no rows to compare."""
         if self.uncompared is None:
             return self.not_run(because, applies=applies)
-        reason = NotRun(because, applies=applies)
-        return tuple(
-            not_run(name, self.family, finding.direction, meaning, because, public=finding.public, applies=applies)
-            for name, meaning in self.uncompared.items()
-            for finding in self.findings([(name, reason)])
-        )
+        found = {finding.name: finding for finding in self.not_run(because, applies=applies)}
+        return tuple(dataclasses.replace(found[name], meaning=meaning) for name, meaning in self.uncompared.items())
 
 
 def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:

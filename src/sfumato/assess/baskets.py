@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Stated, Values, success
 from sfumato.assess.attacks.membership import area, area_tries
-from sfumato.assess.findings import Family, Tries
+from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
@@ -70,9 +70,8 @@ def assess_baskets(
     attacked = chain(_learnt(pair, facts, rng), attack_baskets(pair, judged=judged, rng=rng))
     findings += BASKET_ATTACKS.findings(attacked)
     seconds |= {"basket attacks": perf_counter() - middle, "all": perf_counter() - begin}
-    order = list(Family)
     return Report(
-        tuple(sorted(findings, key=lambda finding: order.index(finding.family))),
+        privacy_first(findings),
         (),
         len(pair.original),
         len(pair.released),

@@ -45,6 +45,7 @@ __all__ = [
     "mean_cluster",
     "median_interval",
     "not_run",
+    "privacy_first",
     "rank",
     "redraw_interval",
     "risk_by_column",
@@ -275,6 +276,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def privacy_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings family by family, each in the order in which they came."""
+    order = list(Family)
+    return tuple(sorted(findings, key=lambda finding: order.index(finding.family)))
 
 
 def not_run(

@@ -6,7 +6,7 @@ Every measure and every attack of a report is listed in the order in which they 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
@@ -18,7 +18,7 @@ from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale,
 from sfumato.assess.figures.bars import attack_figures, by_figure, distance_figures, group_figures, model_figures
 from sfumato.assess.figures.columns import association_figures, component_figures, marginal_figures
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family, Finding, risk_by_column
+from sfumato.assess.findings import Family, Finding, privacy_first, risk_by_column
 from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import closest_of, verbatim_rows
 from sfumato.assess.risk.groups import GROUPS, group_sizes
@@ -220,7 +220,7 @@ def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
     tell(_STAGE, 0.0)
     measured = measure_study(study)
     alike = class_findings(study) if study.known else ()
-    findings = _privacy_first((*measured.findings, *alike, *epochs))
+    findings = privacy_first((*measured.findings, *alike, *epochs))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
     return Report(
@@ -262,7 +262,7 @@ def assess_apart(
     epochs = epoch_findings(facts, before, released, codec, rng)
     note = f"There were no original rows to compare with ({because}); what needs them was not run."
     seconds, rows = {"all": perf_counter() - begin}, released.num_rows
-    findings = _privacy_first((*groups, *epochs, *lacking))
+    findings = privacy_first((*groups, *epochs, *lacking))
     return Report(findings, (), rows, rows, seconds=seconds, notes=(note,))
 
 
@@ -279,7 +279,7 @@ def measure_study(study: Study) -> Measured:
             findings.extend(run_measure(each, study))
             seconds[each.name] = perf_counter() - begin
             tell(_STAGE, _DRAWN * place / len(measures))
-    return Measured(study, _privacy_first(findings), seconds)
+    return Measured(study, privacy_first(findings), seconds)
 
 
 def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...]:
@@ -297,11 +297,6 @@ def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...
     )
     told = (*attack_figures(findings), *model_figures(findings))
     return (*told, *distances, *group_figures(study.workings), *points, *links, *marginals)
-
-
-def _privacy_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    order = list(Family)
-    return tuple(sorted(findings, key=lambda finding: order.index(finding.family)))
 
 
 def held_out_notes(study: Study) -> tuple[str, ...]:
