@@ -25,7 +25,7 @@ _READ_OF = {"load": "np", "reader": "csv", "from_bytes": "int"}
 _ANY = re.compile("|".join((*_READ, *_READ_OF)))
 
 _OWN = {
-    "engines/parties/peers.py Made.fingerprint": "a certificate that was made here",
+    "engines/parties/peers.py KeyAndCertificate.fingerprint": "a certificate that was made here",
     "assess/attacks/noise_filter.py randomized_specs": "specifications in facts, which noise-spec-json tries",
     "mechanisms/randomize/__init__.py Randomization._columns": "specifications, which noise-spec-json tries",
     "engines/parties/engine/party.py _uniform": "bytes that were drawn here",
@@ -46,10 +46,10 @@ _OWN = {
     "engines/spark/parts.py open_on_spark": "rows of the run's own cluster",
     "engines/spark/parts.py number_rows": "numbers that were drawn here",
     "engines/spark/run.py _looks": "rows of the run's own cluster",
-    "engines/spark/run.py _Seen.from_bytes": "rows of the run's own cluster",
+    "engines/spark/run.py _ColumnsSeen.from_bytes": "rows of the run's own cluster",
     "engines/spark/run.py move_on_spark": "rows of the run's own cluster",
     "engines/spark/stream.py _Encode._encoded": "digests that were made here",
-    "engines/spark/stream.py _cells_processor.Cells.handleInputRows": "rows of the run's own cluster",
+    "engines/spark/stream.py _cells_processor.CellProcessor.handleInputRows": "rows of the run's own cluster",
     "engines/spark/stream.py changes_of": "rows of the run's own cluster",
     "engines/stream/cellwise.py carried_in": "files of the stream's own batches, at the owner's",
     "engines/stream/cellwise.py _from_bytes": "the state store of the run's own cluster",

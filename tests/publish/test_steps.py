@@ -60,7 +60,7 @@ SEEN: dict[str, str] = {
     "baskets-randomize": "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.chosen~",
     "baskets-sizes": "cutoff~ gamma+- insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~",
     "block": "columns<~",
-    "chain": "k+ leaf+- order~ chained.k+- chained.leaf+- chained.asked_min- chained.asked_max+-",
+    "chain": "k+ leaf+- order~ chained.k+- chained.leaf- chained.asked_min- chained.asked_max+-",
     "chunks-hybrid": "degrees< deviations< enhance+- factor< pairs~",
     "chunks-rotate": "degrees< enhance+- pairs~",
     "classwise": "effort~ grouping~ k+ grouped.algorithm~ grouped.asked_min-",
@@ -107,7 +107,7 @@ SEEN: dict[str, str] = {
     ),
     "condense in scores": "effort~ grouping~ k+ scores~ grouped.algorithm~ grouped.asked_min-",
     "classwise by trial": "effort~ grouping~ k+ grouped.algorithm~ grouped.asked_min-",
-    "chain where": "k+ leaf+- order<~ chained.k+- chained.leaf+- chained.asked_min- chained.asked_max+-",
+    "chain where": "k+ leaf+- order<~ chained.k+- chained.leaf- chained.asked_min- chained.asked_max+-",
     "noise enhanced": (
         "correlated~ enhance+- kind~ law~ pass_categories~ size+- noised.size+- noised.correlated~ noised.grid+ "
         "enhanced.share+- enhanced.rows+-"
@@ -319,8 +319,8 @@ COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
     ("chain", Chained, {"violations": 1}, False),
     ("chain", Chained, {"smallest": (72, 10, 15)}, True),
     ("chain", Chained, {"smallest": (72, 9, 15)}, False),
-    ("chain", Chained, {"asked_min": 15}, True),
-    ("chain", Chained, {"asked_min": 16}, False),
+    ("chain", Chained, {"asked_min": 10}, True),
+    ("chain", Chained, {"asked_min": 11}, False),
     ("chain", Chained, {"smallest": ()}, False),
     ("chain", Chained, {"records": 71}, False),
     ("chain", Chained, {"rows": 71}, False),

@@ -148,7 +148,7 @@ class IntervalHierarchy(Hierarchy):
 
     Examples
     --------
-    >>> Intervals((10.0, 50.0)).label(37, 1), Intervals((10.0, 50.0)).label(-3, 2)
+    >>> IntervalHierarchy((10.0, 50.0)).label(37, 1), IntervalHierarchy((10.0, 50.0)).label(-3, 2)
     ('[30, 40)', '[-50, 0)')
     """
 

@@ -54,7 +54,7 @@ def parse_rules(text: str) -> tuple[LevelRule, ...]:
     Examples
     --------
     >>> parse_rules("income > 100000: 12, else: 5")[0]
-    Rule(conditions=(('income', '>', '100000'),), level=12)
+    LevelRule(conditions=(('income', '>', '100000'),), level=12)
     """
     rules = []
     parts = re.split("," + _OUTSIDE_QUOTES, text)

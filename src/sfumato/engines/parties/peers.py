@@ -48,7 +48,7 @@ class KeyAndCertificate:
     certificate: bytes
 
     def __repr__(self) -> str:
-        return f"Made({self.fingerprint})"
+        return f"KeyAndCertificate({self.fingerprint})"
 
     @property
     def fingerprint(self) -> str:
