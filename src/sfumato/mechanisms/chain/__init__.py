@@ -74,7 +74,7 @@ class Chain:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
-        from sfumato.mechanisms.chain.columns import FEW_CLASSES, read_columns
+        from sfumato.mechanisms.chain.columns import read_columns
         from sfumato.mechanisms.chain.draw import DrawnFrom, prepare_step
         from sfumato.mechanisms.chain.rows import LeafLikelihood, Regrown, without_cells
 
@@ -87,7 +87,7 @@ class Chain:
         names, wanted = self.sequence(records), records.wanted or Wanted(len(records))
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
-        apart = names[0] == records.target and columns[0].bins <= FEW_CLASSES
+        apart = names[0] == records.target and columns[0].is_told_apart
         people = DrawnFrom(codes, levels, strata, persons, rare, leaf, apart)
         rows, counts, known = _drawn(columns, people, wanted, width(records.layout), rng)
         again = self._again(records, names, wanted)

@@ -16,8 +16,9 @@ __all__ = ["FEW_CLASSES", "ChainColumn", "count_persons", "read_columns"]
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
 FEW_CLASSES = 6
-"""Classes of the first column that have slopes, and of a target also leaves, of their own."""
+"""Classes of the first column that have slopes of their own; so few numbers count as classes, too."""
 
+_MOST_APART = 20  # classes of a target that have leaves of their own
 _FEW = 12  # categories that enter a regression
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
 _MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
@@ -70,6 +71,11 @@ class ChainColumn:
     def is_classes(self) -> bool:
         """Whether it is of categories, or of so few numbers that they may be names of classes."""
         return not self.is_number or self.bins <= FEW_CLASSES
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether it is of classes that leaves do not mix where they need not, if it is the target."""
+        return self.is_classes and self.bins <= _MOST_APART
 
     @property
     def is_smooth(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Chained
 from sfumato.core.records import CellsByColumn, Layout, Records, Wanted, cells_of_block, smallest_places
-from sfumato.mechanisms.chain.columns import FEW_CLASSES, ChainColumn, read_columns
+from sfumato.mechanisms.chain.columns import ChainColumn, read_columns
 from sfumato.mechanisms.chain.draw import ColumnStep, DrawnCells, DrawnFrom, grow_on
 from sfumato.mechanisms.chain.trees import MOST_BINS, Tree
 
@@ -220,7 +220,7 @@ class Regrown:
         by_name = {column.name: column for column in read_columns(released, 0)}
         columns = tuple(by_name[name] for name in ((*names[-1:], *names[:-1]) if twice else names))
         codes = np.column_stack([column.codes(column.cells) for column in columns])
-        apart = not twice and names[0] == released.target and columns[0].bins <= FEW_CLASSES
+        apart = not twice and names[0] == released.target and columns[0].is_told_apart
         return cls(columns, codes, stated.leaf, 0 if twice else None, apart)
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
