@@ -15,7 +15,8 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
 from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.chain.draw import _bounded, _Leaves, _moved
+from sfumato.mechanisms.chain.columns import read_columns
+from sfumato.mechanisms.chain.draw import _beside, _bounded, _Leaves, _moved
 from sfumato.mechanisms.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -122,6 +123,27 @@ def test_a_class_that_another_column_outshines_stays_linked(names: tuple[object,
 
     released = sf.sanitize(table, Chain(k=10, leaf=50), target="back", seed=1, report=False).table
     assert gap(released) == pytest.approx(gap(table), abs=0.5)
+
+
+@examples(60)
+@given(st.integers(0, 10**6), st.integers(60, 800), st.booleans())
+def test_a_number_becomes_one_beside_it_and_heaps_stay(seed: int, rows: int, amounts: bool) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.gamma(2.0, 40.0, rows).round() if amounts else rng.integers(0, 40, rows).astype(float)
+    cells[rng.random(rows) < 0.4] = 30.0  # a heap, with numbers on both sides
+    records = Codec.fit(pa.table({"x": cells}), Schema.infer(pa.table({"x": cells}))).encode(pa.table({"x": cells}))
+    (column,) = read_columns(records, 3)
+    common = column.cells[~column.rare]
+    drawn = rng.choice(common, 500)
+    beside = _beside(column, drawn, rng)
+    heap = float(np.median(column.cells[cells == 30.0]))
+    assert set(beside) <= set(common)
+    np.testing.assert_array_equal(beside[drawn == heap], heap)
+    np.testing.assert_array_equal(np.sign(beside - heap), np.sign(drawn - heap))
+    between = [((common > low) & (common < high)).sum() for low, high in np.sort(np.stack([drawn, beside], 1), axis=1)]
+    assert max(between) <= 0.02 * len(common)
+    if rows > 400:
+        assert (beside != drawn).any()
 
 
 def test_persons_of_one_row_each_grow_the_tree_of_rows() -> None:

@@ -537,7 +537,10 @@ CLAIMS = (
         r"( In (?P<beyond>\d+) columns? of numbers(, in all or some (?P<inside>parts),)? what was drawn is how far "
         r"these records lie from a regression, over all records( of the part)?, on the columns before\.)?"
         r"( (In all or some (?P<within>parts) )?(?P<twice>\d+) column was drawn twice: first so that the others could "
-        r"be drawn by it, then anew by all of them, and only the second draw is released\.)?",
+        r"be drawn by it, then anew by all of them, and only the second draw is released\.)?"
+        r"( A number that at least (?P<k>\d+) (records|(?P<who>persons)) hold then became by chance one beside it that "
+        r"as many hold, unless one in twenty holds it: at most a fiftieth of the column's numbers(?P<there> in the "
+        r"part)? lie between\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
             and excepted(facts, said["but"])
@@ -551,6 +554,9 @@ CLAIMS = (
             and (said["part"] is not None) == parted(facts)
             and said["inside"] == ("parts" if parted(facts) and said["beyond"] else None)
             and said["within"] == ("parts" if parted(facts) and said["twice"] else None)
+            and said["k"] == (str(the(facts, Chained).k) if the(facts, Chained).kept else None)
+            and (said["who"] is not None) == (said["k"] is not None and has(facts, PersonsBounded))
+            and (said["there"] is not None) == (said["k"] is not None and parted(facts))
         ),
     ),
     Sentence(

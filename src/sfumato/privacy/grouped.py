@@ -365,6 +365,13 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts
         if fact.twice
         else ""
     )
+    beside = (
+        f" A number that at least {fact.k} {'records' if bounded is None else 'persons'} hold then became by chance "
+        "one beside it that as many hold, unless one in twenty holds it: at most a fiftieth of the column's numbers"
+        f"{' in the part' if parts else ''} lie between."
+        if fact.kept
+        else ""
+    )
     left_out = (
         f" {counted(bounded.left_out, 'cell was', 'cells were')} left out of the draws of their leaves, since their "
         "persons supply enough there without them."
@@ -375,7 +382,8 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts
         f"Each cell of the {fact.rows} released rows{but} was drawn from the cells of at least {fact.leaf} {who} "
         f"are {'in the same part of the table and ' if parts else ''}alike in the columns drawn before it, and of at "
         "least as many as any of these asked for "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}.{regressed}{twice}",
+        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}."
+        f"{regressed}{twice}{beside}",
         "proved",
         f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
         f"trees; every finished leaf was counted and compared with the levels inside.{left_out}",

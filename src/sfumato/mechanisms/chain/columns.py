@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.mechanisms.chain.trees import MOST_BINS
 
-__all__ = ["FEW_CLASSES", "ChainColumn", "count_persons", "read_columns"]
+__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "count_persons", "read_columns"]
 
-_SCORES = 4095  # largest score of a number: its place among all, in whole numbers
-_MANY, _LARGEST_SHARE = 30, 0.05  # values of a smooth column at least, and share of its commonest at most
 FEW_CLASSES = 6
 """Classes of the first column that have slopes of their own; so few numbers count as classes, too."""
 
+LARGEST_SHARE = 0.05
+"""Share of the people from which on a number that they hold is a heap; a smooth column has none."""
+
+_SCORES = 4095  # largest score of a number: its place among all, in whole numbers
+_MANY = 30  # values of a smooth column at least
 _MOST_APART = 20  # classes of a target that have leaves of their own
 _FEW = 12  # categories that enter a regression
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
@@ -73,6 +76,11 @@ class ChainColumn:
         return not self.is_number or self.bins <= FEW_CLASSES
 
     @property
+    def is_graded(self) -> bool:
+        """Whether it is of numbers that stand beside one another, and not of classes or places of an order."""
+        return not self.is_classes and not (self.block.extent is not None and self.block.extent.labels)
+
+    @property
     def is_told_apart(self) -> bool:
         """Whether it is of classes that leaves do not mix where they need not, if it is the target."""
         return self.is_classes and self.bins <= _MOST_APART
@@ -83,7 +91,7 @@ class ChainColumn:
         if not self.is_number or np.isnan(self.cells).any():
             return False
         sizes = np.unique(self.cells, return_counts=True)[1]
-        return bool(len(sizes) >= _MANY and sizes.max() <= _LARGEST_SHARE * len(self.cells))
+        return bool(len(sizes) >= _MANY and sizes.max() <= LARGEST_SHARE * len(self.cells))
 
     @cached_property
     def bend(self) -> tuple[float, float, float]:

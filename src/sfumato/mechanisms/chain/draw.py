@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.chain.columns import FEW_CLASSES, ChainColumn, count_persons
+from sfumato.mechanisms.chain.columns import FEW_CLASSES, LARGEST_SHARE, ChainColumn, count_persons
 from sfumato.mechanisms.chain.trees import Tree, grow_tree
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
 _EXPLAINED = 0.1  # share of a column's variance from which a regression is worth while
 _MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
 _PEOPLE_EACH = 10  # people that a regressor needs; with fewer there are slopes alone
+_BESIDE = 0.02  # share of a column's numbers that lie between a drawn one and what it becomes, at most
 _ROWS = 1 << 16  # rows of a block, so that memory stays bounded
 
 
@@ -229,6 +230,9 @@ class ColumnStep:
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
             cells = np.nan_to_num(cells) + self.regression.at(drawn)
+        elif self.column.is_graded:
+            copied = present & ~moves
+            cells[copied] = _beside(self.column, cells[copied], rng)
         return DrawnCells(cells, present & ~moves, present & moves)
 
 
@@ -346,6 +350,29 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
     moved = np.where(low == high, np.nan, moved)
     return np.where(between & (common >= lowest) & (common <= highest), common, moved)
+
+
+def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers that stand beside these in the table, none of them rare.
+
+    So that people's own numbers are no likelier in the rows of their leaf than those around them. At most a fiftieth
+    of the numbers lies between; one that many hold stays as it is, and none goes past it.
+    """
+    held = column.cells[~column.rare & ~np.isnan(column.cells)]
+    values, many = np.unique(held, return_counts=True)
+    heaped = many > LARGEST_SHARE * len(column.cells)
+    heaped |= many > LARGEST_SHARE * many[~heaped].sum()  # amounts beside many zeros have heaps of their own
+    heaps = values[heaped]
+    rest = np.sort(held[~np.isin(held, heaps)])
+    far, loose = int(_BESIDE * len(rest)), np.flatnonzero(~np.isin(cells, heaps))
+    if not far or not len(loose):
+        return cells
+    drawn, cells = cells[loose], cells.copy()
+    first, last = np.searchsorted(rest, drawn, side="left"), np.searchsorted(rest, drawn, side="right")
+    place = np.abs(rng.integers(first, last) + rng.integers(-far, far + 1, len(loose)))
+    beside = rest[np.minimum(place, 2 * (len(rest) - 1) - place)]
+    cells[loose] = np.where(np.searchsorted(heaps, beside) == np.searchsorted(heaps, drawn), beside, drawn)
+    return cells
 
 
 def _around(
