@@ -149,7 +149,7 @@ def _shown(data: bytes) -> str:
             return "\n".join(_names(read(text), named=True))
         except (ValueError, RecursionError):
             continue
-    return text.splitlines()[0] if text.strip() else ""
+    return text.lstrip("\r\n").splitlines()[0] if text.strip() else ""  # a header may stand below empty lines
 
 
 def _names(value: Any, *, named: bool, chosen: bool = False) -> Iterator[str]:
