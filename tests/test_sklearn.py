@@ -149,7 +149,7 @@ def test_as_many_rows_as_are_asked_for_are_drawn_from_groups_in_proportion() -> 
 
 
 def test_condensers_of_very_many_columns_hold_axes_with_the_moments_of_the_groups() -> None:
-    values = np.random.default_rng(4).normal(size=(60, 2_000)) * np.linspace(0.1, 3.0, 2_000)
+    values = np.random.default_rng(4).normal(size=(60, 1_250)) * np.linspace(0.1, 3.0, 1_250)
     condenser = Condenser(k=5, random_state=1).fit(values)
     groups = condenser.groups_
     assert condenser.groups_.scatter.nbytes > 20 * sum(
@@ -158,12 +158,12 @@ def test_condensers_of_very_many_columns_hold_axes_with_the_moments_of_the_group
     for group in range(len(groups)):
         rows = values[condenser.labels_ == group]
         np.testing.assert_allclose(groups.covariance[group], np.cov(rows.T, bias=True), atol=1e-9)
-    drawn = np.concatenate([condenser._draw(np.random.default_rng(seed)) for seed in range(400)])
-    first = drawn.reshape(400, 60, -1)[:, : groups.count[0]].reshape(-1, 2_000)
+    drawn = np.concatenate([condenser._draw(np.random.default_rng(seed)) for seed in range(150)])
+    first = drawn.reshape(150, 60, -1)[:, : groups.count[0]].reshape(-1, 1_250)
     spread = groups.covariance[0].trace()
     assert ((first - groups.mean[0]) ** 2).sum(axis=1).mean() == pytest.approx(spread, rel=0.05)
     np.testing.assert_allclose(first.mean(axis=0), groups.mean[0], atol=0.5)
     rank = np.linalg.matrix_rank(first[:50] - groups.mean[0], tol=1e-6)
     assert rank == groups.count[0] - 1  # rows stay in the flat that the records span
-    assert condenser.sample(130).shape == (130, 2_000)
+    assert condenser.sample(130).shape == (130, 1_250)
     assert condenser.ssq_ == pytest.approx(groups.ssq)

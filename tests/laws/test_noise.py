@@ -74,7 +74,7 @@ def counted(drawn: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.int64]
 class TestLaw:
     def test_draws_follow_their_probabilities(self, law: Laws) -> None:
         drawn = law.draw(DRAWS, fresh())
-        k = np.arange(-400, 401)
+        k = np.arange(-1000, 1001)
         counts = counted(drawn, k)
         expected = law.pmf(k) * DRAWS
         assert counts.sum() == DRAWS
