@@ -538,9 +538,9 @@ CLAIMS = (
         r"these records lie from a regression, over all records( of the part)?, on the columns before\.)?"
         r"( (In all or some (?P<within>parts) )?(?P<twice>\d+) column was drawn twice: first so that the others could "
         r"be drawn by it, then anew by all of them, and only the second draw is released\.)?"
-        r"( A number that at least (?P<k>\d+) (records|(?P<who>persons)) hold then became by chance one beside it that "
-        r"as many hold, unless one in twenty holds it: at most a fiftieth of the column's numbers(?P<there> in the "
-        r"part)? lie between\.)?",
+        r"( A number that at least (?P<k>\d+) (records|(?P<who>persons)) hold may then have become, by chance, one "
+        r"beside it that as many hold: at most a fiftieth of the column's numbers(?P<there> in the part)? lie "
+        r"between\.)?",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Chained).rows
             and excepted(facts, said["but"])

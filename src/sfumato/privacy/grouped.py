@@ -366,8 +366,8 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts
         else ""
     )
     beside = (
-        f" A number that at least {fact.k} {'records' if bounded is None else 'persons'} hold then became by chance "
-        "one beside it that as many hold, unless one in twenty holds it: at most a fiftieth of the column's numbers"
+        f" A number that at least {fact.k} {'records' if bounded is None else 'persons'} hold may then have become, "
+        "by chance, one beside it that as many hold: at most a fiftieth of the column's numbers"
         f"{' in the part' if parts else ''} lie between."
         if fact.kept
         else ""
