@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ FEW_CLASSES = 6
 LARGEST_SHARE = 0.05
 """Share of the people from which on a number that they hold is a heap; a smooth column has none."""
 
+_SCATTERED = 0.1  # share of the people with rare numbers from which on all numbers of a smooth column are rare
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY = 30  # values of a smooth column at least
 _MOST_APART = 20  # classes of a target that have leaves of their own
@@ -41,7 +42,8 @@ class ChainColumn:
     cells : ndarray of shape (n,)
         The coordinate of a number, the place of a category; NaN where the cell is missing.
     rare : ndarray of shape (n,)
-        Numbers that too few hold to be copied.
+        Numbers that too few hold to be copied; all of a smooth column where many are, since it is chance which of them
+        more people hold.
     edges : ndarray
         Where bins of numbers end.
     bins : int
@@ -163,7 +165,7 @@ def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -
 
 
 def read_columns(records: Records, k: int) -> list[ChainColumn]:
-    """Columns of records, with the numbers marked that fewer than ``k`` persons hold."""
+    """Columns of records, with the numbers marked that fewer than ``k`` persons hold, or that are scattered so."""
     return [_read(records, block, missing, k) for block, missing in columns_of(records.layout)]
 
 
@@ -187,7 +189,9 @@ def _read(records: Records, block: Block, missing: Block | None, k: int) -> Chai
         sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.categories)
         commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
         bins = len(commonest) + 1
-    return ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
+    column = ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
+    scattered = rare.sum() > _SCATTERED * len(rare) and column.is_smooth
+    return replace(column, rare=np.ones(len(rare), dtype=np.bool_)) if scattered else column
 
 
 def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:

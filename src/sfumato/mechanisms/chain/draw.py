@@ -31,6 +31,7 @@ _EXPLAINED = 0.1  # share of a column's variance from which a regression is wort
 _MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
 _PEOPLE_EACH = 10  # people that a regressor needs; with fewer there are slopes alone
 _BESIDE = 0.02  # share of a column's numbers that lie between a drawn one and what it becomes, at most
+_FAR_FROM, _FAR_EACH = 100, 25  # people of a leaf up to which numbers move as far as ever, and how many more add that
 _ROWS = 1 << 16  # rows of a block, so that memory stays bounded
 
 
@@ -150,7 +151,8 @@ class DrawnFrom:
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
     None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
-    leaf. ``apart`` tells whether the first column holds classes that leaves do not mix where they need not.
+    leaf; from 100 on numbers move the further the more that is. ``apart`` tells whether the first column holds classes
+    that leaves do not mix where they need not.
     """
 
     codes: NDArray[np.uint8]
@@ -160,6 +162,11 @@ class DrawnFrom:
     k: int
     leaf: int
     apart: bool = False
+
+    @property
+    def far(self) -> float:
+        """How many times as far as with a usual leaf numbers move: a large one is asked for to tell less."""
+        return 1.0 + max(0, self.leaf - _FAR_FROM) / _FAR_EACH
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +219,7 @@ class ColumnStep:
     supply: _Leaves
     regression: ColumnRegression | None
     k: int
+    far: float
     counts: LeafCounts
 
     def draw(
@@ -226,7 +234,7 @@ class ColumnStep:
         chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
         cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
         if moves.any():
-            cells[moves] = _moved(self.supply, chosen[moves], self.k, rng)
+            cells[moves] = _moved(self.supply, chosen[moves], self.k, self.far, rng)
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
             cells = np.nan_to_num(cells) + self.regression.at(drawn)
@@ -257,7 +265,7 @@ def prepare_step(
         left_out=0 if supplies is None else int((~supplies).sum()),
         regressed=regression is not None,
     )
-    return ColumnStep(column, tree, supply, regression, people.k, counts)
+    return ColumnStep(column, tree, supply, regression, people.k, people.far, counts)
 
 
 def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom) -> Tree:
@@ -318,14 +326,17 @@ def _sort_into_leaves(
     return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
 
 
-def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _moved(
+    leaves: _Leaves, chosen: NDArray[np.int64], k: int, far: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Numbers that become the nearest of their leaf that is not rare, or move towards a neighbour there.
 
     Only a number between two that are not rare becomes one of these, so that small amounts do not all become nothing.
     Neither goes further than k cells of the table, or than a fiftieth of its values: the one large amount among zeros
     stays large. The neighbour is of another value in the same leaf, sooner the nearer one; it is a fiftieth of the
     leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth: far enough that rounding does not
-    bring the number back, near enough that the leaf keeps its shape. The only number of a leaf moves towards those of
+    bring the number back, near enough that the leaf keeps its shape. All this is ``far`` times as wide, up to a quarter
+    of the leaf, where as many of its values lie on both sides. The only number of a leaf moves towards those of
     the table, and the only one of a table becomes a missing cell.
     """
     known = ~np.isnan(leaves.cells)
@@ -337,10 +348,12 @@ def _moved(leaves: _Leaves, chosen: NDArray[np.int64], k: int, rng: np.random.Ge
     begin = np.cumsum(count) - count
     at, own = run[chosen], leaves.labels[chosen]
     reach = np.maximum(np.clip(count[own] // 10, 1, max(1, k // 2)), count[own] // 50)
-    low = values[np.maximum(at - reach, begin[own])]
-    high = values[np.minimum(at + reach, begin[own] + count[own] - 1)]
+    end = begin[own] + count[own] - 1
+    wider = np.minimum((reach * far).astype(np.int64), count[own] // 4)
+    reach = np.maximum(reach, np.minimum(wider, np.minimum(at - begin[own], end - at)))
+    low, high = values[np.maximum(at - reach, begin[own])], values[np.minimum(at + reach, end)]
     here = values[at]
-    lowest, highest = _around(leaves.cells[known], here, k)
+    lowest, highest = _around(leaves.cells[known], here, k, far)
     common, shared = _nearest_common(values, labels, ~leaves.rare[new], at), leaves.cells[known & ~leaves.rare]
     between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
     alone = low == high
@@ -376,14 +389,17 @@ def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Gene
 
 
 def _around(
-    cells: NDArray[np.float64], here: NDArray[np.float64], k: int
+    cells: NDArray[np.float64], here: NDArray[np.float64], k: int, far: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers of the table that have k cells of others, or a fiftieth of all values, between them and these."""
+    """Numbers of the table that have k cells of others, or a fiftieth of all values, between them and these.
+
+    For each time that ``far`` is beyond one, a fiftieth of all cells more.
+    """
     values, held = np.unique(cells, return_counts=True)
-    place, upto, far = np.searchsorted(values, here), np.cumsum(held), max(k, len(values) // 50)
-    under = upto - held
-    low = np.searchsorted(under, under[place] - far, side="right") - 1
-    high = np.searchsorted(upto, upto[place] + far)
+    place, upto = np.searchsorted(values, here), np.cumsum(held)
+    most, under = max(k, len(values) // 50) + int((far - 1.0) * len(cells)) // 50, upto - held
+    low = np.searchsorted(under, under[place] - most, side="right") - 1
+    high = np.searchsorted(upto, upto[place] + most)
     return values[np.maximum(low, 0)], values[np.minimum(high, len(values) - 1)]
 
 
