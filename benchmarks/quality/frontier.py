@@ -120,7 +120,7 @@ def _cart(leaf: int) -> Make:
 
 METHODS: dict[str, Make] = {
     "chain, as it comes": _usual,
-    **{f"chain, leaf {leaf}": _ours("Chain", k=10, leaf=leaf) for leaf in (10, 25, 50, 100, 200)},
+    **{f"chain, leaf {leaf}": _ours("Chain", k=10, leaf=leaf) for leaf in (10, 25, 50, 100, 200, 400)},
     **{f"condense, k = {k}": _ours("Condensation", k=k) for k in (10, 25, 50, 100, 250)},
     **{f"condense normal, k = {k}": _ours("Condensation", k=k, scores="normal") for k in (25, 50, 100, 250)},
     **{f"cart, leaf {leaf}": _cart(leaf) for leaf in (5, 50, 100)},
