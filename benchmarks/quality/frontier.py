@@ -6,7 +6,7 @@ inside; ``frontier_judge.py`` says how useful it is to people outside and what f
 environments of their own, which are made where they are missing (``--environments FOLDER``), and are stopped after
 ``--limit`` CPU seconds. What was judged is kept (``--cache FOLDER``, which begins with what stands in
 benchmarks/results/frontier.json), so a run goes on where it stopped; ``--again`` measures anew. ``--report`` writes
-frontier.md, frontier.json and a picture a table from what is kept.
+frontier.md, frontier.json and a picture a table from what is kept. A table of yours is asked for as FILE.csv:TARGET.
 """
 
 from __future__ import annotations
@@ -72,6 +72,15 @@ TABLES = {
     "wdbc": Table(lambda: load_table("wdbc"), "", classes=True, judged=False),
 }
 """Without a target's name the last column is it. The patients are made up (``sfumato.cli.verbs``)."""
+
+
+def told(name: str) -> str:
+    """Name of a table that is asked for, by its own or as FILE.csv:TARGET; numbers of a target are no classes."""
+    path, colon, target = name.rpartition(":")
+    if not colon:
+        return name
+    TABLES[Path(path).stem] = Table(lambda: pyarrow.csv.read_csv(path), target)
+    return Path(path).stem
 
 
 def _ours(name: str, **parameters: object) -> Make:
@@ -225,7 +234,7 @@ def main() -> None:
     if asked.report:
         reporting.write_report(asked.cache, RESULTS)
         return
-    tables, methods = asked.tables.split(","), asked.methods.split(";")
+    tables, methods = [told(name) for name in asked.tables.split(",")], asked.methods.split(";")
     if asked.again:
         for kept in asked.cache.glob("*.json"):
             table, method, _seed = kept.stem.split("; ")
