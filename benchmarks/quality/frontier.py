@@ -130,7 +130,7 @@ def _cart(leaf: int) -> Make:
 METHODS: dict[str, Make] = {
     "chain, as it comes": _usual,
     **{f"chain, leaf {leaf}": _ours("Chain", k=10, leaf=leaf) for leaf in (10, 25, 50, 100, 200, 400)},
-    **{f"condense, k = {k}": _ours("Condensation", k=k) for k in (10, 25, 50, 100, 250)},
+    **{f"condense, k = {k}": _ours("Condensation", k=k) for k in (10, 25, 50, 100, 250, 500, 1000)},
     **{f"condense normal, k = {k}": _ours("Condensation", k=k, scores="normal") for k in (25, 50, 100, 250)},
     **{f"cart, leaf {leaf}": _cart(leaf) for leaf in (5, 50, 100)},
     "original": lambda table, _columns, _seed: table,
@@ -232,7 +232,7 @@ def main() -> None:
     asked = parser.parse_args()
     reporting.fill(asked.cache, RESULTS / "frontier.json")
     if asked.report:
-        reporting.write_report(asked.cache, RESULTS)
+        reporting.write_report(asked.cache, RESULTS, TABLES)
         return
     tables, methods = [told(name) for name in asked.tables.split(",")], asked.methods.split(";")
     if asked.again:
