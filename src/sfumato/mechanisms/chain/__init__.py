@@ -40,8 +40,8 @@ class Chain:
         copied, a category that fewer hold does not appear. A record's level is max(k, the level it asks for).
     leaf : int
         Fewest persons alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
-        None of them supplies more than two in ``leaf`` of what it is drawn from. Beyond 100 numbers also move the further
-        the more that is.
+        None of them supplies more than two in ``leaf`` of what it is drawn from. Beyond 100 numbers also move the
+        further the more that is.
     order : tuple of str, optional
         Columns that are drawn first. The others follow, the target before all, as they stand in the table.
 
