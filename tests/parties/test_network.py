@@ -398,6 +398,23 @@ def test_strangers_at_the_port_do_not_disturb_a_run(tmp_path: Path) -> None:
     thread.join()
 
 
+def test_a_connection_whose_other_end_takes_nothing_is_let_go_at_the_end() -> None:
+    near, far = socket.socketpair()
+    loop = asyncio.new_event_loop()
+
+    async def say_much() -> asyncio.WriteTransport:
+        _, writer = await asyncio.open_connection(sock=near)
+        writer.write(bytes(50_000_000))
+        writer.close()
+        return writer.transport
+
+    with far:
+        transport = loop.run_until_complete(say_much())
+        loop.run_until_complete(_turns([transport]))
+        loop.close()
+        assert near.fileno() == -1
+
+
 def test_callers_who_come_at_the_very_end_are_sent_away() -> None:
     loop = asyncio.new_event_loop()
     held = loop.create_task(asyncio.sleep(60))

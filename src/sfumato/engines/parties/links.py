@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from weakref import WeakSet
 
 from sfumato.core.documents import Unparsable, from_json
 from sfumato.engines.parties.ports import PartyError
@@ -311,6 +312,8 @@ class Tunnel:
         those of the others are the near ends of the tunnel.
     sent : int
         Bytes that this party's engine has sent.
+    transports : WeakSet of asyncio transports
+        Connections to this party's engine that are not let go yet.
     """
 
     def __init__(self, rank: int, computing: tuple[int, ...], call: Call, mail: Mail, timeout: float) -> None:
@@ -321,6 +324,7 @@ class Tunnel:
         self._port = 0
         self._ends: list[asyncio.Server] = []
         self._relays: set[asyncio.Future[None]] = set()
+        self.transports: WeakSet[asyncio.WriteTransport] = WeakSet()
         self._over = False
 
     async def open(self) -> None:
@@ -353,6 +357,7 @@ class Tunnel:
         while True:
             try:
                 reader, writer = await asyncio.open_connection(_HERE, self._port)
+                self.transports.add(writer.transport)
                 break
             except OSError as error:  # any other than a refusal is the end of an engine that was there
                 if self._over or not isinstance(error, ConnectionRefusedError) or time.monotonic() > deadline:
@@ -362,6 +367,7 @@ class Tunnel:
         await self._relay(reader, writer, wire)
 
     def _called(self, rank: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.transports.add(writer.transport)
         task = asyncio.ensure_future(self._outgoing(rank, reader, writer))
         self._relays.add(task)
         task.add_done_callback(self._relays.discard)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
+from weakref import WeakSet
 
 from sfumato.engines.parties.links import Mail
 from sfumato.engines.parties.peers import NetworkSettings, tls_contexts
@@ -47,6 +48,11 @@ class Meeting:
         Gets failures.
     arrived : callable
         Gets the rank, the kind and the wire of every connection that both ends agree on.
+
+    Attributes
+    ----------
+    transports : WeakSet of asyncio transports
+        Connections that are not let go yet.
     """
 
     def __init__(self, place: NetworkSettings, mail: Mail, arrived: Arrived) -> None:
@@ -59,6 +65,7 @@ class Meeting:
         self._refused: list[str] = []
         self._unreached: dict[int, str] = {}
         self._door: asyncio.Server | None = None
+        self.transports: WeakSet[asyncio.WriteTransport] = WeakSet()
         self._limit = min(_MOST_GREETING, place.timeout)
 
     async def open_door(self) -> None:
@@ -108,6 +115,7 @@ class Meeting:
         address = self._place.peers[rank].address
         async with asyncio.timeout(self._limit):
             reader, writer = await asyncio.open_connection(address.host, address.port)
+            self.transports.add(writer.transport)
             wire = Wire(reader, writer, self._calling, server=False)
             try:
                 await wire.handshake()
@@ -165,6 +173,7 @@ class Meeting:
             raise PartyMismatch(problem)
 
     def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.transports.add(writer.transport)
         if len(self._answers) >= _MOST_CALLERS:
             next(iter(self._answers)).cancel()  # who has been silent longest makes room: a party speaks at once
         task = asyncio.ensure_future(self._answer(reader, writer))  # ours, so that its end is no news to asyncio

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
@@ -183,7 +183,8 @@ class NetworkChannel(PartyChannel):
         self._call(self._end(), watch=False)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(_turns())
+        tunnelled = () if self._tunnel is None else (self._tunnel.transports,)
+        self._loop.run_until_complete(_turns(self._meeting.transports, *tunnelled))
         self._loop.close()
 
     def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
@@ -360,9 +361,12 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     )
 
 
-async def _turns() -> None:
-    """A few turns of the loop: callers who came at the very end are sent away, and closed connections let go."""
-    for _ in range(_LAST_TURNS):
+async def _turns(*transports: Collection[asyncio.WriteTransport]) -> None:
+    """A few turns of the loop: callers who came at the very end are sent away, and all connections let go."""
+    for turn in range(_LAST_TURNS):
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
+        if turn == _LAST_TURNS - 2:  # who has not taken what was said by now does not hear it
+            for transport in [each for those in transports for each in those]:
+                transport.abort()
         await asyncio.sleep(0)
