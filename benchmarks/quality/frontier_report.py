@@ -58,9 +58,10 @@ frontier.json has use and leak of each split, and in the place of each other fig
 while the machine did other work. On one split of wdbc k = 100 is refused, as fewer people have one of the two classes.
 dpmm's MST ran on one split of Abalone, Magic and waveform as shipped, at an epsilon of 1 (and 0.1 for the cuts of
 numbers), delta = 1e-5, bounds of columns taken from the people inside, and so did AIM. arf ran on three splits of
-Abalone and Magic, five of waveform and one of Adult and of the patients. mostlyai-engine ran on one split of Abalone, Magic, waveform and the
-patients, for at most ten minutes (beside a torch without CUDA it loads only without its torchvision). SDV's TVAE ran on
-one split of Abalone, Magic and Adult, its CTGAN of the first two, with their usual settings. {stopped}
+Abalone and Magic, five of waveform and one of Adult and of the patients. mostlyai-engine ran on one split of Abalone,
+Magic, waveform and the patients, for at most ten minutes (beside a torch without CUDA it loads only without its
+torchvision). SDV's TVAE ran on one split of Abalone, Magic and Adult, its CTGAN of the first two, with their usual
+settings. {stopped}
 
 Tried and not kept, on two to twelve splits that are not among those below: cuts along linear scores of the columns
 before (patients 0.7147 to 0.7161, waveform level, German credit 0.701 to 0.745 but its leak 0.574 to 0.604); a target
