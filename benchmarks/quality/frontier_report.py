@@ -74,8 +74,11 @@ leaf three times in ten (Abalone 0.476 for 0.508, Magic 0.903 for 0.914 and less
 must gain twice as much (over ten other tables use -0.001 and leak -0.005, but Magic -0.006, Pima -0.017 and leak
 -0.004), or as much as held-out people confirm (use -0.002, leak -0.007, Magic -0.014); wider moves in leaves of usual
 size (Pima 0.792 for 0.809, Abalone 0.502 for 0.508, leak no less); regressors chosen one by one (waveform 0.839 for
-0.847, leak 0.557 for 0.563). On Abalone a target that a random forest or boosted trees draw, given the true other
-columns, keeps 0.492 and 0.467: the chain keeps more.
+0.847, leak 0.557 for 0.563); products of every two numbers in the regressions (concrete +0.010 ± 0.012 and leak
++0.004, Abalone +0.006 ± 0.008 and +0.001, other tables level); common numbers that become one five times as far beside
+them (nothing in leak; who knows the algorithm 0.556 to 0.538 on 3,000 patients, 0.548 to 0.552 on 3,000 people of
+Adult). On Abalone a target that a random forest or boosted trees draw, given the true other columns, keeps 0.492 and
+0.467: the chain keeps more.
 
 ## At a leak of {tight}
 

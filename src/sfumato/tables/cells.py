@@ -160,7 +160,9 @@ def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Boo
     present = values[~absent] if absent.any() else values
     infinite = int(np.isinf(present).sum())
     if infinite:
-        raise SchemaError(f"column {field.name!r} holds {infinite} infinite numbers; remove them or mark them missing")
+        raise SchemaError(
+            f"column {field.name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; remove or mark as missing"
+        )
     strange = int(np.isnan(present).sum())
     if strange:
         raise SchemaError(f"column {field.name!r} {_complaint(field, strange, column.type)}")

@@ -321,7 +321,9 @@ def _number_field(
 def _refuse_infinite(name: str, values: Floats) -> None:
     infinite = int(np.isinf(values).sum())
     if infinite:
-        raise SchemaError(f"column {name!r} holds {infinite} infinite numbers; remove them or mark them missing")
+        raise SchemaError(
+            f"column {name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; remove or mark as missing"
+        )
 
 
 def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -> str:
