@@ -161,8 +161,8 @@ def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Boo
     infinite = int(np.isinf(present).sum())
     if infinite:
         raise SchemaError(
-            f"column {field.name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; remove or mark as "
-            "missing"
+            f"column {field.name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; "
+            "remove or mark as missing"
         )
     strange = int(np.isnan(present).sum())
     if strange:

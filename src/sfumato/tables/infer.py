@@ -322,8 +322,8 @@ def _refuse_infinite(name: str, values: Floats) -> None:
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise SchemaError(
-            f"column {name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; remove or mark as "
-            "missing"
+            f"column {name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; "
+            "remove or mark as missing"
         )
 
 
