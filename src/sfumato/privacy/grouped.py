@@ -414,7 +414,8 @@ def _of_rare_values(
         f"No number that fewer than {fact.k} {who} hold was copied.",
         "proved",
         f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind"
-        f"{' in their part of the table' if parts else ''}, and each became the nearest of its leaf that at least "
+        f"{' in their part of the table' if parts else ''}, or of a column where many are, or drawn by a "
+        "regression, and each became the nearest of its leaf that at least "
         f"{fact.k} {holders} hold, or was moved by chance towards another value of its leaf; "
         f"{counted(fact.kept, 'other is', 'others are')} as at least {fact.k} {holders} have them.",
         f"{assumed}{of_filled(rare)}; a moved number may still come to lie on an original one, at most where that is "
