@@ -11,7 +11,8 @@ FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin sfumato && mkdir /data && chown sfumato /data
 COPY --from=build /opt/sfumato /opt/sfumato
 COPY --chmod=755 .ci/entry /usr/local/bin/sfumato-entry
-ENV PATH=/opt/sfumato/bin:$PATH HOME=/tmp MPLCONFIGDIR=/tmp PYTHONDONTWRITEBYTECODE=1
+# The signing key lies in the folder that is mounted: /tmp is emptied, and a key that is lost signs nothing any more.
+ENV PATH=/opt/sfumato/bin:$PATH HOME=/tmp XDG_CONFIG_HOME=/data/.config MPLCONFIGDIR=/tmp PYTHONDONTWRITEBYTECODE=1
 USER 10001
 WORKDIR /data
 ENTRYPOINT ["sfumato-entry"]

@@ -102,7 +102,7 @@ notebooks: $(NOTEBOOKS)/ready
 	rm -rf site-notebooks && mkdir site-notebooks
 	set -e; for name in examples/notebooks/*.py; do \
 	  $(NOTEBOOKS)/bin/jupytext --quiet --to ipynb --output site-notebooks/$$(basename $$name .py).ipynb $$name; done
-	cd site-notebooks && PATH=$(abspath $(NOTEBOOKS))/bin:$$PATH jupyter nbconvert --log-level WARN --to html --execute *.ipynb
+	cd site-notebooks && XDG_CONFIG_HOME=$(abspath site-notebooks)/.config PATH=$(abspath $(NOTEBOOKS))/bin:$$PATH jupyter nbconvert --log-level WARN --to html --execute *.ipynb
 	@echo "open site-notebooks/*.html"
 
 $(NOTEBOOKS)/ready: pyproject.toml
@@ -117,7 +117,8 @@ wheel: $(VENV)/installed
 	set -e; empty=$$(mktemp -d); trap 'rm -rf "$$empty"' EXIT; cp README.md .ci/readme.py "$$empty"; \
 	$(PYTHON) -m venv "$$empty/venv"; \
 	"$$empty/venv/bin/python" -m pip install --quiet --disable-pip-version-check dist/*.whl; \
-	cd "$$empty"; unset PYTHONPATH; venv/bin/sfumato demo -o demo; venv/bin/sfumato verify demo/release; \
+	cd "$$empty"; unset PYTHONPATH; export XDG_CONFIG_HOME="$$empty/config"; \
+	venv/bin/sfumato demo -o demo; venv/bin/sfumato verify demo; \
 	venv/bin/python readme.py README.md
 
 clean:

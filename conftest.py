@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -20,9 +23,24 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     return [collector for collector in collectors if type(collector) is pytest.Module]
 
 
+_CONFIG = tempfile.mkdtemp(prefix="sfumato-tests-")
+
+
 def pytest_configure() -> None:
-    """Look for no garbage while modules load and tests are collected: all of it stays."""
+    """Look for no garbage while modules load and tests are collected: all of it stays.
+
+    Tests, and the processes that they start, sign with a key of their own: the one of who runs them is never used.
+    """
     gc.disable()
+    os.environ["XDG_CONFIG_HOME"] = _CONFIG
+    from sfumato.publish.signing_key import new_signing_key
+
+    new_signing_key()
+
+
+def pytest_unconfigure() -> None:
+    """Leave no key behind."""
+    shutil.rmtree(_CONFIG, ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:

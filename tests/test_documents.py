@@ -49,7 +49,7 @@ from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.peers import fingerprint_of
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.privacy.randomized import read_spec
-from sfumato.publish.signature import Signer, Verifier
+from sfumato.publish.signature import Signer, expected_signer
 from sfumato.tables.schema import Schema
 
 
@@ -94,7 +94,7 @@ READERS: list[tuple[str, Callable[[Path], Any]]] = [
     ("party.toml", PartyConfig.load),
     ("certificate.pem", fingerprint_of),
     ("key.pem", Signer.load),
-    ("key.pub", Verifier.load),
+    ("key.pub", expected_signer),
 ]
 
 

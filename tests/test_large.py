@@ -115,8 +115,10 @@ def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: 
     sanitize_file(source, out, Translation(), new_key=place, batch_rows=50, budget=1)
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
-        *(f"release/{name}" for name in ("table.parquet", "certificate.json", "schema.toml", "report-public.html")),
-        *(f"owner/{name}" for name in ("report.html", "summary.html", "report.json", "schema.toml", "recipe.toml")),
+        *(f"release/{name}" for name in ("table.parquet", "certificate.json", "certificate.sig")),
+        *(f"release/{name}" for name in ("schema.toml", "report-public.html")),
+        *(f"owner/{name}" for name in ("report.html", "summary.html", "report.json")),
+        *(f"owner/{name}" for name in ("schema-private.toml", "recipe.toml")),
     }
     assert stat.S_IMODE((out / "owner").stat().st_mode) == 0o700
     terms = [repr(step.term) for step in Key.load(place).steps if isinstance(step, Add)]

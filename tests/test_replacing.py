@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core import replacing
 from sfumato.core.replacing import replacing_file
 from sfumato.publish.folder import replacing_folder
@@ -42,14 +46,24 @@ def end(run: subprocess.Popen[str]) -> None:
     run.communicate()
 
 
+@cache
+def certificate() -> str:
+    """A certificate that lists the files of a release."""
+    table = pa.table({"age": [20, 30, 40, 50] * 5, "pay": [5, 5, 6, 7] * 5})
+    with tempfile.TemporaryDirectory() as folder:
+        sf.sanitize(table, sf.Condensation(k=5), report=False).save(Path(folder, "out"))
+        return Path(folder, "out", "release", "certificate.json").read_text()
+
+
 def write(folder: Path, text: str, *, overwrite: bool = False) -> None:
     with replacing_folder(folder, overwrite=overwrite) as work:
         (work / "release").mkdir()
-        (work / "release" / "certificate.json").write_text(text)
+        (work / "release" / "certificate.json").write_text(certificate())
+        (work / "release" / "table.csv").write_text(text)
 
 
 def read(folder: Path) -> str:
-    return (folder / "release" / "certificate.json").read_text()
+    return (folder / "release" / "table.csv").read_text()
 
 
 def names(folder: Path) -> list[str]:

@@ -187,6 +187,7 @@ OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that
         "source",
         "no_report",
         "sign",
+        "no_sign",
         "form",
         "pdf",
         "chunked",
@@ -243,7 +244,7 @@ def test_what_is_saved_can_be_verified(tmp_path: Path) -> None:
     found = sf.verify(tmp_path / "out" / "release")
     assert found
     assert found.holds
-    assert found.describe().endswith("The release holds.")
+    assert found.describe().endswith("which you have not confirmed.")
     with (tmp_path / "out" / "release" / "table.csv").open("a", encoding="utf-8") as file:
         file.write("1,2\n")
     assert not sf.verify(tmp_path / "out" / "release")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize, sanitize_file
+    from sfumato.publish.signing_key import new_signing_key, signing_key
     from sfumato.publish.verify import verify_release as verify
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
@@ -76,10 +77,12 @@ __all__ = [
     "breach",
     "evaluate",
     "inspect",
+    "new_signing_key",
     "reconstruct",
     "relate",
     "sanitize",
     "sanitize_file",
+    "signing_key",
     "stream",
     "tune",
     "verify",
@@ -122,10 +125,12 @@ _HOMES = {
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
+    "new_signing_key": "sfumato.publish.signing_key",
     "reconstruct": "sfumato.verbs",
     "relate": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
+    "signing_key": "sfumato.publish.signing_key",
     "stream": "sfumato.verbs",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",

@@ -29,11 +29,12 @@ from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, s
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind
+from sfumato.tables.found_rules import with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.rare import share_values
-from sfumato.tables.rules import find_rules
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["Relation", "Stream", "inspect", "reconstruct", "relate", "stream"]
@@ -77,8 +78,7 @@ def inspect(
     if schema is not None:
         told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True)
         return _with_rare(arrow, told, k, found=False)
-    dropped = identifiers if person is None else (*identifiers, person)
-    schema = Schema.infer(arrow, identifiers=dropped, target=target)
+    schema = Schema.infer(arrow, identifiers=identifiers, target=target, person=person)
     if person is not None:
         return _with_rare(arrow, schema.with_role(Role.PERSON, person), k)
     proposed = propose_person(arrow, schema)
@@ -91,7 +91,7 @@ def inspect(
 
 def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -> Schema:
     """Schema that says of each column what becomes of its rare values, with the found rules that hold after that."""
-    persons = persons_of_table(arrow, schema)
+    arrow, persons = repaired(arrow, schema), persons_of_table(arrow, schema)
     people = arrow.num_rows if persons is None else int(persons.max()) + 1
     if people < k or not schema.encoded:
         return schema
@@ -101,7 +101,10 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
         target = None if schema.target is None else schema.target.name
         left = [field.name for field in shared.schema.encoded if field.name == target]
         after = shared.schema.with_role(Role.TARGET, *left)
-        schema = dataclasses.replace(schema, rules=find_rules(shared.table, after))
+        ruled = with_found_rules(shared.table, after, persons)
+        repair = {field.name for field in ruled if field.repair}
+        listed = (dataclasses.replace(field, repair=field.repair or field.name in repair) for field in schema)
+        schema = dataclasses.replace(schema, fields=tuple(listed), rules=ruled.rules)
     fields = []
     for field in schema:
         words = shared.words(field.name)

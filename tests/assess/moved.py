@@ -13,6 +13,7 @@ from sfumato.assess.study import Study, study_of
 from sfumato.core.facts import Transformed
 from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.tables.codec import Codec
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Kind, Schema
 
 
@@ -28,6 +29,7 @@ def moved(
                 for field in schema
             )
         )
+    table = repaired(table, schema)
     codec = Codec.fit(table, schema)
     made = mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
     after = codec.decode(made.records.values, moved=made.records.moved)

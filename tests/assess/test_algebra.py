@@ -52,7 +52,7 @@ def test_a_measure_runs_where_nothing_lacks() -> None:
     [
         ({"workings": workings()}, {Need.ROW_GROUPS}),
         ({"workings": Workings(sizes=np.array([300, 300]))}, {Need.GROUPS, Need.ROW_GROUPS}),
-        ({"facts": (Grouped("MDAV", 600, 60, 10, 10, 10, 0, 0, 0),)}, {Need.GROUPS, Need.ROW_GROUPS}),
+        ({"facts": (Grouped("MDAV", 600, 60, 10, 0, 0, 0, 0),)}, {Need.GROUPS, Need.ROW_GROUPS}),
     ],
 )
 def test_groups_may_be_known_by_their_sizes_alone_or_without_whose_rows_are_whose(
@@ -69,7 +69,7 @@ def test_the_facts_choose_which_attack_applies() -> None:
 
     (finding,) = run_measure(measure(applies=grouped), study())
     assert finding.because == "the rows were not grouped"
-    fact = Grouped("MDAV", 600, 60, 10, 10, 10, 0, 0, 0)
+    fact = Grouped("MDAV", 600, 60, 10, 0, 0, 0, 0)
     (finding,) = run_measure(measure(applies=grouped), study(facts=(fact,)))
     assert finding.value == 0.5
 

@@ -22,7 +22,7 @@ SIZE = 10
 
 
 def grouped(groups: int, smallest: int = SIZE) -> tuple[Fact, ...]:
-    return (Grouped("by x", ROWS, groups, smallest, smallest, smallest, 0, 0, 0),)
+    return (Grouped("by x", ROWS, groups, smallest, 0, 0, 0, 0),)
 
 
 def by_x(table: pa.Table, size: int = SIZE) -> np.ndarray:

@@ -36,7 +36,7 @@ def test_only_the_smallest_group_may_leave_the_house() -> None:
 
 
 def test_a_fact_tells_the_smallest_group_where_the_workings_are_gone() -> None:
-    fact = Grouped("any", 100, 9, 11, 10, 12, 0, 0, 0)
+    fact = Grouped("any", 100, 9, 11, 0, 0, 0, 0)
     found = by_name(GROUPS.findings(group_sizes(Workings(), (fact,))))
     assert found["group-size-smallest"].value == 11
     assert found["group-size-largest"].status == "not-run"

@@ -20,7 +20,7 @@ from tests.examples import at_length
 
 AREAS = ("membership-distance", "membership-distance-relative", "membership-classifier")
 NAMES = (*AREAS, "membership-at-1-percent")
-CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 5, 5, 0, 0, 0)
+CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 0, 0, 0)
 
 
 def findings(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:

@@ -40,7 +40,7 @@ CERTIFICATE: dict[str, Any] = {
     "rows_out": ROWS,
     "claims": [{"claim": "Ten together", "kind": "proved", "basis": "AY05", "assumes": ["nothing"]}],
     "refused": [{"claim": "Nobody can be found", "because": "no theorem says so"}],
-    "levels": {"asked_min": 10, "asked_max": 10, "smallest_group": 10, "groups": 60, "violations": 0},
+    "levels": {"smallest_group": 10, "groups": 60, "violations": 0},
 }
 EDITIONS = ("owner", "public")
 VOID = {"meta", "br", "img", "hr", "link", "input"}

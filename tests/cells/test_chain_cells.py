@@ -28,6 +28,7 @@ from sfumato.core.facts import (
     RowsDrawn,
     Shuffled,
     Stratified,
+    TailsCoded,
 )
 from sfumato.engines.cells import cell
 from sfumato.engines.cells import run as engine
@@ -81,11 +82,11 @@ def test_a_table_and_its_file_give_the_same_chains_however_they_are_read_and_put
 def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[DoneCell]) -> None:
     outcome = run(people(), CHAIN, person="who", level="level")
     chained, persons, parts = the(Chained, outcome), the(PersonsBounded, outcome), the(Celled, outcome)
-    each, left_out = of_cells(Chained, cells), [fact.left_out for fact in of_cells(PersonsBounded, cells)]
+    each = of_cells(Chained, cells)
     assert parts == Celled(len(cells), min(cell.rows_in for cell in cells))
     assert (chained.records, chained.rows, the(Shuffled, outcome).rows) == (900, 900, 900)
     assert [cell.table.num_rows for cell in cells] == [cell.rows_in for cell in cells]
-    assert (chained.k, chained.leaf, chained.asked_min, chained.asked_max, chained.violations) == (12, 20, 4, 12, 0)
+    assert (chained.k, chained.leaf, chained.violations) == (10, 20, 0)
     for place, name in enumerate(chained.columns):
         own = [(fact, fact.columns.index(name)) for fact in each]
         assert chained.leaves[place] == sum(fact.leaves[at] for fact, at in own) >= len(cells)
@@ -94,10 +95,10 @@ def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[DoneCell]) -> 
     assert (chained.kept, chained.moved) == tuple(
         sum(getattr(fact, name) for fact in each) for name in ("kept", "moved")
     )
-    assert persons == PersonsBounded(450, sum(left_out))
-    assert the(RareValues, outcome).k == 12
+    assert persons == PersonsBounded(450)
+    assert the(RareValues, outcome).k == the(TailsCoded, outcome).k == 10  # of levels 4 and 12
     assert isinstance(outcome.table, pa.Table)
-    assert set(outcome.table.column("town").to_pylist()) < {*TOWNS, "other"}
+    assert set(outcome.table.column("town").to_pylist()) == set(TOWNS)
 
 
 def test_a_number_counts_as_rare_by_the_highest_level_of_the_table_in_every_cell(
@@ -115,12 +116,11 @@ def test_a_number_counts_as_rare_by_the_highest_level_of_the_table_in_every_cell
         return usual(records, k)
 
     monkeypatch.setattr(of_chain, "read_columns", watched)
-    outcome = run(table, CHAIN, most_rows=150, level="level")
+    outcome = run(table, CHAIN, most_rows=150, level="level", tails="keep")
     fact = the(Chained, outcome)
     assert len(asked) == len(cells) > 2
     assert set(asked) == {30}
-    assert {each.asked_max for each in of_cells(Chained, cells)} == {4, 30}
-    assert (fact.k, fact.kept, fact.moved) == (30, 0, 1200)  # 20 persons hold an age, 3 a pay
+    assert (fact.k, fact.kept, fact.moved) == (20, 0, 1200)  # 20 persons hold an age, 3 a pay
 
 
 def test_strata_rules_dates_and_missing_cells_go_through() -> None:
@@ -148,16 +148,16 @@ def test_an_order_of_columns_that_there_are_not_is_refused_before_rows_are_cut(c
 
 
 def test_a_column_that_some_cells_draw_twice_is_said_to_be_and_other_columns_are_refused() -> None:
-    one = Chained(("class", "age"), (1, 2), (60, 25), (0, 1), 60, 60, 5, 20, 5, 5, 0, 7, 9)
-    two = Chained(("age", "class"), (3, 1), (20, 80), (0, 0), 80, 80, 5, 20, 5, 9, 0, 1, 2, ("class",), ("class",))
-    (fact, cut) = merge_facts([(one,), (two,)], [60, 80], persons=None, classes=2, pairs=0)
+    one = Chained(("class", "age"), (1, 2), (60, 25), (0, 1), 60, 60, 5, 20, 0, 7, 9)
+    two = Chained(("age", "class"), (3, 1), (20, 80), (0, 0), 80, 80, 5, 20, 0, 1, 2, ("class",), ("class",))
+    (fact, cut) = merge_facts([(one,), (two,)], [60, 80], persons=None, classes=2, pairs=False)
     assert fact == Chained(
-        ("age", "class"), (5, 2), (20, 60), (1, 0), 140, 140, 5, 20, 5, 9, 0, 8, 11, ("class",), ("class",)
+        ("age", "class"), (5, 2), (20, 60), (1, 0), 140, 140, 5, 20, 0, 8, 11, ("class",), ("class",)
     )
     assert cut == Celled(2, 60)
-    other = Chained(("age", "town"), (1, 1), (60, 60), (0, 0), 60, 60, 5, 20, 5, 5, 0, 7, 9)
+    other = Chained(("age", "town"), (1, 1), (60, 60), (0, 0), 60, 60, 5, 20, 0, 7, 9)
     with pytest.raises(PrivacyRefusal, match="different facts"):
-        merge_facts([(one,), (other,)], [60, 60], persons=None, classes=2, pairs=0)
+        merge_facts([(one,), (other,)], [60, 60], persons=None, classes=2, pairs=False)
 
 
 @pytest.mark.parametrize(("mechanism", "rows"), [(CHAIN, 2000), (CHAIN, 101), (FAST, 333)])

@@ -194,6 +194,15 @@ def test_what_was_put_aside_for_other_options_or_by_nobody_is_not_used(
     assert hidden(place) == []
 
 
+def test_a_key_that_no_stopped_run_has_left_is_not_removed(place: Path) -> None:
+    key = place / "key"
+    key.touch(mode=0o600)
+    key.write_text("ab" * 32)
+    sf.sanitize_file(place / "people.parquet", place / "out", **{**SMALL, "resume_key": key})
+    assert key.read_text() == "ab" * 32
+    assert hidden(place) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("resumed", [True, False])
 def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(place: Path, resumed: bool) -> None:

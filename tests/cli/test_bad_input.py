@@ -185,7 +185,7 @@ def test_a_schema_for_another_table_is_refused(run: Run, tmp_path: Path) -> None
     expect_refusal(done, out, "'sex'")
 
 
-@pytest.mark.filterwarnings("ignore:columns with less than two values")
+@pytest.mark.filterwarnings("ignore:columns without a value")
 def test_no_message_shows_a_cell(run: Run, tmp_path: Path) -> None:
     canary = "zyxwv98765"
     for content, options in (

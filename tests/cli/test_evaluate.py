@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import signal
 import stat
@@ -9,11 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess import study
+from sfumato.publish.signature import Signer
+from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.cli.conftest import Run
 from tests.examples import at_length
 
@@ -135,7 +141,8 @@ def test_the_certificate_of_a_release_is_used(run: Run, people: Path, tmp_path: 
         assert document["notes"] == []
         page = (out / "report.html").read_text()
         assert "No certificate came" not in page
-        assert "Lowest level asked" in page
+        assert "Smallest group" in page
+        assert "Lowest level asked" not in page
 
 
 @short_report
@@ -253,15 +260,23 @@ def test_a_release_is_signed_and_its_signer_verified(
     out = tmp_path / "out"
     done = run("sanitize", people, "-o", out, "--k", 5, "--no-report", "--sign", private)
     assert done.code == 0, done.err
-    assert "Signed with the key SHA256:" in done.out
+    fingerprint = Signer.load(private).fingerprint
+    told = f"Signed by {fingerprint}.\nTell the recipient this fingerprint by another channel than the release.\n"
+    assert done.out.endswith(told)
     done = run("verify", out / "release", "--signer", public)
     assert done.code == 0, done.err
-    assert "holds  signed by SHA256:" in done.out
-    done = run("verify", out / "release")
+    assert done.out.splitlines()[-1] == f"Intact and signed by {fingerprint}."
+    assert run("verify", out, "--signer", fingerprint).out == done.out
+    done = run("verify", out)
     assert done.code == 0
-    assert "open   signed: there is a signature, not checked" in done.out
-    checks = json.loads(run("verify", out / "release", "--json").out)["checks"]
-    assert [check["name"] for check in checks if not check["checked"]] == ["signed"]
+    assert done.out.splitlines()[-1] == f"Intact. Signed by {fingerprint}, which you have not confirmed."
+    found = json.loads(run("verify", out / "release", "--json").out)
+    assert [check["name"] for check in found["checks"] if not check["checked"]] == ["signer"]
+    assert [found[name] for name in ("holds", "intact", "signed_by", "confirmed")] == [True, True, fingerprint, False]
+    own = run("signing-key", "show").out.splitlines()[0]
+    done = run("verify", out, "--signer", own)
+    assert (done.code, done.out.splitlines()[-1]) == (3, "The release does not hold.")
+    assert f"FAILS  signer: it is {fingerprint} and not {own}" in done.out
     (out / "release" / "certificate.sig").unlink()
     done = run("verify", out / "release", "--signer", public)
     assert done.code == 3
@@ -292,3 +307,33 @@ def test_a_key_that_cannot_sign_is_one_sentence_and_writes_nothing(
     assert (done.code, inside.exists()) == (2, True)
     for key in (inside, people):
         assert run("verify", out / "release", "--signer", key).code == 2
+
+
+def test_a_weight_that_is_text_is_refused_and_named(run: Run, people: Path, noisy: Path) -> None:
+    done = run("evaluate", people, noisy, "--weight", "sex", "--identifier", "id", "--public", "joined")
+    assert (done.code, done.out) == (2, "")
+    assert "the weight 'sex' is nominal; a weight is a column of numbers, so name another, or none" in done.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow", "xlsx", "ods", "sqlite", "-"])
+def test_no_more_bytes_are_read_of_a_released_table_than_are_granted(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    table = pa.table({"age": [20, 30, 40, 50] * 2_000, "sex": ["f", "m"] * 4_000})
+    pa.csv.write_csv(table, tmp_path / "table.csv")
+    path = tmp_path / f"table.{ending}"
+    if ending == "csv.gz":
+        path.write_bytes(gzip.compress((tmp_path / "table.csv").read_bytes()))
+    elif ending == "-":
+        path = Path("-")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "table.csv").read_bytes())))
+    else:
+        write_file(table, path, FileForm(FileFormat(ending)))
+    done = run("evaluate", tmp_path / "table.csv", path, "--most-bytes", 5_000)
+    assert (done.code, done.out) == (2, "")
+    assert "more than" in done.err
+
+
+def test_the_rows_held_out_are_bounded_too(run: Run, people: Path, noisy: Path) -> None:
+    done = run("evaluate", people, noisy, "--holdout", people, "--most-bytes", 2_000)
+    assert (done.code, "has more than 2000 bytes" in done.err) == (2, True)

@@ -1,28 +1,40 @@
-"""What the command says of rare values: nothing became of them, one or several did."""
+"""What the command says of rare categories and of tails."""
 
 from __future__ import annotations
 
 import pytest
 
-from sfumato.cli.sanitize import rare_words
-from sfumato.core.facts import RareValues
+from sfumato.cli.sanitize import rare_words, tail_words
+from sfumato.core.facts import RareValues, TailsCoded
+
+GONE = "none that fewer than 5 persons hold is left"
 
 
 @pytest.mark.parametrize(
-    ("fact", "told"),
+    ("fact", "words"),
     [
-        (RareValues("pool", 10, 2), "none; 10 persons hold each category that is left"),
+        (RareValues("pool", 5, 2), GONE),
+        (RareValues("lift", 5, 3), GONE),
+        (RareValues("pool", 5, 2, 0, ("town",)), f"{GONE}; 1 column without a value that 5 persons hold dropped"),
         (
-            RareValues("pool", 10, 2, 1, 1, 1, 0, ("town",)),
-            "1 category became others (1 cell), 1 column left with less than two dropped, 1 missing cell of fewer than "
-            "10 persons took another record's value; 10 persons hold each category that is left",
+            RareValues("pool", 5, 2, 0, ("town", "code")),
+            f"{GONE}; 2 columns without a value that 5 persons hold dropped",
         ),
-        (
-            RareValues("lift", 5, 3, 4, 71),
-            "4 categories became others (71 cells); 5 persons hold each category that is left",
-        ),
-        (RareValues("keep", 5, 3, shown=2), "2 categories that fewer than 5 persons hold are left as they are"),
+        (RareValues("keep", 5, 3), "those that fewer than 5 persons hold are left as they are"),
+        (RareValues("pool", 5, 3, 1), "those that fewer than 5 persons hold are left as they are"),
     ],
 )
-def test_only_what_was_done_is_said(fact: RareValues, told: str) -> None:
-    assert rare_words(fact) == f"Rare values: {told}."
+def test_no_count_of_rare_categories_or_cells_is_said(fact: RareValues, words: str) -> None:
+    assert rare_words(fact) == f"Rare categories: {words}."
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("code", "coded to random cut-offs"),
+        ("smooth", "drawn from a smooth tail"),
+        ("keep", "left as they are"),
+    ],
+)
+def test_what_became_of_tails_is_said(method: str, words: str) -> None:
+    assert tail_words(TailsCoded(method, 5, 2)) == f"Tails: values beyond those of 5 persons are {words}."

@@ -196,28 +196,6 @@ def test_looking_into_another_database_changes_nothing_of_it(tmp_path: Path) -> 
     assert path.read_bytes() == before
 
 
-def test_a_survey_of_version_0_1_goes_on(tmp_path: Path) -> None:
-    """Its tables were made by SQLAlchemy."""
-    path, mark = tmp_path / "survey.db", secrets.token_bytes(32)
-    with sqlite3.connect(path) as connection:
-        for table in (
-            "survey (\n\tname VARCHAR(32) NOT NULL, \n\tvalue BLOB NOT NULL, \n\tPRIMARY KEY (name)\n)\n",
-            "used (\n\tmark BLOB NOT NULL, \n\tseal BLOB NOT NULL, \n\tPRIMARY KEY (mark)\n)\n",
-            "counts (\n\tquestion INTEGER NOT NULL, \n\toutput BIGINT NOT NULL, \n\tanswers BIGINT NOT NULL, "
-            "\n\tPRIMARY KEY (question, output)\n)\n",
-        ):
-            connection.execute(f"CREATE TABLE sfumato_{table} WITHOUT ROWID")
-        connection.execute("INSERT INTO sfumato_survey VALUES ('key', ?)", (bytes(32),))
-        connection.execute("INSERT INTO sfumato_used VALUES (?, ?)", (mark, submission(4).seal))
-        connection.execute("INSERT INTO sfumato_counts VALUES (0, 4, 1)")
-    connection.close()
-    store = AnswerStore.open(str(path))
-    assert store.key == bytes(32)
-    assert store.add([submission(4, mark=mark), submission(5, mark=mark), submission(4)]) == [SAME, OTHER, NEW]
-    assert store.counts() == (2, {0: {4: 2}})
-    store.close()
-
-
 def test_connections_that_the_server_has_ended_are_made_anew(postgres: str) -> None:
     store = AnswerStore.open(postgres)
     before = store.counts()[0]

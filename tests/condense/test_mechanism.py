@@ -122,8 +122,6 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
         records=30,
         groups=len(sizes),
         smallest=int(sizes.min()),
-        asked_min=4,
-        asked_max=6,
         violations=0,
         tiny=0,
         alone=0,

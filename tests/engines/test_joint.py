@@ -139,7 +139,7 @@ def test_every_party_ends_with_the_same_release_which_a_reviewer_accepts(
     for party, release in zip(names, releases, strict=True):
         folder = tmp_path / party
         assert [str(file.relative_to(folder)) for file in left_in(folder) if file.is_file()] == sorted(
-            [*shared, "owner/recipe.toml", "owner/schema.toml"]
+            [*shared, "owner/recipe.toml", "owner/schema-private.toml", "release/certificate.sig"]
         )
         assert (folder / "owner").stat().st_mode & 0o077 == 0
         assert [check.name for check in verify_release(folder / "release") if not check.holds] == []
@@ -366,7 +366,7 @@ def test_a_party_that_cannot_write_at_the_end_leaves_nothing_anywhere(
     from sfumato.publish import release
 
     def full(path: Path, text: str, *, mode: int | None = None) -> None:
-        if ".shop." in str(path) and path.name == "schema.toml" and path.parent.name == "owner":
+        if ".shop." in str(path) and path.name == "schema-private.toml":
             raise OSError(28, "No space left on device")
         path.write_text(text, encoding="utf-8")
 

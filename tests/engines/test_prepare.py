@@ -11,6 +11,7 @@ from sfumato.engines.plan import Plan, prepare
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
+from sfumato.tables.tails import TailMethod
 
 
 def people() -> pa.Table:
@@ -19,10 +20,11 @@ def people() -> pa.Table:
     return pa.table({"number": number, "level": [2] * 19 + [4], "kind": ["a", "b"] * 10})
 
 
-def grid_of(mechanism: Mechanism, level: str | int | None) -> Grid:
+def grid_of(mechanism: Mechanism, level: str | int | None, tails: TailMethod | None = "keep") -> Grid:
     table = people()
     job = prepare(
-        table, Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1), rare="keep")
+        table,
+        Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1), rare="keep", tails=tails),
     )
     found = job.codec.columns[0].grid
     assert found is not None
@@ -47,3 +49,11 @@ def test_an_extreme_folds_where_fewer_share_it_than_the_highest_level(
 ) -> None:
     grid = grid_of(mechanism, level)
     assert (grid.fold_low, grid.fold_high) == folds
+
+
+@pytest.mark.parametrize("k", [2, 4, 6])
+def test_coded_tails_cut_the_release_between_values_of_k_people_and_nothing_folds(k: int) -> None:
+    grid = grid_of(sf.Condensation(k=k), None, None)
+    numbers = sorted(people().column("number").to_pylist())
+    assert (grid.fold_low, grid.fold_high) == (False, False)
+    assert numbers[k - 1] <= grid.low <= grid.high <= numbers[-k]

@@ -20,7 +20,7 @@ import sfumato
 from sfumato.core.errors import BadInput, PrivacyRefusal, SfumatoError
 from tests.fuzz.mutation import Mutator
 
-__all__ = ["CELLS", "GOLDENS", "Parser", "fuzz", "fuzz_guided", "golden_bytes"]
+__all__ = ["CELLS", "GOLDENS", "Parser", "bounded_time", "fuzz", "fuzz_guided", "golden_bytes"]
 
 CELLS = ("quetzal", "7193.25")
 """What stands in seeds where a table has cells and a key its terms: no message may repeat it."""
@@ -55,6 +55,8 @@ class Parser:
         How it may refuse; errors of the house have messages that people read.
     golden : str, optional
         Pattern of the golden files that it reads.
+    examples : int
+        Inputs that are tried in make test.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Parser:
     write: Callable[[Any], bytes] | None = None
     refuses: tuple[type[Exception], ...] = (BadInput, PrivacyRefusal)
     golden: str | None = None
+    examples: int = _EXAMPLES
 
     @property
     def seeds(self) -> list[bytes]:
@@ -83,10 +86,10 @@ def fuzz(parser: Parser, rng: random.Random) -> None:
     """Try the seeds, and inputs made from them."""
     seeds = parser.seeds
     mutator = Mutator(seeds)
-    with _bounded_time():
+    with bounded_time():
         for seed in seeds:
             _try(parser, seed)
-        for _ in range(_EXAMPLES):
+        for _ in range(parser.examples):
             _try(parser, mutator.draw(rng))
 
 
@@ -94,11 +97,11 @@ def fuzz_guided(parser: Parser, rng: random.Random) -> None:
     """Try ten times as many inputs, and go on from those that reach lines that none reached before."""
     mutator = Mutator(parser.seeds)
     reached: set[tuple[str, int]] = set()
-    with _bounded_time():
+    with bounded_time():
         for seed in list(mutator.seeds):
             with _lines(reached):
                 _try(parser, seed)
-        for _ in range(10 * _EXAMPLES):
+        for _ in range(10 * parser.examples):
             data, before = mutator.draw(rng), len(reached)
             with _lines(reached):
                 _try(parser, data)
@@ -181,7 +184,7 @@ def _smaller(parser: Parser, data: bytes, kind: str) -> bytes:
 
 
 @contextmanager
-def _bounded_time() -> Iterator[None]:
+def bounded_time() -> Iterator[None]:
     """End an input that is still being read when the clock has struck twice.
 
     It is the processor's time that is counted, so load does not matter; and one clock for all inputs, for to set it

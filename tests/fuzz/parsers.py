@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import shutil
 import zipfile
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -25,6 +26,7 @@ from sfumato.collect.store import SubmissionResult, read_survey_document
 from sfumato.collect.survey import Question, Survey, check_token
 from sfumato.core.database import locate
 from sfumato.core.documents import plain
+from sfumato.core.errors import TableError
 from sfumato.core.laws.breach import holds
 from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
@@ -38,9 +40,10 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
+from sfumato.publish.earlier import Contents, own_files
 from sfumato.publish.large import run_key
 from sfumato.publish.policy import Policy
-from sfumato.publish.signature import Signature, Signer, Verifier
+from sfumato.publish.signature import Signature, Signer, expected_signer
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot
@@ -168,6 +171,37 @@ def _release() -> tuple[Path, Certificate]:
     return folder, Certificate.from_json((folder / "certificate.json").read_text(encoding="utf-8"))
 
 
+def _reviewed(form: str) -> Callable[[bytes], Any]:
+    """Review a release whose table, of such a file, is hostile and certified as it is: facts speak of many cells."""
+
+    def through(data: bytes) -> None:
+        folder, told = _widened()
+        name, digest = f"table.{form}", hashlib.sha256(data).hexdigest()
+        files = {name: digest, "schema.toml": told.files["schema.toml"]}
+        certificate = dataclasses.replace(told, files=files, table_sha256=digest)
+        (folder / name).write_bytes(data)
+        try:
+            found = [verify._files(folder, certificate, 1 << 30), *verify._table(folder, certificate, None)]
+        finally:
+            (folder / name).unlink()
+        assert all(check.detail.isprintable() for check in found)
+        if any(check.name == "table readable" for check in found):
+            raise TableError("the table cannot be read")
+
+    return through
+
+
+@cache
+def _widened() -> tuple[Path, Certificate]:
+    """Folder of a release without its table, and its certificate, whose facts count rows that are alike and labels."""
+    folder, golden = folder_in_memory() / "widened", GOLDENS / "aggregate"
+    folder.mkdir()
+    (folder / "schema.toml").write_bytes(golden_bytes(golden / "release-schema.toml"))
+    certificate = Certificate.from_json(golden_bytes(golden / "release-certificate.json").decode())
+    (folder / "certificate.json").write_text(certificate.to_json(), encoding="utf-8")
+    return folder, certificate
+
+
 def _in_release(name: str, data: bytes, look: Callable[[Path], Iterable[Check]]) -> None:
     """Look at a release whose file of that name is hostile; then it is again as it was."""
     file = _release()[0] / name
@@ -204,6 +238,19 @@ def _released_by() -> Schema:
 
 
 # ------------------------------------------------------------------------------------------------------------- surveys
+
+
+def _earlier(name: str, contents: Contents) -> Callable[[bytes], Any]:
+    """Files that are known for those of an earlier output, in a folder that holds one file."""
+
+    def read(data: bytes) -> list[Path]:
+        folder = folder_in_memory() / "earlier"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_bytes(data)
+        return own_files(folder, contents)
+
+    return read
 
 
 @cache
@@ -327,10 +374,22 @@ PARSERS = (
         golden="*/release-certificate.json",
     ),
     Parser("released-certificate", _released_certificate, golden="condense/release-certificate.json"),
+    Parser(
+        "earlier-release",
+        _earlier("release/certificate.json", Contents.RELEASE),
+        golden="condense/release-certificate.json",
+        examples=200,
+    ),
+    Parser("earlier-report", _earlier("report.json", Contents.EVALUATION), examples=200),
     Parser("released-schema", _released_schema, golden="condense/release-schema.toml"),
     Parser("released-table", as_file("table of a release.csv", _released_table), golden="condense/release-table.csv"),
+    *(
+        Parser(f"reviewed-{form}", _reviewed(form), examples=200)
+        for form in ("csv", "parquet", "arrow", "xlsx", "ods", "sqlite")
+    ),
+    Parser("signer", as_text(lambda text: expected_signer(f"SHA256:{text}"))),
     Parser("signature", Signature.from_bytes, as_bytes(Signature.to_text)),
-    Parser("public-key", as_file("key.pub", Verifier.load)),
+    Parser("public-key", as_file("key.pub", expected_signer)),
     Parser("schema", as_text(_schema), as_bytes(Schema.to_toml), golden="*/release-schema.toml"),
     Parser("recipe", as_text(_recipe), as_bytes(Recipe.to_toml), golden="*/owner-recipe.toml"),
     Parser("policy", as_text(Policy.from_toml), as_bytes(Policy.to_toml)),

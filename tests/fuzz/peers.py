@@ -155,7 +155,7 @@ def _farewell(data: bytes) -> Any:
 
 def _hello(data: bytes) -> Hello:
     hello = Hello.from_bytes(data)
-    mine = Hello("0.1.0", "trial", "channel", 0, "", {"k": 5, "columns": ["age"]})
+    mine = Hello("0.2.0", "trial", "channel", 0, "", {"k": 5, "columns": ["age"]})
     told = difference(mine, hello, "shop")
     assert told is None or (told.isprintable() and len(told) < 600), told
     return hello

@@ -35,6 +35,7 @@ from sfumato.engines.stream.settings import (
     entry_of,
 )
 from sfumato.engines.stream.state import PAGE, State, StateStore, seal
+from sfumato.engines.stream.tails import counts_of_bins
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
@@ -200,6 +201,7 @@ STATES = (
     Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),
     Parser("stream-group", lambda data: rows_of_entries([data], 2).ids.tolist()),
     Parser("stream-held", lambda data: counts_of_bytes(data, 2).tolist()),
+    Parser("stream-tails", lambda data: counts_of_bins(data).tolist()),
     Parser("stream-tally", lambda data: [part.tolist() for part in tally_of_bytes(data, _CODED, 3)]),
     Parser("stream-waiting-record", _waiting_record),
     Parser("stream-kept-row", lambda data: KeptRow.from_bytes(data, 2).to_bytes(), bytes),

@@ -273,7 +273,7 @@ def test_no_output_of_a_release_but_the_table_shows_a_term_of_the_key(
         release = sf.sanitize(people(), mechanism, holdout=0.2)
         folder = release.save(tmp_path / "out")
     texts = [path.read_text() for path in sorted(folder.rglob("*")) if path.is_file() and path.stem != "table"]
-    assert len(texts) == 8
+    assert len(texts) == 9
     texts += [repr(each) for each in (mechanism, release, release.recipe, release.certificate, release.report)]
     texts += [str(release.certificate.to_document()), caplog.text, *capsys.readouterr()]
     assert any(term in KEY.to_toml() for term in TERMS)

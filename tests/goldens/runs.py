@@ -33,7 +33,10 @@ from sfumato.publish.stream import publish_stream
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"
-KEPT = ("table.csv", "certificate.json", "schema.toml", "recipe.toml", "epochs.json", "ledger.json", "rules.txt")
+KEPT = (
+    "table.csv", "certificate.json", "schema.toml", "schema-private.toml", "recipe.toml", "epochs.json", "ledger.json",
+    "rules.txt",
+)  # fmt: skip
 FINDINGS = "findings.txt"
 COSTS = ("seconds-taken", "bytes-exchanged")  # of the machine, and of the clock
 ROWS = 90

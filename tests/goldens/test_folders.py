@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.publish.earlier import Contents, own_files
 from tests.goldens.runs import FINDINGS, FROZEN, REPORTED, RUNS, findings, play, texts
 
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
@@ -38,6 +39,8 @@ def test_a_seeded_run_writes_the_folder_that_it_wrote_before(name: str, tmp_path
     assert sorted(made) == sorted(frozen)
     for file, text in made.items():
         assert_alike(text, frozen[file], file)
+    written = [path.relative_to(tmp_path / name) for path in (tmp_path / name).rglob("*") if path.is_file()]
+    assert sorted(own_files(tmp_path / name, Contents.RELEASE)) == sorted(written)
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_a_release_shows_own_cells_or_none_and_a_reviewer_counts_them(library: s
     release = sf.sanitize(frame, method="block", columns=["age", "smokes", "town"], k=4, level=5, report=False)
     made = release.table if library == "pyarrow" else pa.Table.from_pandas(release.table, preserve_index=False)
     (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, Blocked))
-    assert fact.asked_min == fact.asked_max == 5 <= fact.least
+    assert fact.least >= 5
     origin = origin_of(release)
     for name, cells in zip(fact.columns, fact.cells, strict=True):
         before, after = table[name].take(origin).to_pylist(), made[name].to_pylist()
@@ -107,7 +107,7 @@ def test_a_release_shows_own_cells_or_none_and_a_reviewer_counts_them(library: s
 
 
 def test_cells_that_cannot_be_counted_do_not_hold() -> None:
-    facts = (Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2, 2, 2))
+    facts = (Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2))
     rows = ModifiedRows(facts)
     rows.add(pa.table({"town": [[1], [2]]}), sf.Schema((sf.Field("town", sf.Kind.NOMINAL),)))
     assert [check.holds for check in rows.checks()] == [False]

@@ -136,6 +136,7 @@ def test_the_owner_reads_the_rules_and_the_recipient_does_not(tmp_path: Path) ->
     assert "ill = yes with confidence" in text
     assert sorted(path.name for path in (folder / "release").iterdir()) == [
         "certificate.json",
+        "certificate.sig",
         "schema.toml",
         "table.csv",
     ]

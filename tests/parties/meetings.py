@@ -46,7 +46,7 @@ def make_places(folder: Path, names: tuple[str, ...] = ("ann", "ben", "cat"), **
         trusted = tuple(files[other][1] for other in names if other != name)
         identity = Identity(*files[name], None, trusted)
         place = NetworkSettings(
-            rank, known, "test", identity, known[rank].address, settings, "0.1.0", timeout=10.0, wait=15.0
+            rank, known, "test", identity, known[rank].address, settings, "0.2.0", timeout=10.0, wait=15.0
         )
         places.append(dataclasses.replace(place, **changes))
     return places

@@ -203,7 +203,7 @@ def test_owners_of_rows_compare_their_schemas_without_observed_bounds(tmp_path: 
 def test_declared_dates_can_be_compared_over_the_wire(tmp_path: Path) -> None:
     config = PartyConfig.load(trial_of_rows(tmp_path, DECLARED + DATES)["bank"])
     settings = config.settings()
-    hello = Hello("0.1.0", config.run, "channel", 0, digest_of(settings), settings)
+    hello = Hello("0.2.0", config.run, "channel", 0, digest_of(settings), settings)
     assert Hello.from_bytes(hello.to_bytes()).settings == settings
     assert settings["schema"]["since"]["domain"]["low"].startswith("2010-01-01")
 

@@ -175,8 +175,8 @@ def test_all_hear_in_what_a_party_differs(tmp_path: Path, change: dict[str, Any]
 def test_another_version_is_refused_at_both_ends(tmp_path: Path) -> None:
     ann, ben = make_places(tmp_path, ("ann", "ben"))
     ends = run_all([ann, dataclasses.replace(ben, version="0.0.9")], swap)
-    assert "'ben' speaks sfumato 0.0.9 and this party sfumato 0.1.0" in str(ends[0])
-    assert "'ann' speaks sfumato 0.1.0 and this party sfumato 0.0.9" in str(ends[1])
+    assert "'ben' speaks sfumato 0.0.9 and this party sfumato 0.2.0" in str(ends[0])
+    assert "'ann' speaks sfumato 0.2.0 and this party sfumato 0.0.9" in str(ends[1])
 
 
 def test_a_party_that_never_comes_is_named(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from sfumato.core.facts import (
     Stratified,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
     Unchanged,
@@ -100,7 +101,6 @@ def around(draw: Any) -> Facts:
 def groups(draw: Any) -> Grouped:
     """Draw groups first, and then what is stated of them."""
     sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
-    levels = [draw(st.integers(1, size)) for size in sizes]
     same = [size == 1 or draw(st.booleans()) for size in sizes]
     alike = sum(size for size, equal in zip(sizes, same, strict=True) if equal)
     return Grouped(
@@ -108,30 +108,29 @@ def groups(draw: Any) -> Grouped:
         records=sum(sizes),
         groups=len(sizes),
         smallest=min(sizes),
-        asked_min=min(levels),
-        asked_max=max(levels),
         violations=0,
         tiny=sum(size <= 3 for size in sizes),
         alone=sizes.count(1),
-        alike=draw(st.sampled_from((None, alike))),
+        alike=alike,
     )
 
 
 @st.composite
 def condensed(draw: Any) -> Facts:
     grouped = draw(groups())
-    rules = ColumnRulesKept(("age <= pay", "town -> class")[: draw(st.integers(1, 2))], draw(st.integers(0, 2)))
-    persons = draw(st.integers(max(grouped.smallest, grouped.asked_max), grouped.records))
+    rules = ColumnRulesKept(("age <= pay", "town -> class")[: draw(st.integers(1, 2))], draw(st.booleans()))
+    persons = draw(st.integers(grouped.smallest, grouped.records))
     asked = draw(maybe(RowsDrawn(grouped.records, draw(st.integers(1, 90)))))
     rows = asked[0].rows if asked else grouped.records
-    apart = draw(maybe(PersonsApart(persons, draw(st.integers(0, 2)))))
+    apart = draw(maybe(PersonsApart(persons)))
     count = draw(st.integers(1, grouped.groups))
     cells = Celled(count, draw(st.integers(grouped.smallest, grouped.records // count)))
     most, constant = -(-grouped.records // persons), ("age", "town")[: draw(st.integers(0, 2))]
     linked = () if asked or not apart else draw(maybe(PersonsLinked("released_person", persons, most, constant)))
     return (
         *draw(around()),
-        *draw(rare_values(grouped.asked_max)),
+        *draw(rare_values(grouped.smallest)),
+        *draw(tails(grouped.smallest)),
         *apart,
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
         *(() if linked else draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)))))),
@@ -152,19 +151,22 @@ def condensed(draw: Any) -> Facts:
 def rare_values(draw: Any, least: int) -> Facts:
     """Draw what became of rare values, if they were counted."""
     way = draw(st.sampled_from(("pool", "lift", "keep")))
-    counts = [0, 0, 0] if way == "keep" else [draw(st.integers(0, 2)) for _ in range(3)]
     fact = RareValues(
         way,
         max(2, least),
         draw(st.integers(1, 4)),
-        counts[0],
-        counts[0] + counts[1],
-        counts[2],
-        draw(st.integers(0, 2)),
+        draw(st.integers(0, 1)),
         () if way == "keep" else draw(st.sampled_from(((), ("gone",), ("gone", "it's gone")))),
         draw(st.booleans()),
     )
     return tuple(draw(maybe(fact)))
+
+
+@st.composite
+def tails(draw: Any, least: int) -> Facts:
+    """Draw what became of the ends of columns, if it is stated."""
+    method = draw(st.sampled_from(("code", "smooth", "keep")))
+    return tuple(draw(maybe(TailsCoded(method, max(2, least), draw(st.integers(1, 4)), draw(st.booleans())))))
 
 
 @st.composite
@@ -173,8 +175,11 @@ def chained(draw: Any) -> Facts:
     k = draw(st.integers(2, 4))
     leaf, asked = draw(st.integers(k, 6)), draw(st.integers(k, 8))
     rows, columns = draw(st.integers(16, 40)), COLUMNS[: draw(st.integers(1, 4))]
-    smallest = tuple(draw(st.integers(max(leaf, asked), rows)) for _ in columns)
+    bounded = draw(maybe(PersonsBounded(draw(st.integers(max(leaf, asked), rows)))))
+    people = bounded[0].persons if bounded else rows
+    smallest = tuple(draw(st.integers(max(leaf, asked), people)) for _ in columns)
     leaves = tuple(draw(st.integers(1, rows // least)) for least in smallest)
+    smallest = tuple(people if count == 1 else least for count, least in zip(leaves, smallest, strict=True))
     wanted = draw(
         maybe(RowsDrawn(rows, draw(st.integers(20, 90)), draw(st.sampled_from(("", "age > 3", "age == 'It'")))))
     )
@@ -189,8 +194,6 @@ def chained(draw: Any) -> Facts:
         rows=out,
         k=k,
         leaf=leaf,
-        asked_min=draw(st.integers(k, asked)),
-        asked_max=asked,
         violations=0,
         kept=draw(st.integers(0, out // 2)),
         moved=draw(st.integers(0, out // 2)),
@@ -198,12 +201,11 @@ def chained(draw: Any) -> Facts:
         twice=columns[-1:] if columns[-1] in regressed and draw(st.booleans()) else (),
     )
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
-    rules = ColumnRulesKept(("age <= pay",), draw(st.integers(0, 1)))
-    persons = PersonsBounded(draw(st.integers(max(*smallest, asked), rows)), draw(st.integers(0, rows)))
+    rules = ColumnRulesKept(("age <= pay",), draw(st.booleans()))
     count = draw(st.integers(1, min(leaves)))
     cells = Celled(count, rows // count)
-    more = (*wanted, *draw(maybe(persons)), *draw(maybe(rules)), *draw(maybe(cells)))
-    return (*draw(around()), *draw(rare_values(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
+    more = (*wanted, *bounded, *draw(maybe(rules)), *draw(maybe(cells)))
+    return (*draw(around()), *draw(rare_values(k)), *draw(tails(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
 
 
 @st.composite
@@ -312,7 +314,6 @@ def streamed(draw: Any) -> Facts:
         algorithm="AY05 dynamic maintenance",
         split="paper" if short else draw(st.sampled_from(("paper", "strict"))),
         k=k,
-        asked_max=max(levels),
         groups=len(sizes),
         pseudo=draw(st.integers(0, len(sizes))),
         smallest=min(sizes),
@@ -320,7 +321,7 @@ def streamed(draw: Any) -> Facts:
         tiny=sum(size <= 3 for size in sizes),
         category_columns=draw(st.integers(0, 1)),
         missing_columns=draw(st.integers(0, 1)),
-        alike=draw(st.sampled_from((None, 0, draw(st.sampled_from(sizes)), rows))),
+        alike=draw(st.sampled_from((0, draw(st.sampled_from(sizes)), rows))),
     )
     ledger = []
     for epoch in range(1, epochs + 1):
@@ -333,7 +334,8 @@ def streamed(draw: Any) -> Facts:
     several = draw(st.integers(1, 3))
     fits = not k % several and not max(levels) % several
     aside = draw(maybe(PersonRowsBounded(several))) if fits and draw(st.booleans()) else draw(maybe(measured))
-    return (*draw(around()), kept, *ledger, *aside, *draw(rare_values(k)), Shuffled(rows))
+    rare = rare_values(k).filter(bool) if kept.category_columns else rare_values(k)
+    return (*draw(around()), kept, *ledger, *aside, *draw(rare), *draw(tails(k)), Shuffled(rows))
 
 
 OPERATORS = (
@@ -435,7 +437,7 @@ def blocked(draw: Any, rows: int) -> Facts:
     asked = draw(st.integers(2, rows))
     least = draw(st.integers(asked, rows))
     cells = tuple(draw(st.integers(0, rows)) for _ in columns)
-    fact = Blocked(columns, cells, rows, least, draw(st.integers(2, asked)), asked, draw(st.booleans()))
+    fact = Blocked(columns, cells, rows, least, draw(st.booleans()))
     return (fact, rows_alike(draw, columns, rows, least), as_they_are(draw, *columns), Shuffled(rows))
 
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sfumato.core.facts import (
     Aggregated,
@@ -57,6 +57,7 @@ from sfumato.core.facts import (
     Stratified,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
     Unchanged,
@@ -99,10 +100,6 @@ def the(facts: Facts, kind: type[F]) -> F:
 
 def released(facts: Facts) -> bool:
     return any(fact.mode == "release" for fact in every(facts, Drawn))
-
-
-def levels(fact: Any, low: int) -> str:
-    return f"{low}" if low == fact.asked_max else f"{low} to {fact.asked_max}"
 
 
 def plural(text: str) -> bool:
@@ -229,7 +226,7 @@ CLAIMS = (
         r".*\.",
         lambda facts, said: (
             int(said["n"]) == len(the(facts, Aggregated).columns)
-            and (said["other"] is not None) == any(fact.categories for fact in every(facts, RareValues))
+            and (said["other"] is not None) == any(not fact.shown for fact in every(facts, RareValues))
         ),
     ),
     Sentence(
@@ -244,12 +241,11 @@ CLAIMS = (
     Sentence(
         "blocked",
         r"What a released row shows of (?P<n>\d+) columns? \(.*\) is shown by the rows of at least (?P<least>\d+) "
-        r"different persons, and of as many as any of these asked for \((?P<asked>[\d to]+)\); (?P<cells>\d+) cells? "
+        r"different persons, and of as many as any of these asked for; (?P<cells>\d+) cells? "
         r"became missing for it\.",
         lambda facts, said: (
             int(said["n"]) == len(the(facts, Blocked).columns)
-            and int(said["least"]) == the(facts, Blocked).least >= the(facts, Blocked).asked_min > 1
-            and said["asked"] == levels(the(facts, Blocked), the(facts, Blocked).asked_min)
+            and int(said["least"]) == the(facts, Blocked).least > 1
             and int(said["cells"]) == sum(the(facts, Blocked).cells)
         ),
     ),
@@ -335,9 +331,12 @@ CLAIMS = (
     ),
     Sentence(
         "weights",
-        r"The weights '.*' of the released rows add up to what those of the original records do, (?P<total>[\d.e+-]+), "
-        r"up to [\d.e+-]+\.",
-        lambda facts, said: math.isclose(float(said["total"]), the(facts, WeightsScaled).total, rel_tol=1e-9),
+        r"The weights '.*' of the released rows add up to what those of the original records do"
+        r"(?P<coded> once their tails are coded)?, (?P<total>[\d.e+-]+), up to [\d.e+-]+\.",
+        lambda facts, said: (
+            math.isclose(float(said["total"]), the(facts, WeightsScaled).total, rel_tol=1e-9)
+            and (said["coded"] is not None) == any(fact.method != "keep" for fact in every(facts, TailsCoded))
+        ),
     ),
     Sentence(
         "months",
@@ -352,7 +351,7 @@ CLAIMS = (
     Sentence(
         "condensed",
         r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large as its own "
-        r"privacy level \((?P<asked>[\d to]+)\); the smallest group has (?P<least>\d+)\.",
+        r"privacy level; the smallest group has (?P<least>\d+)\.",
         lambda facts, said: (
             has(facts, Synthesized)
             and not is_blurred(facts)
@@ -360,20 +359,18 @@ CLAIMS = (
             and the(facts, Grouped).alone == 0
             and int(said["least"]) == the(facts, Grouped).smallest > 1
             and int(said["n"]) == the(facts, Grouped).records
-            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
         ),
     ),
     Sentence(
         "persons apart",
         r"The (?P<n>\d+) records? of (?P<persons>\d+) persons? were condensed into groups that hold at least as many "
-        r"different persons as the privacy level of each record inside \((?P<asked>[\d to]+)\); the smallest group has "
+        r"different persons as the privacy level of each record inside; the smallest group has "
         r"(?P<least>\d+) persons?\.",
         lambda facts, said: (
             has(facts, Synthesized)
             and int(said["persons"]) == the(facts, PersonsApart).persons <= the(facts, Grouped).records
             and int(said["least"]) == the(facts, Grouped).smallest <= the(facts, PersonsApart).persons
             and int(said["n"]) == the(facts, Grouped).records
-            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
         ),
     ),
     Sentence(
@@ -409,16 +406,14 @@ CLAIMS = (
     ),
     Sentence(
         "records left out",
-        r"(?P<n>\d+) original records? w(as|ere) left out, since every group that could have taken such a record held "
-        r"its person already or was too small for its level; no released row was drawn from a group that holds one of "
-        r"these\.",
-        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0 and not has(facts, PersonsLinked),
+        r"No released row was drawn from an original record that no group could take without holding its person twice "
+        r"or being too small for its level\.",
+        lambda facts, _: has(facts, PersonsApart) and not has(facts, PersonsLinked),
     ),
     Sentence(
         "records of many left out",
-        r"(?P<n>\d+) original records? w(as|ere) left out, since fewer persons than the level asks for have as many, "
-        r"and rows of a person stay together; no released row was drawn from a group that holds one of these\.",
-        lambda facts, said: int(said["n"]) == the(facts, PersonsApart).left_out > 0 and has(facts, PersonsLinked),
+        r"No released row was drawn from an original record beyond those that enough persons have\.",
+        lambda facts, _: has(facts, PersonsApart) and has(facts, PersonsLinked),
     ),
     Sentence(
         "persons drawn together",
@@ -444,8 +439,8 @@ CLAIMS = (
     ),
     Sentence(
         "put",
-        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level "
-        r"\((?P<asked>[\d to]+)\); the smallest group has (?P<least>\d+)\.",
+        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level; "
+        r"the smallest group has (?P<least>\d+)\.",
         lambda facts, said: (
             not has(facts, Synthesized)
             and not is_blurred(facts)
@@ -455,8 +450,8 @@ CLAIMS = (
     ),
     Sentence(
         "some alone",
-        r"The (?P<n>\d+) original records? w(as|ere) put into groups at least as large as the privacy level of each "
-        r"\((?P<asked>[\d to]+)\), (?P<alone>\d+) records? of level 1 into groups of one\.",
+        r"The (?P<n>\d+) original records? w(as|ere) put into groups at least as large as the privacy level of each, "
+        r"(?P<alone>\d+) records? of level 1 into groups of one\.",
         lambda facts, said: (
             not is_blurred(facts)
             and not has(facts, PersonsApart)
@@ -467,14 +462,13 @@ CLAIMS = (
     ),
     Sentence(
         "noised groups",
-        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level "
-        r"\((?P<asked>[\d to]+)\), and got noise in proportion to the ranges of that group; the smallest group has "
+        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level, "
+        r"and got noise in proportion to the ranges of that group; the smallest group has "
         r"(?P<least>\d+)\.",
         lambda facts, said: (
             is_blurred(facts)
             and int(said["n"]) == the(facts, Grouped).records
             and int(said["least"]) == the(facts, Grouped).smallest
-            and said["asked"] == levels(the(facts, Grouped), the(facts, Grouped).asked_min)
         ),
     ),
     Sentence(
@@ -512,12 +506,6 @@ CLAIMS = (
         lambda facts, said: repr(the(facts, RowsDrawn).where) == said["rule"] and has(facts, Chained),
     ),
     Sentence(
-        "drawn",
-        r"Every released row(?P<but>, but for [^;]*?,)? was drawn at random from the mean and covariance of a group "
-        r"of records\.",
-        lambda facts, said: has(facts, Synthesized) and copied(facts) is None and excepted(facts, said["but"]),
-    ),
-    Sentence(
         "numbers of scores",
         r"In (?P<columns>\d+) columns? of numbers a released number is computed from means of the numbers of at least "
         r"(?P<k>\d+) (original records|(?P<persons>persons)) each, and from numbers that as many hold\.",
@@ -531,8 +519,8 @@ CLAIMS = (
         r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? was drawn "
         r"from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
         r"are (?P<part>in the same part of the table and )?alike in the columns drawn before it, and of at least as "
-        r"many as any of these asked for "
-        r"\((?P<asked>[\d to]+)\); the smallest such leaf has (?P<least>\d+)"
+        r"many as any of these asked for; "
+        r"the smallest such leaf has (?P<least>\d+)"
         r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
         r"( In (?P<beyond>\d+) columns? of numbers(, in all or some (?P<inside>parts),)? what was drawn is how far "
         r"these records lie from a regression, over all records( of the part)?, on the columns before\.)?"
@@ -545,7 +533,6 @@ CLAIMS = (
             int(said["rows"]) == the(facts, Chained).rows
             and excepted(facts, said["but"])
             and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
-            and said["asked"] == levels(the(facts, Chained), the(facts, Chained).asked_min)
             and the(facts, Chained).violations == 0
             and int(said["beyond"] or 0) == len(the(facts, Chained).regressed)
             and int(said["twice"] or 0) == len(the(facts, Chained).twice)
@@ -568,7 +555,7 @@ CLAIMS = (
             else has(facts, Synthesized)
             and said["persons"] is not None
             and int(said["k"]) == the(facts, Grouped).smallest > 1
-            and all(fact.rare_pairs == 0 for fact in every(facts, ColumnRulesKept))
+            and not any(fact.rare_pairs for fact in every(facts, ColumnRulesKept))
         ),
     ),
     Sentence(
@@ -576,14 +563,21 @@ CLAIMS = (
         r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, RareValues).k > 1
-            and the(facts, RareValues).shown == 0
+            and not the(facts, RareValues).shown
             and (said["where"] == "stream") == has(facts, Maintained)
         ),
     ),
     Sentence(
-        "columns of one value",
-        r"The release does not hold the columns with less than two values that (?P<k>\d+) persons hold \(.*\)\.",
-        lambda facts, said: int(said["k"]) == the(facts, RareValues).k and bool(the(facts, RareValues).dropped),
+        "columns without a common value",
+        r"The release does not hold the columns without a value that as many persons hold as the highest privacy level "
+        r"asks for \(.*\)\.",
+        lambda facts, said: bool(the(facts, RareValues).dropped),
+    ),
+    Sentence(
+        "tails",
+        r"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
+        r"least (?P<k>\d+) persons\.",
+        lambda facts, said: int(said["k"]) == the(facts, TailsCoded).k > 1 and the(facts, TailsCoded).method != "keep",
     ),
     Sentence(
         "pure classes",
@@ -693,21 +687,15 @@ CLAIMS = (
     Sentence(
         "joined",
         r"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-        r"privacy level \((?P<asked>[\d to]+)\) when it came; until there was one it waited and was not published\.",
-        lambda facts, said: (
-            said["asked"] == levels(the(facts, Maintained), the(facts, Maintained).k)
-            and not has(facts, PersonRowsBounded)
-        ),
+        r"privacy level, (?P<k>\d+) or more, when it came; until there was one it waited and was not published\.",
+        lambda facts, said: int(said["k"]) == the(facts, Maintained).k and not has(facts, PersonRowsBounded),
     ),
     Sentence(
         "persons joined",
         r"Every record that stands behind the rows joined a group that, with it, was of at least as many different "
-        r"persons as its own privacy level \((?P<asked>[\d to]+)\) when it came; until there was one it waited and was "
+        r"persons as its own privacy level, (?P<k>\d+) or more, when it came; until there was one it waited and was "
         r"not published\.",
-        lambda facts, said: (
-            int(said["asked"].split()[0]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).k
-            and int(said["asked"].split()[-1]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).asked_max
-        ),
+        lambda facts, said: int(said["k"]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).k,
     ),
     Sentence(
         "epochs",
@@ -721,13 +709,6 @@ CLAIMS = (
             and int(said["renewed"]) == every(facts, EpochPublished)[-1].renewed
             and int(said["repeated"]) == every(facts, EpochPublished)[-1].repeated
         ),
-    ),
-    Sentence(
-        "stream drawn",
-        r"Every released row was drawn at random from the mean and covariance of a group; no original record was "
-        r"kept to "
-        r"draw from\.",
-        lambda facts, said: the(facts, Maintained).alike is None,
     ),
     Sentence(
         "stream no copies",
@@ -880,7 +861,7 @@ REFUSED = (
     Sentence(
         "rare pairs",
         r"Every pair of a label and what it decides is shared by as many records as the privacy level asks for\.",
-        lambda facts, said: the(facts, ColumnRulesKept).rare_pairs > 0,
+        lambda facts, said: the(facts, ColumnRulesKept).rare_pairs,
     ),
     Sentence(
         "several records of a person",
@@ -962,17 +943,14 @@ REFUSED = (
     Sentence(
         "rare",
         r"Rare categories are hidden\.",
-        lambda facts, said: (
-            (has(facts, CountsKept) and all(fact.shown for fact in every(facts, RareValues)))
-            or (has(facts, Maintained) and not has(facts, RareValues))
-        ),
+        lambda facts, said: has(facts, CountsKept) and all(fact.shown for fact in every(facts, RareValues)),
     ),
     Sentence(
         "rare in a group",
         r"Every category of a group is shared by several of its members\.",
         lambda facts, said: (
-            (has(facts, CountsKept) and the(facts, RareValues).shown == 0)
-            or (has(facts, Maintained) and has(facts, RareValues))
+            (has(facts, CountsKept) and not the(facts, RareValues).shown)
+            or (has(facts, Maintained) and (has(facts, RareValues) or the(facts, Maintained).missing_columns > 0))
         ),
     ),
     Sentence(
@@ -980,9 +958,15 @@ REFUSED = (
         r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, RareValues).k
-            and the(facts, RareValues).shown > 0
+            and the(facts, RareValues).shown
             and (said["where"] == "stream") == has(facts, Maintained)
         ),
+    ),
+    Sentence(
+        "tails left",
+        r"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
+        r"least (?P<k>\d+) persons\.",
+        lambda facts, said: int(said["k"]) == the(facts, TailsCoded).k and the(facts, TailsCoded).method == "keep",
     ),
     Sentence(
         "order known",
@@ -1158,6 +1142,8 @@ CONTRADICTIONS = {
     ("no copies", "copies"),
     ("no copies", "equal rows"),
     ("rare categories", "rare"),
+    ("rare categories", "rare left"),
+    ("tails", "tails left"),
     ("no copies", "alone"),
     ("stream no copies", "copies"),
     ("order", "order known"),
@@ -1176,7 +1162,7 @@ CONTRADICTIONS = {
 
 RIVALS = (
     {"condensed", "persons apart", "put", "some alone", "noised groups", "cells of leaves"},
-    {"no copies", "some drawn", "drawn", "stream drawn", "stream no copies", "stream some drawn"},
+    {"no copies", "some drawn", "stream no copies", "stream some drawn"},
     {"order", "order for readers", "order in runs"},
     {"exchanged in pairs", "exchanged in leaves", "sampled", "blocked", "downgraded", "noise", "component noise"},
     {"pure classes", "one class"},

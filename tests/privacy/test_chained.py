@@ -11,7 +11,7 @@ from sfumato.privacy.grouped import of_chain
 
 def chained(violations: int = 0) -> Chained:
     return Chained(
-        ("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, 5, 12, violations, 71, 29, regressed=("age",)
+        ("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, violations, 71, 29, regressed=("age",)
     )
 
 

@@ -31,7 +31,7 @@ from sfumato.core.facts import (
 from sfumato.privacy.claims import draw_claims
 
 DRAWN = Drawn("release", "ChaCha20")
-GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 10, 12, 0, 0, 0, 0)
+GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 0, 0, 0, 0)
 SYNTHESIZED = Synthesized("mean and covariance", "uniform along eigenvectors", 100)
 FACTS: tuple[Fact, ...] = (
     DRAWN,
@@ -103,13 +103,13 @@ def test_a_violation_is_never_certified() -> None:
     ("fact", "words"),
     [
         (Drawn("rehearsal", "PCG64"), "seed"),
-        (dataclasses.replace(GROUPED, asked_min=3, smallest=3, tiny=2), "2 groups have three records or fewer"),
+        (dataclasses.replace(GROUPED, smallest=3, tiny=2), "2 groups have three records or fewer"),
         (
-            dataclasses.replace(GROUPED, asked_min=1, alone=5, tiny=6, smallest=1, alike=5),
+            dataclasses.replace(GROUPED, alone=5, tiny=6, smallest=1, alike=5),
             "5 records of level 1 stand alone and are published as they are",
         ),
         (
-            dataclasses.replace(GROUPED, asked_min=1, alone=1, tiny=1, smallest=1, alike=1),
+            dataclasses.replace(GROUPED, alone=1, tiny=1, smallest=1, alike=1),
             "1 record of level 1 stands alone and is published as it is",
         ),
         (Stratified("class", 2, True), "l = 1"),

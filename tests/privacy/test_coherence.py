@@ -47,16 +47,16 @@ from sfumato.core.facts import (
 )
 from tests.privacy.test_possible import refusal
 
-GROUPED = Grouped("MDAV", 20, 4, 5, 5, 5, 0, 0, 0, 0)
-CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 5, 5, 0, 0, 40)
-KEPT = Maintained("dynamic", "strict", 5, 6, 4, 2, 5, 0, 0, 1, 0, 0)
-RARE = RareValues("pool", 2, 3, 1, 1, 0, 0)
+GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
+CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
+KEPT = Maintained("dynamic", "strict", 5, 4, 2, 5, 0, 0, 1, 0, 0)
+RARE = RareValues("pool", 2, 3)
 NOISED = Noised("gaussian", "additive", 0.5, 3, False, 0.001)
 PARTS = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 0.001)
 MADE = Synthesized("mean and covariance", "uniform along eigenvectors", 20)
 HIDDEN = RulesHidden("consequent", 1, 0.5, 0.5, 1, 0)
 
-LINKED = (PersonsApart(10, 0), PersonsLinked("who", 10, 2), GROUPED, MADE)
+LINKED = (PersonsApart(10), PersonsLinked("who", 10, 2), GROUPED, MADE)
 EPOCH = EpochPublished(1, 0, 0, 20, 5)
 TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((GROUPED, MADE, Shuffled(20)), ""),
@@ -87,30 +87,29 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((Celled(3, 7), GROUPED), "about cells"),
     ((Celled(2, 10), CHAINED), ""),
     ((Celled(3, 6), CHAINED), "about cells"),
-    ((PersonsApart(20, 0), GROUPED, MADE), ""),
-    ((PersonsApart(5, 0), GROUPED, MADE), ""),
-    ((PersonsApart(4, 0), GROUPED, MADE), "about persons"),
-    ((PersonsApart(21, 0), GROUPED, MADE), "about persons"),
-    ((PersonsApart(5, 0), dataclasses.replace(GROUPED, asked_max=6), MADE), "about persons"),
-    ((PersonsApart(20, 0), GROUPED), "about persons"),
-    ((PersonsApart(20, 0), MADE), "about persons"),
-    ((PersonsBounded(6, 40), CHAINED), ""),
-    ((PersonsBounded(20, 40), CHAINED), ""),
-    ((PersonsBounded(5, 0), CHAINED), "about persons"),
-    ((PersonsBounded(21, 0), CHAINED), "about persons"),
-    ((PersonsBounded(6, 41), CHAINED), "about persons"),
-    ((PersonsBounded(6, 0), GROUPED, MADE), "about persons"),
+    ((PersonsApart(20), GROUPED, MADE), ""),
+    ((PersonsApart(5), GROUPED, MADE), ""),
+    ((PersonsApart(4), GROUPED, MADE), "about persons"),
+    ((PersonsApart(21), GROUPED, MADE), "about persons"),
+    ((PersonsApart(20), GROUPED), "about persons"),
+    ((PersonsApart(20), MADE), "of no groups"),
+    ((MADE, Shuffled(20)), "of no groups"),
+    ((PersonsBounded(6), CHAINED), ""),
+    ((PersonsBounded(20), CHAINED), ""),
+    ((PersonsBounded(5), CHAINED), "about persons"),
+    ((PersonsBounded(21), CHAINED), "about persons"),
+    ((PersonsBounded(6), GROUPED, MADE), "about persons"),
     (LINKED, ""),
-    ((PersonsApart(10, 0), PersonsLinked("who", 10, 11), GROUPED, MADE), ""),
-    ((PersonsApart(10, 0), PersonsLinked("who", 10, 12), GROUPED, MADE), "about persons"),
-    ((PersonsApart(10, 0), PersonsLinked("who", 10, 1), GROUPED, MADE), "about persons"),
-    ((PersonsApart(11, 0), PersonsLinked("who", 10, 2), GROUPED, MADE), "about persons"),
+    ((PersonsApart(10), PersonsLinked("who", 10, 11), GROUPED, MADE), ""),
+    ((PersonsApart(10), PersonsLinked("who", 10, 12), GROUPED, MADE), "about persons"),
+    ((PersonsApart(10), PersonsLinked("who", 10, 1), GROUPED, MADE), "about persons"),
+    ((PersonsApart(11), PersonsLinked("who", 10, 2), GROUPED, MADE), "about persons"),
     ((PersonsLinked("who", 10, 2), GROUPED, MADE), "about persons"),
     ((*LINKED, RowsDrawn(20, 20)), "about persons"),
     ((*LINKED, ClassPure("a", 2)), "about persons"),
     ((dataclasses.replace(KEPT, k=4), PersonRowsBounded(2)), ""),
     ((KEPT, PersonRowsBounded(2)), "about persons"),
-    ((dataclasses.replace(KEPT, k=4, asked_max=7), PersonRowsBounded(2)), "about persons"),
+    ((dataclasses.replace(KEPT, k=3), PersonRowsBounded(2)), "about persons"),
     ((dataclasses.replace(KEPT, k=4), PersonRowsBounded(2), RowsKept(1, 0, False)), "about persons"),
     ((PersonRowsBounded(2),), "about persons"),
     ((ColumnsDropped(("a",), (), ()), ClassPure("a", 2)), "about a column"),

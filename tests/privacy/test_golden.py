@@ -51,6 +51,7 @@ from sfumato.core.facts import (
     Stratified,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
     Unchanged,
@@ -64,15 +65,16 @@ from tests.privacy.drawn_facts import OPERATORS, SPECS, randomized_baskets, rand
 GOLDEN = Path(__file__).parent / "golden"
 AROUND: tuple[Fact, ...] = (Drawn("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))
 DRAWN = Synthesized("mean and covariance", "uniform along eigenvectors", 100)
-GROUPED = Grouped("MDAV", 100, 9, 10, 10, 12, 0, 0, 0, 0)
-FILLED = Grouped("K-means with small clusters filled from larger ones", 100, 4, 25, 25, 25, 0, 0, 0, 5)
+GROUPED = Grouped("MDAV", 100, 9, 10, 0, 0, 0, 0)
+FILLED = Grouped("K-means with small clusters filled from larger ones", 100, 4, 25, 0, 0, 0, 5)
 BLUR = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20)
 LEDGER = Opened("group sums", "the sum of the rows of each group", "sum", ("bank", "clinic", "shop"), 54, 1)
 METHODS: dict[str, tuple[Fact, ...]] = {
     "condense": (*AROUND, HeldOut(7), GROUPED, DRAWN, CountsKept(2, 1), Shuffled(100)),
     "condense-rare-pooled": (
         *AROUND,
-        RareValues("pool", 12, 3, 40, 71, 2, 0, ("smoker",), True),
+        RareValues("pool", 12, 3, 0, ("smoker",), True),
+        TailsCoded("smooth", 12, 2, True),
         GROUPED,
         DRAWN,
         CountsKept(2, 1),
@@ -80,7 +82,8 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "condense-rare-kept": (
         *AROUND,
-        RareValues("keep", 12, 3, shown=40),
+        RareValues("keep", 12, 3),
+        TailsCoded("keep", 12, 2),
         GROUPED,
         DRAWN,
         CountsKept(2, 1),
@@ -89,18 +92,17 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "condense-equal-rows": (
         *AROUND,
         Stratified("town", 3, False),
-        Grouped("MDAV", 100, 20, 2, 2, 5, 0, 4, 0, 12),
+        Grouped("MDAV", 100, 20, 2, 0, 4, 0, 12),
         DRAWN,
         Shuffled(100),
     ),
     "condense-level-1": (
         Drawn("rehearsal", "PCG64"),
         ColumnsDropped((), ()),
-        Grouped("principal-axis tree and local search", 100, 30, 1, 1, 5, 0, 10, 8, 8),
+        Grouped("principal-axis tree and local search", 100, 30, 1, 0, 10, 8, 8),
         DRAWN,
         Shuffled(100),
     ),
-    "condense-not-looked": (*AROUND, Grouped("MDAV", 100, 9, 10, 10, 12, 0, 0, 0, None), DRAWN, Shuffled(100)),
     "condense-despite-policy": (
         *AROUND,
         HeldOut(7),
@@ -109,9 +111,11 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
         DespitePolicy("research", "cannot-tell"),
     ),
-    "classwise": (*AROUND, ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
+    "classwise": (*AROUND, RareValues("pool", 10, 2, 1), ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
     "chain": (
         *AROUND,
+        RareValues("lift", 5, 1),
+        TailsCoded("code", 5, 2),
         HeldOut(7),
         Chained(
             ("outcome", "age", "town"),
@@ -122,8 +126,6 @@ METHODS: dict[str, tuple[Fact, ...]] = {
             100,
             5,
             20,
-            5,
-            12,
             0,
             71,
             29,
@@ -133,9 +135,9 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "chain-persons": (
         *AROUND,
-        Chained(("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, 5, 12, 0, 71, 29),
+        Chained(("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, 0, 71, 29),
         Shuffled(100),
-        PersonsBounded(60, 7),
+        PersonsBounded(60),
     ),
     "chain-parts": (
         *AROUND,
@@ -148,8 +150,6 @@ METHODS: dict[str, tuple[Fact, ...]] = {
             250,
             12,
             20,
-            5,
-            12,
             0,
             71,
             129,
@@ -157,12 +157,12 @@ METHODS: dict[str, tuple[Fact, ...]] = {
             ("outcome",),
         ),
         Shuffled(250),
-        PersonsBounded(160, 7),
+        PersonsBounded(160),
         Celled(4, 51),
     ),
     "chain-where": (
         *AROUND,
-        Chained(("age", "outcome"), (1, 3), (100, 20), (0, 1), 100, 250, 5, 20, 5, 12, 0, 71, 29),
+        Chained(("age", "outcome"), (1, 3), (100, 20), (0, 1), 100, 250, 5, 20, 0, 71, 29),
         Shuffled(250),
         RowsDrawn(100, 250, "age > 60"),
     ),
@@ -204,24 +204,26 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "randomize-unbounded": (*AROUND, randomized_column("age", SPECS[2]), Untouched(0, 1), Shuffled(100)),
     "stream": (
         *AROUND,
-        Maintained("AY05 dynamic maintenance, started by MDAV", "paper", 5, 12, 9, 3, 3, 2, 1, 1, 1, 6),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "paper", 5, 9, 3, 3, 2, 1, 1, 1, 6),
         EpochPublished(1, 9, 0, 90, 5),
         EpochPublished(2, 1, 8, 100, 7),
+        RareValues("lift", 5, 1),
+        TailsCoded("code", 5, 2),
         Shuffled(100),
     ),
     "stream-measured": (
         *AROUND,
-        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 12, 9, 0, 12, 0, 0, 2, 0, 0),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 9, 0, 12, 0, 0, 2, 0, 0),
         EpochPublished(1, 9, 0, 120, 12),
-        RareValues("pool", 5, 2, 3, 7),
+        RareValues("pool", 5, 2),
         RowsKept(50, 1, False),
         Shuffled(120),
     ),
     "stream-forgotten": (
         *AROUND,
-        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 12, 9, 0, 12, 0, 0, 2, 0, 0),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 9, 0, 12, 0, 0, 2, 0, 0),
         EpochPublished(1, 9, 0, 120, 12),
-        RareValues("keep", 5, 2, shown=4),
+        RareValues("keep", 5, 2),
         RowsKept(0, 8, True),
         Shuffled(120),
     ),
@@ -244,16 +246,16 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "condense-persons": (
         *AROUND,
-        PersonsApart(60, 2),
+        PersonsApart(60),
         Stratified("town", 3, True),
-        Grouped("MDAV", 100, 9, 1, 1, 1, 0, 3, 3, None),
+        Grouped("MDAV", 100, 9, 1, 0, 3, 3, 3),
         DRAWN,
         Shuffled(100),
         Unmeasured(),
     ),
     "condense-linked": (
         *AROUND,
-        PersonsApart(60, 1),
+        PersonsApart(60),
         PersonsLinked("released_person", 60, 2, ("sex", "town")),
         GROUPED,
         DRAWN,
@@ -263,11 +265,11 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Drawn("release", "ChaCha20"),
         ColumnsDropped(("name",), (), ("note",)),
         DatesCoarsened(("born",)),
-        RareValues("lift", 12, 3, 2, 4, 1, 1, (), False),
+        RareValues("lift", 12, 3, 0, (), False),
         GROUPED,
         DRAWN,
         Shuffled(100),
-        ColumnRulesKept(("admission <= discharge", "postcode -> city"), 2),
+        ColumnRulesKept(("admission <= discharge", "postcode -> city"), True),
         WeightsScaled("weight", 1234.5, 0.5),
         FormulaTexts(("note",), 4, 1, False),
     ),
@@ -275,9 +277,9 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "chain-strata": (
         *AROUND,
         Stratified("town", 2, False),
-        Chained(("town", "age"), (2, 3), (40, 20), (0, 0), 100, 100, 5, 20, 5, 5, 0, 100, 0),
+        Chained(("town", "age"), (2, 3), (40, 20), (0, 0), 100, 100, 5, 20, 0, 100, 0),
         Shuffled(100),
-        PersonsBounded(100, 0),
+        PersonsBounded(100),
     ),
     "swap": (*AROUND, Swapped("window", ("age", "pay"), (80, 40), 100, 5.0, missing=1), Shuffled(100)),
     "swap-leaves": (
@@ -297,14 +299,14 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "block": (
         *AROUND,
-        Blocked(("age", "pay"), (12, 0), 100, 6, 5, 6, True),
+        Blocked(("age", "pay"), (12, 0), 100, 6, True),
         Alike(("age", "pay"), 100, 6, 0),
         Unchanged(("age", "pay"), 1),
         Shuffled(100),
     ),
     "block-rows": (
         *AROUND,
-        Blocked(("age",), (12,), 100, 5, 5, 5, False),
+        Blocked(("age",), (12,), 100, 5, False),
         Alike(("age",), 100, 5, 0),
         Unchanged(("age",), 1),
         Shuffled(100),
@@ -341,14 +343,14 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "baskets-block": (*AROUND, RulesBlocked(2, 0.01, 0.5, 0.1), BasketsReleased(100, 30, 400, 5), Shuffled(100)),
     "stream-persons": (
         *AROUND,
-        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 6, 12, 9, 0, 12, 0, 0, 0, 1, None),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 6, 9, 0, 12, 0, 0, 0, 1, 0),
         EpochPublished(1, 9, 0, 120, 12),
         PersonRowsBounded(3),
         Shuffled(120),
     ),
     "stream-rows-leave": (
         *AROUND,
-        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 5, 9, 0, 5, 0, 0, 0, 0, 0),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 9, 0, 5, 0, 0, 0, 0, 0),
         EpochPublished(1, 9, 0, 120, 12),
         RowsKept(0, 0, False),
         Shuffled(120),

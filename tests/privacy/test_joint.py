@@ -17,7 +17,7 @@ CLUSTERS = Opened("clusters", "the cluster of each row", "opened", THREE, 300, 3
 SUMS = Opened("group sums", "sums of groups", "sum", THREE, 40, 1)
 NOISED: tuple[Fact, ...] = (
     Drawn("release", "ChaCha20"),
-    Grouped("K-means", 100, 4, 25, 25, 25, 0, 0, 0),
+    Grouped("K-means", 100, 4, 25, 0, 0, 0, 0),
     ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20),
     CountsKept(1, 0),
     Shuffled(100),

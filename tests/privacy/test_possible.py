@@ -39,6 +39,7 @@ from sfumato.core.facts import (
     Scored,
     Stratified,
     Swapped,
+    TailsCoded,
     Transformed,
     Unchanged,
     Untouched,
@@ -46,17 +47,18 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy.coherence import check_facts
 
-GROUPED = Grouped("MDAV", 20, 4, 5, 5, 5, 0, 0, 0, 0)
-CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 5, 5, 0, 0, 40)
-THREE = Chained(("a", "b", "c"), (1, 1, 1), (20, 20, 20), (0, 0, 0), 20, 20, 5, 5, 5, 5, 0, 0, 0, ("b", "c"), ("c",))
-KEPT = Maintained("dynamic", "strict", 5, 6, 4, 2, 5, 0, 0, 1, 0, 0)
-RARE = RareValues("pool", 2, 3, 1, 1, 0, 0)
+GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
+CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
+THREE = Chained(("a", "b", "c"), (1, 1, 1), (20, 20, 20), (0, 0, 0), 20, 20, 5, 5, 0, 0, 0, ("b", "c"), ("c",))
+KEPT = Maintained("dynamic", "strict", 5, 4, 2, 5, 0, 0, 1, 0, 0)
+RARE = RareValues("pool", 2, 3)
+TAILS = TailsCoded("code", 2, 3)
 NOISED = Noised("gaussian", "additive", 0.5, 3, False, 0.001)
 PARTS = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 0.001)
 SWAPPED = Swapped("window", ("a", "b"), (20, 0), 20, window=10.0)
 IN_LEAVES = Swapped("leaves", ("a",), (5,), 20, target="t", leaves=4, smallest=5)
 OF_PERSONS = Sampled(20, 10, 8, 4, by_person=True)
-BLOCKED = Blocked(("a",), (20,), 20, 5, 2, 5)
+BLOCKED = Blocked(("a",), (20,), 20, 5)
 DOWNGRADED = Downgraded("p", 20, 15, 0.1, 0.1, 1, 20, ("a",), (15,))
 HIDDEN = RulesHidden("consequent", 1, 0.5, 0.5, 1, 0)
 
@@ -65,26 +67,18 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (GROUPED, {"groups": 1, "smallest": 20}, True),
     (GROUPED, {"groups": 0}, False),
     (GROUPED, {"groups": 5}, False),
-    (GROUPED, {"asked_max": 20}, True),
-    (GROUPED, {"asked_max": 21}, False),
-    (GROUPED, {"asked_min": 4, "asked_max": 4}, True),
-    (GROUPED, {"asked_min": 6, "asked_max": 5}, False),
-    (GROUPED, {"asked_min": 6, "asked_max": 6}, False),
-    (GROUPED, {"asked_min": 6, "asked_max": 6, "violations": 1}, True),
-    (GROUPED, {"asked_min": 0}, False),
-    (GROUPED, {"asked_min": 1, "asked_max": 1}, True),
+    (GROUPED, {"violations": 1}, True),
     (GROUPED, {"violations": -1}, False),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 1}, True),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 4}, True),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 5}, False),
-    (GROUPED, {"asked_min": 3, "smallest": 3, "tiny": 0}, False),
-    (GROUPED, {"asked_min": 4, "smallest": 4, "tiny": 1}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": 2}, True),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 3, "alike": 3}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": 1}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 0, "alike": 0}, False),
-    (GROUPED, {"asked_min": 1, "smallest": 1, "tiny": 2, "alone": 2, "alike": None}, True),
-    (GROUPED, {"asked_min": 2, "smallest": 2, "tiny": 2, "alone": 1, "alike": 1}, False),
+    (GROUPED, {"smallest": 3, "tiny": 1}, True),
+    (GROUPED, {"smallest": 3, "tiny": 4}, True),
+    (GROUPED, {"smallest": 3, "tiny": 5}, False),
+    (GROUPED, {"smallest": 3, "tiny": 0}, False),
+    (GROUPED, {"smallest": 4, "tiny": 1}, False),
+    (GROUPED, {"smallest": 1, "tiny": 2, "alone": 2, "alike": 2}, True),
+    (GROUPED, {"smallest": 1, "tiny": 2, "alone": 3, "alike": 3}, False),
+    (GROUPED, {"smallest": 1, "tiny": 2, "alone": 2, "alike": 1}, False),
+    (GROUPED, {"smallest": 1, "tiny": 2, "alone": 0, "alike": 0}, False),
+    (GROUPED, {"smallest": 2, "tiny": 2, "alone": 1, "alike": 1}, False),
     (GROUPED, {"alike": 20}, True),
     (GROUPED, {"alike": 21}, False),
     (CHAINED, {}, True),
@@ -113,21 +107,16 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (CHAINED, {"twice": ("b",)}, False),
     (CHAINED, {"k": 2}, True),
     (CHAINED, {"k": 1}, False),
-    (CHAINED, {"k": 6}, False),
-    (CHAINED, {"asked_max": 20}, True),
-    (CHAINED, {"asked_max": 21}, False),
-    (CHAINED, {"asked_max": 6, "k": 6}, True),
-    (CHAINED, {"asked_min": 6, "asked_max": 5}, False),
-    (CHAINED, {"asked_min": 6, "asked_max": 6}, False),
-    (CHAINED, {"asked_min": 6, "asked_max": 6, "violations": 1}, True),
+    (CHAINED, {"k": 20}, True),
+    (CHAINED, {"k": 21}, False),
     (CHAINED, {"leaf": 6}, False),
+    (CHAINED, {"leaf": 6, "violations": 1}, True),
+    (CHAINED, {"leaf": 21, "violations": 1}, False),
     (CHAINED, {"kept": 1}, False),
     (CHAINED, {"kept": 20, "moved": 20}, True),
     (KEPT, {}, True),
     (KEPT, {"k": 1, "smallest": 1, "tiny": 1}, True),
     (KEPT, {"groups": 1, "pseudo": 0}, True),
-    (KEPT, {"asked_max": 5}, True),
-    (KEPT, {"asked_max": 4}, False),
     (KEPT, {"k": 0}, False),
     (KEPT, {"pseudo": 4}, True),
     (KEPT, {"pseudo": 5}, False),
@@ -142,20 +131,21 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (KEPT, {"short": 1}, True),
     (RARE, {}, True),
     (RARE, {"k": 1}, False),
-    (RARE, {"cells": 0}, False),
-    (RARE, {"way": "keep"}, False),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0}, True),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0, "filled": 1}, False),
-    (RARE, {"way": "keep", "categories": 0, "cells": 0, "dropped": ("a",)}, False),
-    (RARE, {"way": "keep", "categories": 0, "cells": 1, "filled": 1}, False),
-    (RARE, {"columns": 1}, True),
-    (RARE, {"columns": 0, "shown": 1}, False),
-    (RARE, {"columns": 0}, False),
-    (RARE, {"columns": 0, "categories": 0}, True),
-    (RARE, {"columns": 0, "categories": 0, "cells": 0}, False),
-    (RARE, {"columns": 0, "categories": 0, "shown": 1}, False),
-    (RARE, {"columns": 0, "categories": 0, "cells": 0, "dropped": ("a",)}, True),
+    (RARE, {"way": "keep"}, True),
+    (RARE, {"way": "keep", "dropped": ("a",)}, False),
+    (RARE, {"way": "lift", "dropped": ("a",)}, True),
+    (RARE, {"way": "hide"}, False),
+    (RARE, {"columns": 0}, True),
+    (RARE, {"columns": -1}, False),
+    (RARE, {"passed": 1}, True),
+    (RARE, {"passed": -1}, False),
     (RARE, {"dropped": ("a", "a")}, False),
+    (TAILS, {}, True),
+    (TAILS, {"method": "smooth"}, True),
+    (TAILS, {"method": "keep"}, True),
+    (TAILS, {"method": "cut"}, False),
+    (TAILS, {"k": 1}, False),
+    (TAILS, {"columns": 0}, False),
     (NOISED, {}, True),
     (NOISED, {"size": 0.0}, False),
     (NOISED, {"grid": 0.0}, False),
@@ -267,12 +257,8 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (Unchanged(("a",), 1), {"missing": 2}, False),
     (Unchanged(("a",), 1), {"columns": ()}, False),
     (BLOCKED, {}, True),
-    (BLOCKED, {"asked_min": 1}, False),
-    (BLOCKED, {"asked_min": 5}, True),
-    (BLOCKED, {"asked_min": 6}, False),
-    (BLOCKED, {"asked_min": 6, "asked_max": 6}, False),
-    (BLOCKED, {"asked_max": 20}, True),
-    (BLOCKED, {"asked_max": 21}, False),
+    (BLOCKED, {"least": 1}, False),
+    (BLOCKED, {"least": 2}, True),
     (BLOCKED, {"least": 20}, True),
     (BLOCKED, {"least": 21}, False),
     (BLOCKED, {"cells": (21,)}, False),

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import EpochPublished, Maintained
+from sfumato.core.facts import EpochPublished, Maintained, RareValues
 from sfumato.privacy.claims import Claim
 from sfumato.privacy.streamed import of_stream
 
-KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 12, 9, 0, 12, 0, 0, 0, 0, 0)
+KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 9, 0, 12, 0, 0, 0, 0, 0)
 FIRST = EpochPublished(1, 9, 0, 120, 12)
 
 
@@ -57,3 +57,10 @@ def test_an_epoch_is_told_in_one_and_in_many(renewed: int, repeated: int, words:
 
 def test_where_nothing_was_ever_renewed_k_is_the_least_that_could_have_been() -> None:
     assert "at least 5 records" in claims_of(KEPT, dataclasses.replace(FIRST, renewed=0, repeated=9, fresh=0))
+
+
+def test_categories_of_which_nothing_is_said_bear_no_certificate() -> None:
+    kept = dataclasses.replace(KEPT, category_columns=1)
+    with pytest.raises(PrivacyRefusal, match="what became of rare categories"):
+        claims_of(kept, FIRST)
+    assert list(of_stream(kept, (FIRST, RareValues("lift", 5, 1))))

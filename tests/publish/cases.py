@@ -13,7 +13,7 @@ from sfumato.publish.policy import Policy
 TRIES = 4_000
 GROUPED: tuple[Fact, ...] = (
     Drawn("release", "ChaCha20"),
-    Grouped("MDAV", 10_000, 900, 10, 10, 10, 0, 0, 0, 0),
+    Grouped("MDAV", 10_000, 900, 10, 0, 0, 0, 0),
     Synthesized("mean and covariance", "uniform along eigenvectors", 10_000),
     Shuffled(10_000),
 )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import gc
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -34,12 +37,13 @@ from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release
-from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files
 from tests.stream import cases
 
 Job = Callable[[Path], Any]
+FORMS = tuple(each.value for each in FileFormat)
 ERRORS = (errno.ENOSPC, errno.EIO)
 
 
@@ -204,17 +208,18 @@ def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
             assert not hidden(place)
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # XlsxWriter leaves files open that it could not write
 @pytest.mark.parametrize(
     ("job", "form"),
     [
-        *((job, form) for job in (save, in_chunks) for form in ("csv", "parquet", "arrow")),
+        *((save, form) for form in FORMS),
+        *((in_chunks, form) for form in ("csv", "parquet", "arrow")),
         (in_cells, "parquet"),
         *at_length((in_cells, "csv"), (in_cells, "arrow")),
     ],
 )
 def test_an_output_stands_whole_or_not_at_all_wherever_the_disk_is_full(place: Path, form: str, job: Any) -> None:
-    write = {"csv": pa.csv.write_csv, "parquet": pa.parquet.write_table, "arrow": pa.feather.write_feather}[form]
-    write(people(), str(place.parent / f"source.{form}"))
+    write_file(people(), place.parent / f"source.{form}", FileForm(FileFormat(form)))
     job(place, form)
     sizes = {len(text) for text in tree(place).values()}
     names = set(tree(place))
@@ -223,6 +228,38 @@ def test_an_output_stands_whole_or_not_at_all_wherever_the_disk_is_full(place: P
         with short_files(most):
             look(place, lambda folder: job(folder, form), {}, names)
         assert not hidden(place)
+    gc.collect()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 KiB, where one may be mounted."""
+    disk, mount = tmp_path / "disk", shutil.which("mount")
+    disk.mkdir()
+    words = [str(mount), "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
+    if mount is None or subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("needs a user who may mount a file system")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_full_disk_is_told_alike_for_all_formats_and_nothing_is_left(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    numbers = np.random.default_rng(3).normal(size=(2, 30_000))
+    release = dataclasses.replace(a_release(), table=pa.table({"a": numbers[0], "b": numbers[1]}))
+    with pytest.raises(SfumatoError) as refused:
+        release.save(small_disk / "out", form=form)
+    gc.collect()
+    assert str(refused.value) == "the release could not be written (No space left on device); nothing was changed"
+    assert refused.value.exit_code == 1
+    assert [*small_disk.iterdir(), *(tmp_path / "temporary").iterdir(), *ignored] == []
 
 
 def test_an_epoch_that_could_not_be_written_is_written_by_the_next_run(
@@ -232,7 +269,8 @@ def test_an_epoch_that_could_not_be_written_is_written_by_the_next_run(
     faulty = FaultyFiles(monkeypatch, place / "out")
     with faulty.failing(None):
         publish_stream(place / "state", place / "out", report=False)
-    for number in range(0, len(faulty.done), sized(3, 1)):
+    assert faulty.done[-1] == "chmod"  # which opens a folder that stands already, and may fail
+    for number in range(0, len(faulty.done) - 1, sized(3, 1)):
         shutil.rmtree(place / "out")
         with faulty.failing(number), pytest.raises(SfumatoError, match="publish again to write it"):
             publish_stream(place / "state", place / "out", report=False)

@@ -269,6 +269,38 @@ def test_a_control_on_a_part_of_the_seats_is_counted_up() -> None:
     assert judge(report(*(rate(name, 0.3, 0.05) for name in RATES[8:10])), limited(singling_gain=0.1)).exceeded
 
 
+# ----------------------------------------------------------------------------------------------------- extreme values
+
+
+def test_an_extreme_person_who_shows_exceeds_the_limit_of_singling_out() -> None:
+    extreme = rate("extreme-values-shown", 1.0, 0.0, tries=24)
+    verdict = judge(report(extreme), BUILT_IN["research"], GROUPED)
+    (exceeded,) = verdict.exceeded
+    assert (exceeded.limit, exceeded.finding, exceeded.value) == ("singling-gain", "extreme-values-shown", 1.0)
+    assert "of 100 redraws" in verdict.reasons[0]
+    assert "show a value beyond everybody else's because one person holds one; at most 5 are" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        rate("extreme-values-shown", 0.0, 0.0, tries=24),
+        rate("extreme-values-shown", 0.25, 0.0, tries=24),
+        idle("extreme-values-shown", "the method cannot be run again on this table"),
+    ],
+    ids=["nothing", "too few to tell", "not run"],
+)
+def test_extreme_values_never_leave_a_verdict_open(finding: Finding) -> None:
+    assert judge(report(finding), BUILT_IN["research"], GROUPED).outcome is MEETS
+
+
+def test_extreme_values_alone_do_not_meet_the_limit_of_singling_out() -> None:
+    nothing = [idle(name, "the table has nothing to single out", applies=False) for name in RATES[8:]]
+    verdict = judge(report(*nothing, rate("extreme-values-shown", 0.0, 0.0, tries=24)), BUILT_IN["research"], GROUPED)
+    assert verdict.outcome is CANNOT_TELL
+    assert needed(verdict) == ["singling-gain"]
+
+
 # ------------------------------------------------------------------------------------------------------- requirements
 
 
@@ -286,7 +318,7 @@ def test_the_smallest_group_has_as_many_as_is_asked(asked: int, outcome: Ruling)
 
 def test_groups_that_a_stream_kept_up_count_too() -> None:
     kept: tuple[Fact, ...] = (
-        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 12, 9, 3, 7, 0, 0, 0, 1, 6),
+        Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 9, 3, 7, 0, 0, 0, 1, 6),
         EpochPublished(1, 9, 0, 90, 5),
     )
     assert judge(report(), Policy("ours", require={"persons_per_group": 7}), kept).outcome is MEETS
@@ -339,7 +371,7 @@ def test_categories_are_not_rare_that_as_many_hold_as_a_group_must_have(
     finding: Finding, asked: int | None, outcome: Ruling, facts: tuple[Fact, ...]
 ) -> None:
     sized = {} if asked is None else {"persons_per_group": asked}
-    made = (*(fact for fact in facts if not isinstance(fact, Grouped)), Grouped("M", 99, 1, 99, 9, 9, 0, 0, 0, 0))
+    made = (*(fact for fact in facts if not isinstance(fact, Grouped)), Grouped("M", 99, 1, 99, 0, 0, 0, 0))
     verdict = judge(report(finding), Policy("ours", require={"rare": "hidden", **sized}), made if facts else ())
     if facts or asked is None:
         assert verdict.outcome is outcome

@@ -61,7 +61,7 @@ def test_a_golden_release_holds_but_for_being_a_rehearsal(name: str, tmp_path: P
     certificate, table, schema = golden(name), text_of(name, "table.csv"), text_of(name, "schema.toml")
     found = verify_release(lay_out(tmp_path / "release", certificate, table, schema))
     assert [check.name for check in found if not check.holds] == [REHEARSED]
-    assert all(check.checked for check in found)
+    assert [check.name for check in found if not check.checked] == ["signed"]
     assert [check.detail for check in found if check.name == "rows"] == [f"{certificate.rows_out} rows"]
     assert not found
     assert Verification(tuple(check for check in found if check.name != REHEARSED))
@@ -106,7 +106,7 @@ FIRST_TWO = text_of("aggregate", "table.csv").splitlines()[1:3]
 @pytest.mark.parametrize(
     ("name", "old", "new", "checks"),
     [
-        ("condense", "1997-01-01", "1997-01-02", {"months": "the dates of 1 columns tell days"}),
+        ("condense", "1991-03-01", "1991-03-02", {"months": "the dates of 1 columns tell days"}),
         ("condense", ",false,", ",maybe,", {"domains": "1 columns leave their domain"}),
         (
             "condense",
@@ -114,7 +114,7 @@ FIRST_TWO = text_of("aggregate", "table.csv").splitlines()[1:3]
             "birth",
             {"columns": "6 columns, not those of the schema", "columns of the facts": "1 col"},
         ),
-        ("condense", "23,2409.99,Bari,false,1997-01-01,no\n", "", {"rows": "71 rows, certified 72"}),
+        ("condense", "29,2580.28,Oslo,true,1991-03-01,no\n", "", {"rows": "71 rows, certified 72"}),
         ("condense", "born,ill\n", "born,ill\n1,1,Bari,false,1997-01-01,no\n", {"rows": "more than the 72 rows"}),
         ("aggregate", "[40, 50)", "[40, 45)", {"wider labels": "1 columns hold what is no label of their level"}),
         ("aggregate", ",1973,", ",1973-05,", {"wider labels": "1 columns hold what is no label of their level"}),
@@ -171,7 +171,7 @@ def labelled(*labels: Any) -> pa.Table:
 
 TOWNS = Schema((Field("town", Kind.NOMINAL, missing=("?",)),))
 WIDE = Aggregated(("town",), ("prefix 1",), (1,))
-POOLED = RareValues("pool", 5, 1, 1, 5, 0, 0)
+POOLED = RareValues("pool", 5, 1)
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ POOLED = RareValues("pool", 5, 1, 1, 5, 0, 0)
         ((Alike(("town",), 4, 2, 0),), (labelled("a", "?", None), labelled("a")), []),
         ((Alike(("town", "age"), 1, 1, 1),), (labelled("a"),), ["rows alike"]),
         ((Alike(("town",), 0, 0, 0),), (), []),
-        ((Blocked(("town",), (3,), 4, 2, 2, 2),), (labelled("a", "?"), labelled(None, "")), []),
-        ((Blocked(("town",), (4,), 4, 2, 2, 2),), (labelled("a", "?"), labelled(None, "")), ["cells blocked"]),
-        ((Blocked(("age",), (1,), 4, 2, 2, 2),), (labelled("a"),), ["cells blocked"]),
+        ((Blocked(("town",), (3,), 4, 2),), (labelled("a", "?"), labelled(None, "")), []),
+        ((Blocked(("town",), (4,), 4, 2),), (labelled("a", "?"), labelled(None, "")), ["cells blocked"]),
+        ((Blocked(("age",), (1,), 4, 2),), (labelled("a"),), ["cells blocked"]),
         ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("?")), []),
         ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("a")), ["cells blocked"]),
         ((WIDE,), (labelled("o*", None), labelled("?", "b*")), []),

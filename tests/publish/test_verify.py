@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -13,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.chunks.source import open_source
 from sfumato.publish import verify_rows
-from sfumato.publish.signature import Signature
+from sfumato.publish.signature import Signer
 from sfumato.publish.verify import _digest, certificate_beside, verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.tables.field import Domain, Field, Kind
@@ -115,16 +115,38 @@ def test_a_file_in_another_folder_is_none_of_the_release(folder: Path) -> None:
 
 
 def test_a_certificate_that_names_a_signature_among_its_files_does_not_hold(folder: Path) -> None:
-    text = Signature("SHA256:" + 43 * "A", 64 * b"s").to_text()
-    (folder / "certificate.sig").write_text(text)
-    assert failing(folder) == {}
+    signer = Signer(Ed25519PrivateKey.generate())
 
     def among(document: dict[str, Any]) -> None:
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        document["files"] = dict(sorted({**document["files"], "certificate.sig": digest}.items()))
+        document["files"] = dict(sorted({**document["files"], "certificate.sig": "0" * 64}.items()))
 
     change(folder, among)
+    text = signer.sign((folder / "certificate.json").read_bytes()).to_text()
+    (folder / "certificate.sig").write_text(text)
     assert failing(folder) == {"files unchanged": "changed or missing: 'certificate.sig'"}
+
+
+def test_a_table_outside_the_folder_is_not_read(folder: Path) -> None:
+    (folder / "table.").mkdir()
+    outside = "table./../../elsewhere.csv"
+    (folder.parent / "elsewhere.csv").write_bytes((folder / "table.csv").read_bytes())
+
+    def elsewhere(document: dict[str, Any]) -> None:
+        files = {**document["files"], outside: document["files"].pop("table.csv")}
+        document["files"] = dict(sorted(files.items()))
+        document["files"].pop("table.csv", None)
+
+    change(folder, elsewhere)
+    (folder / "table.csv").unlink()
+    assert set(failing(folder)) == {"files unchanged", "table readable"}
+
+
+def test_a_folder_that_cannot_be_listed_does_not_hold(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: Path) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    assert failing(folder) == {"files unchanged": "the files of the folder cannot be listed (Permission denied)"}
 
 
 @pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and 1 more")])

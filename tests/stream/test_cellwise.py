@@ -48,8 +48,8 @@ class Cluster:
     def __init__(self, state: Path, most: int, pending_key: Path | None = None) -> None:
         with StreamSession.open(state, write=False) as session:
             settings = session.settings
-            self.cells: StreamCells = cells_of_groups(session.maintainer, settings, session.codec, most)
-            self.first = Carried(settings, session.codec, first_totals(session))
+            self.cells: StreamCells = cells_of_groups(session, most)
+            self.first = Carried(settings, session.codec, session.tails, first_totals(session))
         self.vault = None if pending_key is None else Vault.from_file(pending_key, settings.state_id)
         self.bodies: dict[int, bytes] = {}
 

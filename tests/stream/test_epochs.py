@@ -134,7 +134,7 @@ def test_a_release_for_release_is_verified_and_states_its_epochs(tmp_path: Path)
     assert json.loads((tmp_path / "out2" / "owner" / "epochs.json").read_text())[1]["rows"] == document["rows_out"]
     assert (tmp_path / "out2" / "owner").stat().st_mode & 0o077 == 0
     assert {path.name for path in (tmp_path / "out2" / "release").iterdir()} == {
-        "certificate.json", "schema.toml", "table.csv"}  # fmt: skip
+        "certificate.json", "certificate.sig", "schema.toml", "table.csv"}  # fmt: skip
     claims, refused = json.dumps(document["claims"]), json.dumps(document["refused"])
     assert "whoever contributed all of them but one" in refused
     assert "as many people as it has rows" in refused
@@ -183,8 +183,9 @@ def test_a_full_disk_keeps_the_epoch_and_leaves_no_folder(tmp_path: Path) -> Non
 
 
 def facts(**changes: Any) -> tuple[Maintained, EpochPublished, Shuffled]:
-    told: dict[str, Any] = dict.fromkeys(("pseudo", "short", "tiny", "category_columns", "missing_columns"), 0)
-    told |= {"algorithm": "a", "split": "paper", "k": 5, "asked_max": 9, "groups": 4, "smallest": 6}
+    counts = ("pseudo", "short", "tiny", "category_columns", "missing_columns", "alike")
+    told: dict[str, Any] = dict.fromkeys(counts, 0)
+    told |= {"algorithm": "a", "split": "paper", "k": 5, "groups": 4, "smallest": 6}
     epoch: dict[str, Any] = {"epoch": 1, "renewed": 4, "repeated": 0, "rows": 40, "fresh": 6}
     told |= {name: value for name, value in changes.items() if name in told}
     epoch |= {name: value for name, value in changes.items() if name in epoch}
@@ -193,7 +194,7 @@ def facts(**changes: Any) -> tuple[Maintained, EpochPublished, Shuffled]:
 
 def test_claims_are_not_drawn_from_a_ledger_that_breaks_the_rule() -> None:
     assert draw_claims(facts())
-    for wrong in ({"fresh": 4}, {"epoch": 2}, {"split": "strict", "short": 1}):
+    for wrong in ({"fresh": 4}, {"epoch": 2}, {"split": "strict", "short": 1}, {"category_columns": 1}):
         with pytest.raises(PrivacyRefusal, match="nothing is certified"):
             draw_claims(facts(**wrong))
     with pytest.raises(PrivacyRefusal, match="nothing is certified"):
@@ -206,7 +207,7 @@ def test_claims_are_not_drawn_from_a_ledger_that_breaks_the_rule() -> None:
         ({"pseudo": 2}, "as many people"),
         ({"short": 1}, "as large as"),
         ({"tiny": 1, "smallest": 3, "short": 1}, "recovered"),
-        ({"category_columns": 1}, "Rare categories"),
+        ({"missing_columns": 1}, "Every category"),
     ],
 )
 def test_what_is_not_guaranteed_is_refused_only_where_it_applies(change: dict[str, int], words: str) -> None:

@@ -101,7 +101,6 @@ def test_rows_that_are_repeated_stay_as_they_left_where_a_category_is_no_longer_
     told = Schema((schema()["town"], schema()["pay"]))
     stream = begun(tmp_path / "state", pa.concat_tables([table.slice(0, 200), table.slice(230, 100)]), 300, schema=told)
     first = stream.publish(tmp_path / "one", report=False)
-    assert rare_of(first).cells == 3 or rare_of(first).categories >= 1
     assert "town 7" not in first.table.column("town").to_pylist()
     stream.ingest(table.slice(200, 30))
     second = stream.publish(tmp_path / "two", report=False)
@@ -113,12 +112,12 @@ def test_rows_that_are_repeated_stay_as_they_left_where_a_category_is_no_longer_
     assert "town 7" in second.table.column("town").to_pylist()
 
 
-def test_rare_categories_leave_where_the_owner_says_so_and_the_certificate_counts_them(tmp_path: Path) -> None:
+def test_rare_categories_leave_where_the_owner_says_so_and_the_claim_is_refused(tmp_path: Path) -> None:
     stream = begun(tmp_path / "state", arrivals(200, 4), 200, rare="keep")
     release = stream.publish(tmp_path / "one", report=False)
     fact = rare_of(release)
     held = Counter(release.table.column("town").to_pylist())
-    assert (fact.way, fact.shown > 0) == ("keep", True)
+    assert (fact.way, fact.shown) == ("keep", True)
     assert min(held.values()) < K
     refused = [each.claim for each in release.certificate.refused]
     assert f"No category that fewer than {K} persons of the stream hold appears in the release." in refused
@@ -146,7 +145,7 @@ def test_persons_with_several_rows_count_as_a_bound(tmp_path: Path) -> None:
     told = Schema((Field("who", Kind.NOMINAL, Role.PERSON), schema()["town"], schema()["pay"]))
     stream = begun(tmp_path / "state", table, 200, schema=told, person="who", person_rows=2, person_key=key)
     release = stream.publish(tmp_path / "one", report=False)
-    assert set(release.table.column("town").to_pylist()) == {"town 0", "other"}
+    assert set(release.table.column("town").to_pylist()) == {"town 0", "town 1"}
     assert rare_of(release).by_person
     assert rare_of(release).k == K
 

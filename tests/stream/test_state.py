@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -214,6 +215,26 @@ def test_other_files_and_no_files_are_refused(tmp_path: Path) -> None:
 def test_a_state_of_another_format_is_refused(state: Path) -> None:
     book = State.open(state, write=True)
     book.commit([StateEntry("settings", "", b'{"newer": 1}')])
+    book.close()
+    with pytest.raises(StateError, match="another version"):
+        StreamSession.open(state)
+
+
+@pytest.mark.parametrize("kind", ["held", "tail"])
+def test_a_state_that_lacks_the_counts_of_a_column_is_refused(state: Path, kind: str) -> None:
+    book = State.open(state, write=True)
+    book.commit([], [(kind, key) for key in book.keys(kind)])
+    book.close()
+    with pytest.raises(StateError, match="bring back a whole copy"):
+        StreamSession.open(state)
+
+
+@pytest.mark.parametrize("entry", ["rare", "tails", "person", "measure_rows"])
+def test_a_state_whose_settings_lack_an_entry_is_refused(state: Path, entry: str) -> None:
+    book = State.open(state, write=True)
+    settings = json.loads(book.body("settings"))
+    del settings[entry]
+    book.commit([StateEntry("settings", "", json.dumps(settings).encode())])
     book.close()
     with pytest.raises(StateError, match="another version"):
         StreamSession.open(state)

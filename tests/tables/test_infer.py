@@ -166,7 +166,7 @@ def test_texts_that_no_number_is_written_back_to_are_categories(cells: list[str]
 @pytest.mark.parametrize(
     ("cells", "step"),
     [
-        ([place * 0.005 for place in range(0, 60, 2)] + [0.005], 0.005),
+        ([place * 0.005 for place in range(0, 60, 2)] + [0.005 * place for place in range(1, 9, 2)], 0.005),
         ([100.0 * place for place in range(40)] + [900.0], 100.0),
         (np.array([0.1, 0.7, 0.3], dtype=np.float32), 0.1),
         (["0.50", "1.25"], 0.01),

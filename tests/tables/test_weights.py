@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.assess.study import Column, ColumnPair
 from sfumato.assess.utility.comparison import marginal_distance
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.facts import WeightsScaled
+from sfumato.core.facts import TailsCoded, WeightsScaled
 from sfumato.tables.persons import scaled_to
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples
@@ -58,18 +58,24 @@ def test_weights_that_no_bounds_allow_are_not_found() -> None:
 def test_released_weights_add_up_to_the_original(tmp_path: Path, method: str) -> None:
     table = survey()
     release = sf.sanitize(table, method=method, weight="w", target="ill", k=5, seed=1, report=False)
-    total = float(np.sum(table["w"].to_numpy()))
+    weights = np.sort(table["w"].to_numpy())
+    (tails,) = (fact for fact in release.certificate.facts if isinstance(fact, TailsCoded))
+    least, most = (
+        np.clip(weights, low, high).sum() for low, high in ((weights[4], weights[-9]), (weights[8], weights[-5]))
+    )
     released = release.table["w"].to_numpy()
-    assert abs(released.sum() - total) <= 0.011
+    assert tails.k == 5
+    assert least <= released.sum() <= most  # with cut-offs between ranks 5 and 9
     assert released.min() > 0
     assert (np.round(released, 2) == released).all()
     (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, WeightsScaled))
     assert (fact.column, fact.step) == ("w", 0.01)
+    assert abs(released.sum() - fact.total) <= 0.011
     release.save(tmp_path / "out")
     checks = {check.name: check.holds for check in sf.verify(tmp_path / "out" / "release")}
     assert {name for name, holds in checks.items() if not holds} == {"made for release"}
     assert checks["weights"]
-    assert "weight" in (tmp_path / "out" / "owner" / "schema.toml").read_text(encoding="utf-8")
+    assert "weight" in (tmp_path / "out" / "owner" / "schema-private.toml").read_text(encoding="utf-8")
 
 
 def test_verify_finds_weights_that_add_up_to_something_else(tmp_path: Path) -> None:
@@ -92,6 +98,8 @@ def test_verify_finds_weights_that_add_up_to_something_else(tmp_path: Path) -> N
 def test_weights_that_are_none_are_refused(cells: list[Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         sf.sanitize(survey(v=cells), weight="v", k=5, report=False)
+    with pytest.raises(SchemaError, match=words):
+        sf.evaluate(survey(v=cells), survey(2, v=cells), weight="v")
 
 
 def test_methods_that_do_not_draw_rows_refuse_a_weight() -> None:

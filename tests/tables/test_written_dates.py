@@ -80,8 +80,8 @@ def test_months_come_back_as_months_and_few_of_them_are_categories() -> None:
 
 
 def test_texts_that_are_nearly_all_dates_or_numbers_say_what_to_do() -> None:
-    days = [f"{day:02d}.03.2020" for day in range(1, 28)] + ["2020-04-01", "04/02/2020"]
-    pays = [f"{pay},5" for pay in range(40)] + ["k.A.", "none yet"]
+    days = [f"{day:02d}.03.2020" for day in range(1, 28)] + ["2020-04-01", "04/02/2020"] * 2
+    pays = [f"{pay},5" for pay in range(40)] + ["k.A.", "none yet"] * 2
     towns = [f"town {place}" for place in range(40)]
     shares = [f"{share / 10} %" for share in range(50)]
     said = {

@@ -286,5 +286,6 @@ def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
     ],
 )
 def test_a_wrong_option_gets_one_sentence(options: dict[str, object], words: str) -> None:
+
     with pytest.raises(BadInput, match=words):
         tune(people(), **{"target": "state", "policy": LAX, "seed": 1, **options})  # type: ignore[arg-type]

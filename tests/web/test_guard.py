@@ -291,7 +291,11 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
         "aside": "",
         "notes": ["<script>a</script>"],
         "warnings": ["columns were dropped: 1"],
-        **({"method": "chain", "rows_in": 7, "rows_out": 7, "holds": True, "rehearsal": False} if leaves else {}),
+        **(
+            {"method": "chain", "rows_in": 7, "rows_out": 7, "holds": True, "rehearsal": False, "signed_by": "SHA256:x"}
+            if leaves
+            else {}
+        ),
     }
     (asking.visit.folder / "compared.json").write_text('{"figures": []}', encoding="utf-8")
     answer = asking.ask("GET", "/result")

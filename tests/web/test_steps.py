@@ -149,8 +149,8 @@ def test_the_lines_hold_names_as_a_shell_and_python_need_them() -> None:
 def test_what_to_try_next_repeats_what_was_chosen() -> None:
     words = _words("sanitize", "a.csv", Choices(k=12, level="5", rare="pool", policy="public"))
     assert shlex.join(words) == (
-        "sfumato sanitize a.csv -o FOLDER --schema owner/schema.toml --k 12 --level 5 --rare pool --policy public "
-        "--holdout 0.3"
+        "sfumato sanitize a.csv -o FOLDER --schema owner/schema-private.toml --k 12 --level 5 --rare pool "
+        "--policy public --holdout 0.3"
     )
 
 

@@ -92,12 +92,13 @@ def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.clustering import CLUSTERING
     from sfumato.assess.utility.comparison import QUERIES
     from sfumato.assess.utility.distortion import CHANGES, DISTANCES
+    from sfumato.assess.utility.means import MEANS
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.rules import COLUMN_RULES, RULES
 
     mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
-    return (*mined, COLUMN_RULES, CHANGES)
+    return (*mined, COLUMN_RULES, CHANGES, MEANS)
 
 
 def _risk() -> tuple[Measure, ...]:
@@ -113,6 +114,7 @@ def _risk() -> tuple[Measure, ...]:
 
 def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
+    from sfumato.assess.attacks.extreme_values import EXTREME_VALUES
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
     from sfumato.assess.attacks.labels import HIDDEN_LABEL, LABEL_INFERENCE, SWAPPED_ROWS
@@ -126,7 +128,7 @@ def _attacks() -> tuple[Measure, ...]:
 
     linking = LINKAGE, OWN_ROW_LINKAGE, LINKED_PERSONS, GROUP_LINKAGE, LINKABILITY, SINGLING_OUT
     inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS
-    shown = UNIQUE_VALUES, WHOLE_ROWS
+    shown = UNIQUE_VALUES, WHOLE_ROWS, EXTREME_VALUES
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
     return (*linking, *inferring, *shown, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)
 

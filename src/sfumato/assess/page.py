@@ -153,8 +153,6 @@ def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 _LEVELS = {
-    "asked_min": "Lowest level asked",
-    "asked_max": "Highest level asked",
     "smallest_group": "Smallest group",
     "groups": "Groups",
     "violations": "Records below their level",

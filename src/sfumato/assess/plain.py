@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, gains
+from sfumato.assess.findings import CONFIDENCE, FEW, ColumnRisk, Family, Finding, Gain, difference_interval, gains
 
 __all__ = [
     "MODELS",
@@ -288,12 +288,26 @@ def _people(gain: Gain) -> str:
         kind = f"Of 100 people of the rarest kinds in the table {here} have their numbers read"
         nobody = _NOBODY if finding.baseline_interval is not None else "by guessing"
         return f"{kind}; {'of 100 such who are not' if gain.controlled else nobody}, {there}."
+    if name.startswith("extreme-values"):
+        return f"Extreme values: {_extremes(gain)}."
     done = next((words for start, words in _DONE.items() if name.startswith(start)), None)
     if done is None:
         done = f"are hit ({spoken_name(name)[:1].lower()}{spoken_name(name)[1:]})"
     if other is None:
         other = _NOBODY if finding.baseline_interval is not None else "by guessing"
     return f"Of 100 people in the table {here} {done}; {other}, {there}."
+
+
+def _extremes(gain: Gain) -> str:
+    """How often an extreme person shows, beside redraws without that person, and the excess with its interval."""
+    finding = gain.finding
+    with_person, without = show(finding.value, "share"), show(gain.against, "share")
+    told = f"in {with_person} of redraws a release shows a value beyond everybody else's if one person holds one"
+    told = f"{told}; without that person in {without}"
+    if finding.inside is None or finding.outside is None:
+        return told
+    low, high = (show(end, "share") for end in difference_interval(finding.inside, finding.outside, CONFIDENCE))
+    return f"{told} (excess {show(gain.excess, 'share')}, 95\u00a0% CI {low} to {high})"
 
 
 _KNOWN = {"neighbour": "a few columns", "registry": "half of the columns", "insider": "all columns but one"}
@@ -346,16 +360,20 @@ def risky_kinds(findings: Iterable[Finding]) -> list[tuple[str, str]]:
     told = []
     for name, (kind, done) in _KINDS.items():
         if name in found:
-            gain = found[name]
-            beside = "of 100 of people not in the table" if gain.controlled else "by guessing"
-            here, there = hundred(gain.finding.value or 0.0), hundred(gain.against)
-            told.append((kind, f"of 100, {here} {done}; {beside}, {there}"))
+            told.append((kind, _of_kind(found[name], done) if done else _extremes(found[name])))
     return told
+
+
+def _of_kind(gain: Gain, done: str) -> str:
+    beside = "of 100 of people not in the table" if gain.controlled else "by guessing"
+    here, there = hundred(gain.finding.value or 0.0), hundred(gain.against)
+    return f"of 100, {here} {done}; {beside}, {there}"
 
 
 _KINDS = {
     "rare-combination-found": ("Rare combinations of categories", "give away the numbers beside them"),
     "singling-out-univariate": ("Extreme and unique values", "fit one person alone"),
+    "extreme-values-shown": ("Extreme values", ""),
 }
 
 
@@ -408,6 +426,8 @@ def limit_words(
     elif limit == "attribute-gain":
         cell = f"their '{column}'" if column else "a cell"
         told = f"{here} of 100 people{ends} have {cell} read because they are in the table"
+    elif finding == "extreme-values-shown":
+        told = f"{here} of 100 redraws{ends} show a value beyond everybody else's because one person holds one"
     elif limit == "singling-gain":
         told = f"{here} of 100 descriptions{ends} fit one person alone because that person is in the table"
     elif limit == "membership-auc":

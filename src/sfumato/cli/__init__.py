@@ -22,6 +22,7 @@ _VERBS = {
     "evaluate": "evaluate",
     "policy": "verbs",
     "verify": "verbs",
+    "signing-key": "signing",
     "breach": "randomized",
     "collect": "collect",
     "baskets": "baskets",
@@ -51,7 +52,7 @@ class _Verbs(click.RichGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
-        return getattr(import_module(f"sfumato.cli.{_VERBS[cmd_name]}"), cmd_name)
+        return getattr(import_module(f"sfumato.cli.{_VERBS[cmd_name]}"), cmd_name.replace("-", "_"))
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -15,10 +15,12 @@ from sfumato.cli.options import (
     FILE,
     INPUT,
     check_new,
+    check_output,
     command_words,
     keeping_owner_part,
     options,
     signer_at,
+    tell_signer,
     usual,
     whereabouts,
 )
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from sfumato.core.facts import BasketsRandomized
     from sfumato.publish.release import Release
-    from sfumato.publish.signature import Signer
 
 __all__ = ["baskets"]
 
@@ -100,7 +101,7 @@ def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
         function
     )
     function = options(
-        "policy", "despite_policy", "recipe", "seed", "no_report", "sign", "overwrite",
+        "policy", "despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", "overwrite",
         form="[default: csv]", holdout="Share of the baskets, or persons, kept out for measuring.",
     )(function)  # fmt: skip
     return _reading(function)
@@ -168,19 +169,15 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     from sfumato.engines.outcome import Recipe
-    from sfumato.publish.folder import check_folder
-    from sfumato.publish.release import refuse_to_sign_rehearsal
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
-    form, sign = told.pop("form"), told.pop("sign")
+    form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
     report = not told.pop("no_report")
-    check_folder(output, overwrite=overwrite)
+    check_output(output, overwrite=overwrite)
     if told["recipe"] is not None:
         told["recipe"] = Recipe.load(told["recipe"])
-    if sign is not None:
-        seeds = told["seed"], getattr(told["recipe"], "seed", None)
-        refuse_to_sign_rehearsal(rehearsal=any(seed is not None for seed in seeds))
-    signer = signer_at(sign, output)
+    seeds = told["seed"], getattr(told["recipe"], "seed", None)
+    signer = signer_at(sign, output, no_sign=no_sign, rehearsal=any(seed is not None for seed in seeds))
     reading = {key: told.pop(key) for key in ("person", "basket", "item", "lines", "most_bytes")}
     share = told.pop("holdout")
     try:
@@ -195,8 +192,8 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         shop = sf.baskets(source, **reading)
         release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **told)
-    release.save(output, form=form or "csv", overwrite=overwrite, sign=signer)
-    _tell(console, release, output, form or "csv", signer)
+    release = release.written(output, form=form or "csv", overwrite=overwrite, sign=signer or False)
+    _tell(console, release, output, form or "csv")
 
 
 def _rules(named: tuple[str, ...], file: Path | None, output: Path) -> tuple[str, ...]:
@@ -218,7 +215,7 @@ def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
     return tuple(line.strip() for line in read_text(file, what, f"check {option}").splitlines() if line.strip())
 
 
-def _tell(console: Console, release: Release, folder: Path, form: str, signer: Signer | None) -> None:
+def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
     from sfumato.core.facts import BasketsRandomized, BasketsReleased, RulesBlocked, RulesHidden
 
     certificate, report = release.certificate, release.report
@@ -234,17 +231,16 @@ def _tell(console: Console, release: Release, folder: Path, form: str, signer: S
             parts.append((1, f"{fact.rules} rules blocked."))
         elif isinstance(fact, BasketsRandomized):
             parts.append((1, _operator_words(fact)))
-    if signer is not None:
-        parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
     if certificate.randomness != "release":
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     if report is not None:
         parts += [(2, note) for note in report.notes]
     console.tell([*parts, *whereabouts(release, folder, form)])
+    tell_signer(console, release)
     told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
     console.result(
         {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,
-         "verdict": None if verdict is None else verdict.to_json()}
+         "signed_by": release.signed_by, "verdict": None if verdict is None else verdict.to_json()}
     )  # fmt: skip
 
 

@@ -9,7 +9,16 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import INPUT, budget_words, command_words, holdout_of, options, reading_told
+from sfumato.cli.options import (
+    INPUT,
+    budget_words,
+    check_output,
+    command_words,
+    files_named,
+    holdout_of,
+    options,
+    reading_told,
+)
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
@@ -39,7 +48,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--format", hidden=True)
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
-@options(most_bytes="Bytes that RELEASED and the rows held out may unpack to.  [default: 1 GiB, or 20 times ORIGINAL]")
+@options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
 @options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def evaluate(
@@ -68,7 +77,7 @@ def evaluate(
     if despite_policy and policy is None:
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
-        check_evaluation_folder(output, overwrite=overwrite)
+        check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
     reading = reading_told(told)
     before, form = read_people(original, **reading)
     most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
@@ -180,10 +189,10 @@ def tune(
     release. Where nothing qualifies it says what comes nearest and why.
     """
     from sfumato.publish.policy import USUAL
-    from sfumato.tuning.model import check_tuning_folder, save_tuning
+    from sfumato.tuning.model import save_tuning
 
     if output is not None:
-        check_tuning_folder(output, overwrite=overwrite)
+        check_output(output, overwrite=overwrite, contents="tuning")
     reading = reading_told(told)
     table, form = read_people(source, **reading)
     reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}

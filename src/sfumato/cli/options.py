@@ -5,8 +5,9 @@ The parameters of all methods are options, too, read off the mechanisms.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,15 +36,19 @@ __all__ = [
     "WithMethods",
     "budget_words",
     "check_new",
+    "check_output",
     "check_plot",
     "command_words",
+    "files_named",
     "holdout_of",
     "keeping_owner_part",
     "offered_methods",
     "options",
     "parameters_told",
+    "passphrase_prompt",
     "reading_told",
     "signer_at",
+    "tell_signer",
     "usual",
     "whereabouts",
     "write_private",
@@ -57,6 +62,7 @@ SEED = click.IntRange(min=0)
 COUNT = click.IntRange(min=1)
 
 _OF_OUTPUT = ("quiet", "as_json", "debug")
+_WRITTEN = ("output", "plot")  # files and folders that are not read
 _FLAG: dict[str, Any] = {"is_flag": True}
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
@@ -92,6 +98,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
     "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
+    "no_sign": ("Do not sign the release; nobody can check then who made it.", _FLAG),
     "no_report": ("Do not measure.", _FLAG),
     "no_rules": ("Let rows break rules between columns that every row of the original obeys.", _FLAG),
     "output": ("Folder for release/ and owner/.", {"type": FILE}),
@@ -111,8 +118,12 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
     "sheet": ("Sheet of a workbook, or table of an SQLite file.  [default: the first]", {"metavar": "NAME"}),
-    "sign": ("Private key (Ed25519) to sign the certificate with.", {"type": FILE}),
+    "sign": ("Private key (Ed25519) to sign with, in place of your own (see signing-key).", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
+    "tails": (
+        "Values beyond which fewer than k persons lie: code to a cut-off, smooth, or keep.  [default: code]",
+        {"type": click.Choice(["code", "smooth", "keep"])},
+    ),
     "target": ("The class or response that will be mined.", {"metavar": "COL"}),
     "weight": ("How many people a row stands for: scaled to its total.", {"metavar": "COL"}),
     "where": ("chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
@@ -241,10 +252,40 @@ def offered_methods(_context: Any, _option: Any, begun: str) -> list[str]:
     return [name for name in METHODS if name.startswith(begun)]
 
 
+def files_named() -> list[Path]:
+    """Files and folders that the command line names to be read: inputs, schemas, keys, states, policies."""
+    context = click.get_current_context()
+    assert context is not None
+    named: list[Path] = []
+    for parameter in context.command.get_params(context):
+        if parameter.name in _WRITTEN or not (
+            isinstance(parameter.type, click.Path) or "FILE" in str(getattr(parameter, "metavar", ""))
+        ):
+            continue
+        value = context.params.get(parameter.name or "")
+        for each in value if isinstance(value, tuple) else (value,):
+            text = os.path.realpath("/dev/stdin") if each == "-" else str(each or "").removeprefix("sqlite:///")
+            named += [Path(name) for name in {text, text.partition("=")[2]} if name and os.path.lexists(name)]
+    return named
+
+
+def check_output(folder: Path, *, overwrite: bool, contents: str = "release", inputs: Iterable[object] = ()) -> None:
+    """Refuse an output folder that may not be replaced, or that holds what the command line names to be read."""
+    from sfumato.publish.folder import check_folder
+
+    check_folder(folder, overwrite=overwrite, contents=contents, inputs=(*files_named(), *inputs))
+
+
 def check_new(path: Path | None, *, overwrite: bool) -> None:
-    """Refuse a file that is there already, unless it may be replaced."""
-    if path is not None and path.exists() and not overwrite:
+    """Refuse a file that is there already, unless it may be replaced and is none that is read."""
+    if path is None or not path.exists():
+        return
+    if not path.is_file():
+        raise OptionError(f"the output {str(path)!r} exists and is not a file; choose another name")
+    if not overwrite:
         raise OptionError(f"the file {str(path)!r} exists; choose another, or replace it with --overwrite")
+    if any(each.exists() and each.samefile(path) for each in files_named()):
+        raise OptionError(f"the output {str(path)!r} is also read by this command; choose another name")
 
 
 def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
@@ -257,16 +298,28 @@ def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str
     return form
 
 
-def signer_at(key: Path | None, output: Path) -> Signer | None:
-    """Who signs, by the file of a key that lies apart from the output; a passphrase is asked for at a terminal."""
-    from sfumato.publish.signature import Signer
+def signer_at(sign: Path | None, output: Path, *, no_sign: bool, rehearsal: bool) -> Signer | None:
+    """Who signs, by the file of a key or the owner's own; a passphrase is asked for at a terminal."""
+    from sfumato.publish.release import signer_of
 
-    if key is None:
-        return None
-    if output.resolve() in key.resolve().parents:
-        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
-    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    return Signer.load(key, ask=_ask_passphrase if at_terminal else None)
+    if no_sign and sign is not None:
+        raise OptionError("--no-sign leaves out what --sign asks for; drop one of them")
+    return signer_of(False if no_sign else sign, rehearsal=rehearsal, folder=output, ask=passphrase_prompt())
+
+
+def passphrase_prompt() -> Callable[[], str] | None:
+    """What asks for the passphrase of a key; nothing where nobody sits at a terminal."""
+    return _ask_passphrase if sys.stdin.isatty() and sys.stderr.isatty() else None
+
+
+def tell_signer(console: Console, release: Release) -> None:
+    """Say who signed a release, and what recipients must be told of it; nothing of a rehearsal."""
+    if release.signed_by is not None:
+        console.say(
+            f"Signed by {release.signed_by}.\nTell the recipient this fingerprint by another channel than the release."
+        )
+    elif release.certificate.randomness == "release":
+        console.say("Not signed: the recipient cannot check who made this release.")
 
 
 def _ask_passphrase() -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import FILE, options, signer_at, usual
+from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import listening, tell
 from sfumato.version import __version__
@@ -41,7 +41,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     show_default=True,
 )
 @options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
-@options("overwrite", sign="This owner's private key (Ed25519) to sign with.")
+@options("no_sign", "overwrite", sign="This owner's private key (Ed25519) to sign with, in place of its own.")
 @verb
 @click.pass_context
 def party(context: click.RichContext, /, console: Console, config: Path | None, **told: Any) -> None:
@@ -121,15 +121,14 @@ def _run(
     policy: str | None,
     overwrite: bool,
     sign: Path | None,
+    no_sign: bool,
 ) -> None:
     """Take part in a joint run."""
     from sfumato.engines.joint_part import own_part
     from sfumato.engines.outcome import Recipe
     from sfumato.engines.parties.config import PartyConfig
     from sfumato.engines.parties.network import joined, telling_others
-    from sfumato.publish.folder import check_folder
     from sfumato.publish.joint import run_party
-    from sfumato.publish.release import refuse_to_sign_rehearsal
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
@@ -140,10 +139,8 @@ def _run(
         folder = output or config.output
         if folder is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
-        check_folder(folder, overwrite=overwrite)
-        signer = signer_at(sign, folder)
-        if signer is not None:
-            refuse_to_sign_rehearsal(rehearsal=config.plan.seed is not None)
+        check_output(folder, overwrite=overwrite, inputs=config.files)
+        signer = signer_at(sign, folder, no_sign=no_sign, rehearsal=config.plan.seed is not None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
@@ -161,7 +158,7 @@ def _run(
             form=form,
             report=not no_report,
             overwrite=overwrite,
-            sign=signer,
+            sign=signer or False,
             policy=policy,
         )
         sent = channel.sent + (0 if engine is None else engine.sent)
@@ -211,6 +208,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
         console.say("REHEARSAL: made with a seed, not for release.")
     rows, place = certificate.rows_out, folder / "release"
     console.say(f"{place}: {rows} rows, {groups} groups; {sent} bytes sent, {seconds:.1f} seconds")
+    tell_signer(console, release)
     console.result(
         {
             "folder": str(folder),
@@ -218,6 +216,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
             **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_out")},
             "groups": groups,
             "levels": certificate.levels,
+            "signed_by": release.signed_by,
             "rounds": rounds,
             "bytes_sent": sent,
             "seconds": round(seconds, 3),

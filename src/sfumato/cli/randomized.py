@@ -13,7 +13,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, tell_error, verb
-from sfumato.cli.options import COUNT, FILE, INPUT, check_plot, options
+from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, options
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
@@ -171,6 +171,7 @@ def _check_csv(output: Path | None, source: str, *, overwrite: bool) -> None:
     if output is not None:
         if output.suffix.lower() != ".csv":
             raise OptionError("--output must end in .csv")
+        check_new(output, overwrite=overwrite)
         check_target(output, Path(source), overwrite=overwrite)
 
 

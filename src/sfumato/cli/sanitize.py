@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     WORDS,
     WithMethods,
     budget_words,
+    check_output,
     command_words,
     holdout_of,
     keeping_owner_part,
@@ -27,6 +28,7 @@ from sfumato.cli.options import (
     options,
     parameters_told,
     signer_at,
+    tell_signer,
     whereabouts,
 )
 from sfumato.core.errors import OptionError
@@ -42,6 +44,7 @@ from sfumato.core.facts import (
     Sampled,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
 )
@@ -51,14 +54,13 @@ if TYPE_CHECKING:
     from sfumato.engines.outcome import Recipe
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish.release import Release
-    from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
 __all__ = ["Place", "rare_words", "sanitize"]
 
 _WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
 _IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")
-_MOVED = ("holdout", "level", "strata", "rare", "rows", "no_rules", *_WHOLE)  # nor a file that is moved in batches
+_MOVED = ("holdout", "level", "strata", "rare", "tails", "rows", "no_rules", *_WHOLE)  # nor a file moved in batches
 
 
 @dataclass(frozen=True)
@@ -190,9 +192,9 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 @click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
 @options("level", "strata", "target", "identifier", "person", "rows_are_people", "keep_persons")
 @options("weight", "public", "schema")
-@options("no_rules", "rare", "rows", "where", "holdout", "recipe", "seed", "form")
+@options("no_rules", "rare", "tails", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("known", "no_report", "sign", "overwrite")
+@options("known", "no_report", "sign", "no_sign", "overwrite")
 @click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
 @options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
@@ -212,6 +214,7 @@ def sanitize(
     form: str | None,
     no_report: bool,
     sign: Path | None,
+    no_sign: bool,
     overwrite: bool,
     pdf: bool,
     chunked: bool,
@@ -233,11 +236,10 @@ def sanitize(
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.key import keeping_key
-    from sfumato.publish.folder import check_folder
     from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
 
-    check_folder(output, overwrite=overwrite)
+    check_output(output, overwrite=overwrite)
     if pdf:
         _check_pdf(report=not no_report)
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
@@ -247,7 +249,9 @@ def sanitize(
     _check_key(output, method if replayed is None else replayed.method, key, new_key)
     if key is not None:
         run["key"] = key
-    signer = _signer(output, sign, replayed, run)
+    _check_measured(replayed, run)
+    seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
+    signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
     if place.is_chunked(console, (sheet, query), run):
@@ -262,12 +266,12 @@ def sanitize(
         written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
-                file, output, new_key=new_key, batch_rows=batch_rows, sign=signer,
+                file, output, new_key=new_key, batch_rows=batch_rows, sign=signer or False,
                 overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
                 holdout=outside,
                 form=None if form is None else written, command=command_words() if replayed is None else (), **run,
             )  # fmt: skip
-        _tell(console, release, output, written, signer, pdf=pdf)
+        _tell(console, release, output, written, pdf=pdf)
         return
     run["memory"] = memory if engine == "memory" else None
     table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
@@ -282,8 +286,8 @@ def sanitize(
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         release = sanitize(table, holdout=outside, native=native, command=command, **run)
     with keeping_key(release.key, new_key, output), console.progress():
-        release.save(output, form=wanted, overwrite=overwrite, sign=signer)
-    _tell(console, release, output, wanted, signer, pdf=pdf)
+        release = release.written(output, form=wanted, overwrite=overwrite, sign=signer or False)
+    _tell(console, release, output, wanted, pdf=pdf)
 
 
 def _check_pdf(*, report: bool) -> None:
@@ -295,21 +299,14 @@ def _check_pdf(*, report: bool) -> None:
     find_browser()
 
 
-def _signer(output: Path, sign: Path | None, recipe: Recipe | None, run: dict[str, Any]) -> Signer | None:
-    """Read the key before the work is done, and refuse what could not be signed after it."""
-    from sfumato.publish.release import refuse_to_sign_rehearsal
-
+def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
+    """Refuse what is about measuring where nothing is to be measured."""
     if (run["policy"] or (recipe is not None and recipe.policy)) and not run["report"]:
         raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
     if run["budget"] is not None and not run["report"]:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
     if run["known"] and not run["report"]:
         raise OptionError("--known is for attacks and --no-report leaves them out; leave one of them out")
-    if sign is None:
-        return None
-    seed = run["seed"] if run["seed"] is not None or recipe is None else recipe.seed
-    refuse_to_sign_rehearsal(rehearsal=seed is not None)
-    return signer_at(sign, output)
 
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
@@ -330,9 +327,7 @@ def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path
         raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
 
 
-def _tell(
-    console: Console, release: Release, folder: Path, form: FileForm, signer: Signer | None, *, pdf: bool = False
-) -> None:
+def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, pdf: bool = False) -> None:
     from sfumato.publish.folder import print_summary
 
     if pdf:
@@ -344,18 +339,17 @@ def _tell(
         parts += [(1, note) for note in report.notes]
         if (words := budget_words(report)) is not None:
             parts.append((5, words))
-    if signer is not None:
-        parts.append((3, f"Signed with the key {signer.fingerprint} (certificate.sig)."))
     if certificate.randomness != "release":
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     verdict = None if report is None else report.verdict
     console.tell([*parts, *whereabouts(release, folder, form.format.value)])
+    tell_signer(console, release)
     console.result(
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
             **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out", "levels")},
-            "signed_by": None if signer is None else signer.fingerprint,
+            "signed_by": release.signed_by,
             "verdict": None if verdict is None else verdict.to_json(),
         }
     )
@@ -374,6 +368,8 @@ def fact_lines(certificate: Certificate, form: FileForm) -> list[tuple[int, str]
                 parts.append((3, moved))
             case RareValues():
                 parts.append((3, rare_words(fact)))
+            case TailsCoded():
+                parts.append((3 if fact.method == "keep" else 6, tail_words(fact)))
             case FormulaTexts() if not fact.quoted and form.format.value == "csv":
                 begin = f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do"
                 parts.append((1, f"{begin}; --spreadsheet-safe writes them as text."))
@@ -394,9 +390,7 @@ def _group_words(certificate: Certificate) -> str:
     kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
     chained = any(isinstance(fact, Chained) for fact in certificate.facts)
     groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
-    low, high = levels["asked_min"], levels["asked_max"]
-    asked = f"everybody's level, {low}, is met" if low == high else f"levels {low} to {high}, all met"
-    return f"{counts} {kind}rows out; {groups}, the smallest of {levels['smallest_group']}; {asked}."
+    return f"{counts} {kind}rows out; {groups}, the smallest of {levels['smallest_group']}; every level is met."
 
 
 def _modified_words(fact: Fact) -> str | None:
@@ -423,16 +417,17 @@ def rare_words(fact: RareValues) -> str:
     """Say what became of categories that few hold."""
     who = f"fewer than {fact.k} persons"
     if fact.shown:
-        return f"Rare values: {fact.shown} categories that {who} hold are left as they are."
-    told = []
-    if fact.categories:
-        cells = _counted(fact.cells, "cell")
-        told.append(f"{_counted(fact.categories, 'category', 'categories')} became others ({cells})")
+        return f"Rare categories: those that {who} hold are left as they are."
+    dropped = ""
     if fact.dropped:
-        told.append(f"{_counted(len(fact.dropped), 'column')} left with less than two dropped")
-    if fact.filled:
-        told.append(f"{_counted(fact.filled, 'missing cell')} of {who} took another record's value")
-    return f"Rare values: {', '.join(told) or 'none'}; {fact.k} persons hold each category that is left."
+        dropped = f"; {_counted(len(fact.dropped), 'column')} without a value that {fact.k} persons hold dropped"
+    return f"Rare categories: none that {who} hold is left{dropped}."
+
+
+def tail_words(fact: TailsCoded) -> str:
+    """Say what became of the ends of numeric and date columns."""
+    done = {"code": "coded to random cut-offs", "smooth": "drawn from a smooth tail", "keep": "left as they are"}
+    return f"Tails: values beyond those of {fact.k} persons are {done[fact.method]}."
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

@@ -12,7 +12,17 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import COUNT, FILE, INPUT, keeping_owner_part, options, signer_at, usual
+from sfumato.cli.options import (
+    COUNT,
+    FILE,
+    INPUT,
+    check_output,
+    keeping_owner_part,
+    options,
+    signer_at,
+    tell_signer,
+    usual,
+)
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
@@ -59,7 +69,7 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options("level", "target", "identifier", "person", "rare", schema="Schema; what it declares binds all rows.")
+@options("level", "target", "identifier", "person", "rare", "tails", schema="Schema; what it declares binds all rows.")
 @usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
 @_person_key
 @click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
@@ -230,10 +240,17 @@ class _Words:
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
 @options("no_report", form="[default: the first rows']")
 @_measure_key
-@options("policy", "despite_policy", "sign", "overwrite")
+@options("policy", "despite_policy", "sign", "no_sign", "overwrite")
 @verb
 def publish(
-    console: Console, state: str, output: Path, no_report: bool, sign: Path | None, overwrite: bool, **told: Any
+    console: Console,
+    state: str,
+    output: Path,
+    no_report: bool,
+    sign: Path | None,
+    no_sign: bool,
+    overwrite: bool,
+    **told: Any,
 ) -> None:
     """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
 
@@ -242,10 +259,13 @@ def publish(
     from sfumato.cli.sanitize import rare_words
     from sfumato.core.facts import EpochPublished, RareValues
 
+    check_output(output, overwrite=overwrite)
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-            signer = signer_at(sign, output)
-            options = {"report": not no_report, "overwrite": overwrite, "sign": signer, **told}
+            chosen: Any = None  # the owner's own key, unless the state is of a rehearsal
+            if no_sign or sign is not None:
+                chosen = signer_at(sign, output, no_sign=no_sign, rehearsal=False) or False
+            options = {"report": not no_report, "overwrite": overwrite, "sign": chosen, **told}
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
@@ -262,7 +282,9 @@ def publish(
         console.say("REHEARSAL: made with a seed, not for release.")
     console.say(f"What leaves:  {output / 'release'}")
     console.say(f"What stays:   {output / 'owner'}")
-    console.result({"folder": str(output), **vars(line), "randomness": release.certificate.randomness})
+    tell_signer(console, release)
+    told = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
+    console.result({"folder": str(output), **vars(line), **told})
 
 
 @stream.command("attack")

@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     FILE,
     INPUT,
     check_new,
+    check_output,
     options,
     usual,
     write_private,
@@ -48,9 +49,11 @@ _LEAF = 200
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
     """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
-    from sfumato.publish.folder import check_folder
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    check_folder(output, overwrite=overwrite)
+    from sfumato.publish.signature import Signer
+
+    check_output(output, overwrite=overwrite)
     table = population()
     console.say(f"A table of {table.num_rows:,} made-up patients, one stay in hospital each:\n")
     schema = sf.inspect(table, target="back_within_90_days")
@@ -60,16 +63,19 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
         release = sf.sanitize(
             table, sf.Chain(leaf=_LEAF), schema=schema, holdout=0.5, seed=seed, policy="research", despite_policy=True
         )
-        release.save(output, overwrite=overwrite)
+        signer = None if seed is not None else Signer(Ed25519PrivateKey.generate())  # for this demo alone, kept nowhere
+        release.save(output, overwrite=overwrite, sign=signer or False)
     if release.report is not None:
         console.say(release.report.summary())
-    holds = sf.verify(output / "release").holds
-    console.say("The reviewer's check (sfumato verify) holds." if holds else "The reviewer's check does not hold.")
+    found = sf.verify(output, signer=None if signer is None else signer.fingerprint)
+    console.say(f"The reviewer's check (sfumato verify): {found.verdict}")
+    if signer is not None:
+        console.say("It was signed with a key that was made for this demo and is kept nowhere.")
     console.say("\nWhere to look:")
     console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
     console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
     console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
-    console.result({"folder": str(output), "holds": holds, "levels": release.certificate.levels})
+    console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
 @click.command()
@@ -131,7 +137,7 @@ _USUAL_POLICY = "research"
 
 
 @click.command()
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME|FILE]")
 @options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
 @verb
 def policy(console: Console, name: str | None, output: Path | None, overwrite: bool) -> None:
@@ -159,21 +165,28 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 
 
 @click.command()
-@click.argument("folder", metavar="FOLDER/release", type=click.Path(path_type=Path))
-@click.option("--signer", type=FILE, help="Public key of who must have signed it: PEM, or a line ssh-ed25519 ...")
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option(
+    "--signer",
+    metavar="FINGERPRINT|FILE",
+    help="Who must have signed it: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...).",
+)
+@click.option("--require-signature", is_flag=True, help="Exit with 3 where it is not signed.")
 @options(
     most_bytes="Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
 )
 @verb
-def verify(console: Console, folder: Path, signer: Path | None, most_bytes: int | None) -> None:
-    """Check a release without the original: hashes, certificate against table, rehearsal mark.
+def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
+    """Check a release without the original: hashes, certificate against table, rehearsal mark, signature.
 
-    Exits with 3 if something does not hold. It proves that nothing was changed since; who made it only with --signer
-    and a key that you have from them by another way than the release.
+    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if something does not hold. That nothing was
+    changed since is proved without --signer too; who made it only with --signer, and a fingerprint or key that you have
+    from them by another channel than the release.
     """
-    found = sf.verify(folder, signer=signer, most_bytes=most_bytes)
+    found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
-    console.result({"holds": found.holds, "checks": found.checks, "unproved": found.unproved})
+    told = {name: getattr(found, name) for name in ("holds", "intact", "signed_by", "confirmed", "checks", "unproved")}
+    console.result(told)
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
         tell_error(f"sfumato: the release does not hold ({failing}); do not use it")

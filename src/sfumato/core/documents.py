@@ -87,7 +87,7 @@ def from_json(shape: type[T], text: str | bytes, *, most: int | None = None) -> 
 def typed(shape: type[T], document: object) -> T:
     """Value of a shape from the plain values of a document: every entry of its type, none unknown, none lacking.
 
-    A field that has a default may be left out, as it is in files of a version that did not know it.
+    A field that has a default may be left out.
 
     Parameters
     ----------

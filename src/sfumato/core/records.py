@@ -227,6 +227,8 @@ class Records:
         How many records the table has that these are a cell of; 0 where they are all of them.
     highest : int
         Highest level that a record of that table asks for; 0 where they are all of them.
+    public_level : int
+        Level that may be stated of the whole table; 0 if it is not known.
     """
 
     coordinates: Floats | CellsByColumn
@@ -243,6 +245,7 @@ class Records:
     answers: tuple[Answers, ...] = ()
     among: int = 0
     highest: int = 0
+    public_level: int = 0
 
     def __post_init__(self) -> None:
         n, d = self.coordinates.shape

@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_target",
     "forget_kept",
     "kept_folder",
+    "kept_path",
     "put_in_place",
     "reason",
     "rename_synced",
@@ -37,6 +38,9 @@ __all__ = [
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _WORK, _OLD, _KEPT = "sfumato-", "sfumato-old-", "sfumato-resume"
+
+Check = Callable[[Path], Sequence[Path]]
+"""Is given what stood at a target, once it is out of the way; says which of its files may be deleted, or raises."""
 
 
 def reason(error: OSError) -> str:
@@ -58,6 +62,11 @@ def _work_file(target: Path) -> Iterator[Path]:
         yield work
 
 
+def kept_path(target: Path) -> Path:
+    """Hidden folder beside the target, which is there if a run was stopped that can be resumed."""
+    return target.absolute().with_name(f".{target.name}.{_KEPT}")
+
+
 @contextmanager
 def kept_folder(target: Path) -> Iterator[Path]:
     """Hidden folder beside the target that stays where the block does not end well, so that another run can go on.
@@ -67,7 +76,7 @@ def kept_folder(target: Path) -> Iterator[Path]:
     SfumatoError
         Where another run works in it.
     """
-    folder = target.absolute().with_name(f".{target.name}.{_KEPT}")
+    folder = kept_path(target)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
@@ -96,15 +105,21 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
         if not private:
             work.chmod(0o666 & ~_umask())
         sync(work)
-        _rename(work, target)
+        _rename(work, target, _one_file)
+
+
+def _one_file(old: Path) -> list[Path]:
+    if old.is_dir() and not old.is_symlink():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return []
 
 
 def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
     """Refuse a place where the output must not be written."""
     path = Path(target)
-    if path.exists() and path.resolve() == source.resolve():
+    if path.exists() and source.exists() and path.samefile(source):
         raise OptionError(f"the output {str(path)!r} is the input; choose another name")
-    if path.is_dir() or not path.parent.is_dir():
+    if (path.exists() and not path.is_file()) or not path.parent.is_dir():
         raise OptionError(f"the output {str(path)!r} is no file in a folder that exists; choose another name")
     if path.exists() and not overwrite:
         raise OptionError(f"the output {str(path)!r} exists; choose another name, or allow it to be replaced")
@@ -123,31 +138,63 @@ def replacing_target(target: Path) -> Iterator[Path]:
         ) from None
 
 
-def put_in_place(work: Path, target: Path) -> None:
+def put_in_place(work: Path, target: Path, *, check: Check | None = None) -> None:
     """Put a folder under its name; a folder of that name is exchanged for it in one step where the system can.
 
-    What stood there is then at the name of the work folder, and goes with it. All of it is on disk before and after.
+    What stood there is deleted file by file, as far as ``check`` lists its files; all of it is back in its place where
+    ``check`` raises. Without ``check`` nothing is replaced. All of it is on disk before and after.
     """
-    work.chmod(0o777 & ~_umask())
     for path in (*work.rglob("*"), work):
         sync(path)
-    _rename(work, target)
+    _rename(work, target, _nothing_there if check is None else check)
+    with suppress(OSError):  # closed to others until it stands, and at worst afterwards too
+        target.chmod(0o777 & ~_umask())
 
 
-def _rename(work: Path, target: Path) -> None:
+def _nothing_there(_old: Path) -> list[Path]:
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _rename(work: Path, target: Path, check: Check) -> None:
     if not target.exists() and not target.is_symlink():
         rename_synced(work, target)
     elif _exchange(work, target):
         try:
+            own = check(work)
             sync(target.absolute().parent)
-        except OSError:
-            _exchange(work, target)
+        except BaseException:
+            if not _exchange(work, target):
+                _set_aside(work, target)
             raise
+        _discard(work, own, target)
     elif work.is_dir():
-        _swap_by_two_renames(work, target)
+        _swap_by_two_renames(work, target, check)
     else:
+        check(target)
         work.replace(target)
         sync(target.absolute().parent)
+
+
+def _discard(old: Path, own: Sequence[Path], target: Path) -> None:
+    """Delete these files of a folder that was replaced, and keep whatever else has come into it meanwhile."""
+    if not old.is_dir():
+        return
+    for path in own:
+        with suppress(OSError):  # a leftover, which is removed later
+            (old / path).unlink()
+    folders = {Path(), *(parent for path in own for parent in path.parents)}
+    for folder in sorted(folders, reverse=True):
+        with suppress(OSError):
+            (old / folder).rmdir()
+    if any(path.relative_to(old) not in folders.union(own) for path in old.rglob("*")):
+        _set_aside(old, target)
+
+
+def _set_aside(old: Path, target: Path) -> None:
+    """Give what would be removed with the work folder a name that nobody removes."""
+    kept = target.with_name(f"{target.name}.kept-{secrets.token_hex(4)}")
+    old.rename(kept)
+    logging.getLogger("sfumato").warning("kept in %r what others wrote into %r meanwhile", kept.name, target.name)
 
 
 def rename_synced(work: Path, target: Path) -> None:
@@ -160,15 +207,21 @@ def rename_synced(work: Path, target: Path) -> None:
         raise
 
 
-def _swap_by_two_renames(work: Path, target: Path) -> None:
+def _swap_by_two_renames(work: Path, target: Path, check: Check) -> None:
     """Put the old one aside first; a run that is killed in between leaves it there, and the next one puts it back."""
     with _held(target, _OLD, folder=True) as aside:
-        target.rename(aside / target.name)
+        old = aside / target.name
+        target.rename(old)
         try:
+            own = check(old)
             rename_synced(work, target)
         except BaseException:
-            (aside / target.name).rename(target)
+            try:
+                old.rename(target)
+            except OSError:  # another process has put something there
+                _set_aside(old, target)
             raise
+        _discard(old, own, target)
 
 
 def _exchange(left: Path, right: Path) -> bool:
@@ -216,7 +269,7 @@ def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
 
 def forget_kept(target: Path) -> None:
     """Remove what a run that could be resumed has left beside the target and nobody will resume, and say so."""
-    folder = target.absolute().with_name(f".{target.name}.{_KEPT}")
+    folder = kept_path(target)
     with suppress(OSError):
         if folder.exists() and _clear_one(folder, target):
             logging.getLogger("sfumato").warning("removed what a stopped run had put aside to make %r", target.name)

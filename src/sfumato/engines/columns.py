@@ -19,7 +19,8 @@ from sfumato.core.facts import PersonsLinked
 from sfumato.core.records import Records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain
-from sfumato.tables.infer import is_mixed
+from sfumato.tables.evidence import MIN_EVIDENCE
+from sfumato.tables.infer import has_few_values, is_mixed
 from sfumato.tables.persons import propose_person
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Kind, Role, Schema, check_columns
@@ -47,10 +48,13 @@ def schema_of(
     *,
     person: str | None = None,
     weight: str | None = None,
+    level: object = None,
     keep_empty: bool = False,
     coarsens: bool = False,
 ) -> Schema:
     """The given schema, its file read, or an inferred one; with the roles that were told.
+
+    Nothing is said of cells that do not fit in a column that says the ``level`` of each row: they are refused.
 
     Columns that are to be coarsened are refused unless the caller ``coarsens`` them.
 
@@ -61,7 +65,7 @@ def schema_of(
     identifiers, public = tuple(identifiers), tuple(public)
     found = schema is None
     if schema is None:
-        schema = _infer_rest(arrow, (*identifiers, *(() if person is None else (person,))), public, target)
+        schema = _infer_rest(arrow, identifiers, public, target, person)
     elif not isinstance(schema, Schema):
         schema = Schema.load(schema)
     check_columns(arrow, schema)
@@ -82,21 +86,33 @@ def schema_of(
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
     if found:
-        _tell_mixed(schema, identifiers if person is None else (*identifiers, person))
+        _tell_strays(schema, {*identifiers, person, level})
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 
-def _tell_mixed(schema: Schema, told: Collection[str]) -> None:
-    """Say which columns lose most of what they tell because a few of their texts are of another form."""
-    mixed = [field.name for field in schema if field.name not in told and is_mixed(field)]
-    if mixed:
-        warnings.warn(
-            UserWarning(
-                f"columns that are mostly dates or numbers, but not all, were taken as texts: {len(mixed)}, the "
-                f"first is {shown(mixed[0])}; 'sfumato inspect' says what to do"
-            ),
-            stacklevel=3,
-        )
+def _tell_strays(schema: Schema, told: Collection[object]) -> None:
+    """Say in which columns cells of few persons are of another form, and what becomes of the cells or the column."""
+    left = [field for field in schema if field.name not in told]
+    for names, what, then in (
+        (
+            [field.name for field in left if is_mixed(field)],
+            "that are mostly dates or numbers, but not all, were taken as texts",
+            "'sfumato inspect' says what to do",
+        ),
+        (
+            [field.name for field in left if field.repair],
+            f"in which fewer than {MIN_EVIDENCE} cells do not fit the others",
+            "such cells become missing, are rounded, or are replaced so that a rule holds",
+        ),
+        (
+            [field.name for field in left if has_few_values(field)],
+            f"in which fewer than {MIN_EVIDENCE} persons have a value were dropped",
+            "declare the column in a schema to keep it",
+        ),
+    ):
+        if names:
+            words = f"columns {what}: {len(names)}, the first is {shown(names[0])}; {then}"
+            warnings.warn(UserWarning(words), stacklevel=3)
 
 
 def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
@@ -142,12 +158,16 @@ def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
     return all(absent_cells(plain(cells), field.missing).all() for cells in (column.slice(0, 1), column))
 
 
-def _infer_rest(arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...], target: str | None) -> Schema:
+def _infer_rest(
+    arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...], target: str | None, person: str | None
+) -> Schema:
     """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
-    unknown = [name for name in (*identifiers, *public) if name not in arrow.column_names]
+    told = (*identifiers, *(() if person is None else (person,)), *public)
+    unknown = [name for name in told if name not in arrow.column_names]
     if unknown:
         raise OptionError(no_column(unknown[0], arrow.column_names))
-    return Schema.infer(arrow, identifiers=identifiers, target=target if target in arrow.column_names else None)
+    target = target if target in arrow.column_names else None
+    return Schema.infer(arrow, identifiers=identifiers, target=target, person=person)
 
 
 def coarse_columns(schema: Schema) -> frozenset[str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened, TailsCoded
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
@@ -27,6 +27,7 @@ from sfumato.engines.parties.vertical import align_keys
 from sfumato.mechanisms.perturb import number_blocks
 from sfumato.mechanisms.perturb.laplace_pca import most_components, state_facts
 from sfumato.tables.codec import Codec
+from sfumato.tables.field import Kind
 from sfumato.tables.files import FileForm
 from sfumato.version import __version__
 
@@ -66,9 +67,16 @@ def joint_facts(
         ColumnsDropped(agreed.dropped, (), agreed.empty),
         *state_facts(plan.mechanism, released, levels, result.labels, components),
         *bounds_kept(agreed.public, noised_columns(result.layout)),
+        *_tails_of(plan, agreed, result),
         joint,
         *_openings(ledger),
     )
+
+
+def _tails_of(plan: JointPlan, agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
+    """State that owners of columns code the tails of theirs; owners of rows have none but their declared bounds."""
+    numbers = sum(field.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE) for field in agreed.public.encoded)
+    return (TailsCoded("code", result.level, numbers),) if plan.partition == "vertical" and numbers else ()
 
 
 def noised_columns(layout: Layout) -> frozenset[str]:
@@ -166,8 +174,9 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
         raise ValueError("an owner of columns has a codec and keys")
     order = align_keys(session, keys)
     mine = part.table.take(pa.array(order))
-    records = codec.encode(mine)
-    result = sanitize_vertical(session, part.plan, records.values, codec.layout)
+    uniform = Randomness(part.plan.seed).generator(f"tails of the rows of party {part.rank}").random(mine.num_rows)
+    coded = codec.encode(part.tails.code(mine, uniform))
+    result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
     session.phase("writing cells")
     own = codec.decode(_own_coordinates(result, codec), unbounded=noised_columns(codec.layout))
     columns: dict[str, pa.ChunkedArray] = {}
@@ -185,6 +194,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     table = pa.table(columns)
     names = [column.field.name for column in codec.columns]
     note = f"Measured on {len(names)} columns, those of this owner; the other owners measure theirs."
+    records = codec.encode(mine, unseen="mean")
     return result, table, Comparison(mine.select(names), table.select(names), codec, records, notes=(note,))
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import MOST_BYTES, UNLESS_DEFAULT, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
+from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.engines.parties.codecs import read_columns
 from sfumato.engines.parties.groupwise import group_sizes
@@ -24,7 +25,9 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import propose_person, refuse_weight
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.tails import Tails, fit_tails
 from sfumato.version import __version__
 
 __all__ = ["Agreement", "OwnPart", "agree", "own_part"]
@@ -58,6 +61,7 @@ class OwnPart:
     keys: pa.ChunkedArray | None = None
     key: str | None = None
     codec: Codec | None = None
+    tails: Tails = dataclasses.field(default_factory=Tails)
 
     def __repr__(self) -> str:
         return f"OwnPart({self.name}, {self.plan.partition})"
@@ -122,18 +126,19 @@ def own_part(
         raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
     target = plan.target if plan.target in arrow.column_names else None
     schema = schema_of(arrow, schema, target, keep_empty=keys is None)  # another owner of rows may have values
+    arrow = repaired(arrow, schema)
     _check_roles(plan, schema)
     refuse_weight(schema, "a joint run")
     if keys is None and not plan.rows_are_people:
         _check_people(arrow, schema)
-    codec = None
+    codec, tails = None, Tails()
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains
     else:
         key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
-        codec = _own_codec(plan, arrow, schema)
+        codec, tails = _own_codec(plan, rank, arrow, schema)
     _warn_of_two(plan)
-    return OwnPart(plan, rank, arrow, schema, keys, key, codec)
+    return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails)
 
 
 def _chosen(arrow: pa.Table, columns: Iterable[str] | None, key: str | None) -> pa.Table:
@@ -196,21 +201,23 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
         )
 
 
-def _own_codec(plan: JointPlan, arrow: pa.Table, schema: Schema) -> Codec:
-    """Encode own columns; refuse so many that products with them give another's columns away.
+def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
+    """Encode own columns, their tails coded; refuse so many that products with them give another's columns away.
 
     Every other column of a group is met by one linear equation for each component of the own columns and one for the
     mean, and as many equations as records have one solution.
     """
     level, _ = group_sizes(plan.mechanism, arrow.num_rows)
-    codec = Codec.fit(arrow, schema, crowd=level, codes=True)
+    rng = Randomness(plan.seed).generator(f"tails of party {rank}")
+    tails = fit_tails(arrow, schema, k=level, rng=rng)
+    codec = Codec.fit(tails.code(arrow, rng.random(arrow.num_rows)), schema, crowd=level, codes=True)
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(
             f"groups have {level} records and this owner brings {equations - 1} coordinates: products with them would "
             f"give the other owners' cells away exactly; take groups larger than {equations}, or bring fewer columns"
         )
-    return codec
+    return codec, tails
 
 
 def _warn_of_two(plan: JointPlan) -> None:

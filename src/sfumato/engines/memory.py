@@ -8,9 +8,11 @@ and the measuring takes as much memory for a million rows as for a hundred thous
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +20,25 @@ from numpy.typing import NDArray
 
 from sfumato.assess.risk.uniqueness import whole_standings
 from sfumato.core.arrays import Floats
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
+from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, Wanted
 from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.engines.plan import Plan, Prepared, prepare
+from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
 from sfumato.mechanisms.protocol import Workings
-from sfumato.tables.codec import Codec
+from sfumato.tables.cells import plain, write_numbers
+from sfumato.tables.codec import Codec, Unseen
+from sfumato.tables.field import Kind
+from sfumato.tables.grid import unbounded_grid
 from sfumato.tables.kept_rules import KeptRules, keep_rules
 from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import answered_fields, free_fields, write_answers
 from sfumato.tables.persons import persons_of_table, scale_weights
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.tails import NUMERIC, Tails
 
 __all__ = [
     "MEASURED_ROWS",
@@ -82,6 +89,8 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
     Where it is to be measured, some neighbourhoods of a large table are kept to be compared with what they became.
     """
     made = make_rows(prepare(arrow, plan), plan, plan.randomness.generator("sanitize"), native=native)
+    if report and plan.mechanism.traits.synthetic and made.workings is not None:
+        made = dataclasses.replace(made, workings=dataclasses.replace(made.workings, redraw=_redraw(made.job, plan)))
     table, linked = with_persons(made.table, made.records, made.job.original, made.job.records.persons)
     compared = Comparison(
         made.job.original,
@@ -94,6 +103,9 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
     )
     if report:
         compared = measured_part(compared, made.workings, plan.randomness.generator("measured"))
+        if made.job.tails.columns:  # people are compared as they are, not as their tails were coded
+            own, whole = compared.records, compared.codec.encode(compared.original, unseen="mean")
+            compared = dataclasses.replace(compared, records=dataclasses.replace(own, coordinates=whole.coordinates))
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(made.job.told, rules=made.schema.rules)),
         table=table,
@@ -108,22 +120,71 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
     )
 
 
+def _redraw(
+    job: Prepared, plan: Plan
+) -> Callable[[NDArray[np.int64], Mapping[str, float], np.random.Generator], Mapping[str, Floats] | None]:
+    """How the method is run again on some rows of a prepared table, each a person, without levels and rules."""
+    opened = (
+        field
+        if field.domain.declared
+        else dataclasses.replace(field, domain=dataclasses.replace(field.domain, low=None, high=None))
+        for field in job.codec.schema.encoded  # neither identifiers nor persons
+    )
+    schema = Schema(tuple(opened))  # what was observed binds nobody
+    mechanism: Any = plan.mechanism
+    if "effort" in mechanism.__dataclass_fields__:  # groups need not be the best ones here
+        mechanism = dataclasses.replace(mechanism, effort="fast")
+    again = dataclasses.replace(
+        plan, mechanism=mechanism, schema=schema, level=None, strata=None, holdout=None, rare="keep", rows=None,
+        where=None, keep_persons=False, no_rules=True, found_rules=False,
+    )  # fmt: skip
+
+    def redraw(
+        rows: NDArray[np.int64], cells: Mapping[str, float], rng: np.random.Generator
+    ) -> Mapping[str, Floats] | None:
+        table = job.original.take(pa.array(rows))
+        for name, value in cells.items():
+            column, field = plain(table.column(name)), job.codec.schema[name]
+            grid = next(each.grid for each in job.codec.columns if each.field.name == name)
+            assert grid is not None  # asked of numbers and dates only
+            free = unbounded_grid(grid, schema[name], column.type)
+            number = free.to_numbers(free.to_places(np.array([value])))
+            first = write_numbers(number, np.zeros(1, dtype=np.bool_), field, column.type)
+            cell = pa.concat_arrays([first.cast(column.type), column.slice(1)])
+            table = table.set_column(table.column_names.index(name), name, cell)
+        drawn = dataclasses.replace(again, randomness=Randomness(int(rng.integers(2**31))))
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                prepared = prepare(table, drawn)
+                made = make_rows(prepared, drawn, drawn.randomness.generator("sanitize"))
+        except SfumatoError:
+            return None
+        names = [field.name for field in schema.encoded if field.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)]
+        found = {name: prepared.codec.numbers(made.released, name, unseen="mean") for name in names}
+        return {name: numbers[~absent] for name, (numbers, absent) in found.items()}
+
+    return redraw
+
+
 def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
     """Rows that can be mined in place of those of a prepared table."""
     kept = _rules(job, plan)
-    codec, seen = (job.codec, job.records) if kept is None else _seen(kept, job, plan)
+    tails, codec, seen = (job.tails, job.codec, job.records) if kept is None else _seen(kept, job, plan, rng)
     seen = _with_wanted(seen, job, plan, codec, kept)
     begin = perf_counter()
     sanitized = plan.mechanism.sanitize(seen, rng=rng)
     seconds = perf_counter() - begin
     records, schema = sanitized.records, _with_rules(job, plan, kept)
+    uniform = rng.random(len(records)) if tails.columns else np.empty(0)
     if kept is None:
         released = codec.decode(
             records.coordinates, native=native, moved=records.moved, grids=records.grids, unbounded=records.unbounded
         )
+        released = tails.code(released, uniform)
     else:
-        drawn = codec.decode(records.coordinates)
-        released = kept.whole(drawn, native=codec.decode(records.coordinates, native=True) if native else None)
+        drawn = tails.code(codec.decode(records.coordinates), uniform)
+        typed = tails.code(codec.decode(records.coordinates, native=True), uniform) if native else None
+        released = kept.whole(drawn, native=typed)
     if seen.wanted is not None and seen.wanted.where:
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
@@ -204,7 +265,8 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
     """Released rows whose weights, where there are some, add up to those of the rows they were made from."""
     if job.codec.schema.weight is None:
         return released, ()
-    released, fact = scale_weights(released, job.original, job.codec)
+    tail = job.tails.columns.get(job.codec.schema.weight.name)
+    released, fact = scale_weights(released, job.original, job.codec, tail)
     return released, (fact,)
 
 
@@ -226,14 +288,40 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
     )
 
 
-def _seen(kept: KeptRules, job: Prepared, plan: Plan) -> tuple[Codec, Records]:
-    """What a mechanism sees of rows that obey rules, and how that is read."""
-    codes = plan.mechanism.traits.codes
-    codec = Codec.fit(kept.table, kept.schema, crowd=crowd_of(job, plan), persons=job.records.persons, codes=codes)
-    records = codec.encode(kept.table, levels=job.records.levels, strata=job.records.strata)
+def _seen(kept: KeptRules, job: Prepared, plan: Plan, rng: np.random.Generator) -> tuple[Tails, Codec, Records]:
+    """What a mechanism sees of rows that obey rules, and how that is read.
+
+    Tails are coded here anew: those of a distance between two columns are not the tails of either column.
+    """
     own = job.records
-    return codec, dataclasses.replace(
-        records, persons=own.persons, linked=own.linked, among=own.among, highest=own.highest
+    asked = max(int(own.levels.max(initial=0)), own.highest)
+    filled = {} if job.shared is None else job.shared.copied
+    copied = np.zeros(kept.table.num_rows, dtype=np.bool_)
+    for name, cells in filled.items():
+        copied |= cells if job.codec.schema[name].kind in NUMERIC else False
+    tails, codec, coded = fit_with_tails(
+        kept.table,
+        kept.schema,
+        plan,
+        asked,
+        own.persons,
+        own.public_level,
+        rng,
+        dict.fromkeys(kept.table.column_names, copied),
+    )
+    unseen: Unseen = "mean" if plan.mechanism.traits.paper_law else "refuse"
+    records = codec.encode(coded, levels=own.levels, strata=own.strata, unseen=unseen)
+    return (
+        tails,
+        codec,
+        dataclasses.replace(
+            records,
+            persons=own.persons,
+            linked=own.linked,
+            among=own.among,
+            highest=own.highest,
+            public_level=own.public_level,
+        ),
     )
 
 
@@ -443,8 +531,10 @@ def _part_of(workings: Workings, rows: MeasuredRows, many: int) -> Workings:
         place = np.full(many + 1, -1, dtype=np.int64)  # the last is for rows that descend from nobody
         place[rows.inside] = np.arange(len(rows.inside))
         origin = place[origin[rows.made]]
+    redraw = workings.redraw
     return dataclasses.replace(
         workings,
+        redraw=None if redraw is None else lambda some, cells, rng: redraw(rows.inside[some], cells, rng),
         labels=labels,
         levels=None if workings.levels is None else workings.levels[rows.inside],
         drawn_from=drawn,

@@ -38,7 +38,7 @@ _RUNS = {
 """What runs a recipe again, where it is not sanitize."""
 
 _TOLD = ("sfumato", "method", "level", "strata", "holdout", "seed", "policy")
-_AT_TIMES = ("rare", "rows", "where")  # written where they are told
+_AT_TIMES = ("rare", "rows", "tails", "tails_k", "where")  # written where they are told
 _FLAGS = ("no_rules", "keep_persons")  # written where they are set
 
 
@@ -64,6 +64,8 @@ class Recipe:
     rows: int | None = None
     where: str | None = None
     keep_persons: bool = False
+    tails: str | None = None
+    tails_k: int | None = None
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"

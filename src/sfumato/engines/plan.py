@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,28 @@ from sfumato.mechanisms.methods import usual_k
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
+from sfumato.tables.found_rules import find_rules
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.levels import levels_of_table, parse_conditions
+from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import SharedCategories, check_way, share_values
 from sfumato.tables.recoding import Way, aggregated, coarsen, coarser, count_holders
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, find_rules, rules_within
+from sfumato.tables.repair import repaired
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
+from sfumato.tables.tails import TailMethod, Tails, check_tails, fit_tails
 from sfumato.version import __version__
 
-__all__ = ["Plan", "Prepared", "coarsened_facts", "for_few_people", "make_plan", "prepare"]
+__all__ = [
+    "Plan",
+    "Prepared",
+    "coarsened_facts",
+    "fit_with_tails",
+    "for_few_people",
+    "make_plan",
+    "prepare",
+    "rules_to_repair",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +85,10 @@ class Plan:
         Rule that rows which are made anew are to fulfil.
     keep_persons : bool
         Rows of a released person stay together.
+    tails : {"code", "smooth", "keep"}, optional
+        What becomes of the ends of numeric and date columns; see `sfumato.tables.tails`.
+    tails_k : int, optional
+        Fewest persons that a cut-off is computed from, if it is not the fewest who hold a value.
     """
 
     mechanism: Mechanism
@@ -87,11 +103,17 @@ class Plan:
     rows: int | None = None
     where: str | None = None
     keep_persons: bool = False
+    tails: TailMethod | None = None
+    tails_k: int | None = None
 
     def __post_init__(self) -> None:
         _check_wanted(self.mechanism, self.rows, self.where)
         if self.keep_persons:
             check_links(self.mechanism, self.schema, self.rows)
+        if self.tails is not None and not self.mechanism.traits.synthetic:
+            raise OptionError(
+                f"{self.mechanism.method!r} makes no synthetic rows and codes no tails; leave out --tails"
+            )
         if self.rare in ("pool", "lift") and self.holders is None:
             raise OptionError(
                 f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
@@ -124,6 +146,8 @@ class Plan:
             rows=self.rows,
             where=self.where,
             keep_persons=self.keep_persons,
+            tails=self.tails,
+            tails_k=self.tails_k,
         )
 
 
@@ -131,7 +155,8 @@ class Plan:
 class Prepared:
     """What a mechanism and the measuring after it work on.
 
-    ``told`` is the schema of the table as it came, before rare values became others, which ``shared`` says how.
+    ``told`` is the schema of the table as it came, before rare values became others, which ``shared`` says how. The
+    records are those of the original with their tails coded.
     """
 
     original: pa.Table
@@ -142,6 +167,7 @@ class Prepared:
     told: Schema
     public: pa.Table | None = None
     shared: SharedCategories | None = None
+    tails: Tails = dataclasses.field(default_factory=Tails)
 
 
 def make_plan(
@@ -164,12 +190,16 @@ def make_plan(
     rows: int | None = None,
     where: str | None = None,
     keep_persons: bool = False,
+    tails: str | None = None,
+    tails_k: int | None = None,
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     told: tuple[Any, ...] = (level, rows, holdout)
     level, rows, holdout = (each.item() if isinstance(each, np.number) else each for each in told)
     found = schema is None
-    schema = schema_of(arrow, schema, target, identifiers, public, person=person, weight=weight, coarsens=True)
+    schema = schema_of(
+        arrow, schema, target, identifiers, public, person=person, weight=weight, level=level, coarsens=True
+    )
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
     schema = _widened(schema, mechanism)
@@ -178,7 +208,7 @@ def make_plan(
         refuse_weight(schema, f"the method {mechanism.method!r}")
     if where is not None:
         refuse_weight(schema, "--where")
-    check_weights(arrow, schema)
+    check_weights(repaired(arrow, schema), schema)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
@@ -186,7 +216,9 @@ def make_plan(
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
     way, links = check_way(rare), bool(keep_persons)
-    return Plan(mechanism, schema, level, strata, holdout, Randomness(seed), no_rules, found, way, rows, where, links)
+    ends = check_tails(tails)
+    settled = (Randomness(seed), no_rules, found, way, rows, where, links, ends, tails_k)
+    return Plan(mechanism, schema, level, strata, holdout, *settled)
 
 
 def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
@@ -206,7 +238,8 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
 def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
     """Plan of a chain of which nobody said k, with what is usual for so many people as will be inside.
 
-    It stays as it is where a class of the target would be rare then, or a leaf be larger than was told.
+    Cut-offs of tails stay where they are: of few people a tenth would be a large part of a column. The plan stays as it
+    is if a class of the target would be rare then, or a leaf be larger than was told.
     """
     chain, share = plan.mechanism, 1.0 - plan.holdout if isinstance(plan.holdout, float) else 1.0
     assert isinstance(chain, Chain)
@@ -220,7 +253,7 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
         smallest = _smallest_class(arrow, target, persons)
         if share * smallest - 3 * math.sqrt(share * (1.0 - share) * smallest) < k:
             return plan
-    return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k))
+    return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k), tails_k=chain.k)
 
 
 def _smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | None) -> int:
@@ -233,6 +266,7 @@ def _smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] |
 def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     """Read levels and strata, hold rows out, and encode the rest."""
     traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
+    arrow = repaired(arrow, plan.schema, level=plan.level)
     asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
     before, (arrow, schema) = schema, coarsen(arrow, schema)
     codes = _strata(arrow, schema, strata)
@@ -241,7 +275,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
         raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
     kept, outside = _hold_out(arrow, plan.holdout, randomness, persons)
     if outside is not None and not isinstance(plan.holdout, float):
-        outside = coarsen(outside, before)[0]
+        outside = coarsen(repaired(outside, plan.schema), before)[0]
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     people = len(kept) if persons is None else len(np.unique(persons[kept]))
     if people < crowd:
@@ -258,11 +292,15 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     if original is not arrow:  # the few who hold anything may all be held out
         schema = drop_empty(original, schema, {field.name for field in schema if field.role is Role.IDENTIFIER})
     whose = None if persons is None else persons[kept]
-    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, coarse_columns(before))
+    stated = public_level(asked[kept], whose, plan.holders or 2)
+    shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, stated, coarse_columns(before))
+    rules = rules_to_repair(shared.schema, plan)
+    shared = dataclasses.replace(shared, table=obeying(shared.table, shared.schema, rules)) if rules else shared
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
-    held = max(int(asked[kept].max(initial=0)), plan.holders or 2)
-    codec = Codec.fit(shared.table, shared.schema, crowd=held, persons=whose, gaps=traits.gaps, codes=traits.codes)
-    records = codec.encode(shared.table, levels=asked[kept], strata=codes)
+    highest, rng = int(asked[kept].max(initial=0)), randomness.generator("tails")
+    tails, codec, coded = fit_with_tails(shared.table, shared.schema, plan, highest, whose, stated, rng, shared.copied)
+    records = codec.encode(coded, levels=asked[kept], strata=codes, unseen="mean" if traits.paper_law else "refuse")
+    records = dataclasses.replace(records, public_level=stated)
     if persons is not None:
         if plan.keep_persons:
             check_parts(strata, codes, persons[kept])
@@ -276,11 +314,48 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
         None if outside is None else shared.like(outside),
         codec,
         records,
-        facts if shared.fact is None else (*facts, shared.fact),
+        (*facts, *(fact for fact in (shared.fact, tails.fact) if fact is not None)),
         _as_told(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
         original.select(passed) if passed else None,
         shared,
+        tails,
     )
+
+
+def fit_with_tails(
+    table: pa.Table,
+    schema: Schema,
+    plan: Plan,
+    asked: int,
+    persons: NDArray[np.int64] | None,
+    stated: int,
+    rng: np.random.Generator,
+    copied: Mapping[str, NDArray[np.bool_]],
+) -> tuple[Tails, Codec, pa.Table]:
+    """Tails of a table that synthetic rows are made from, its codec, and the table that the mechanism sees.
+
+    ``asked`` is the highest privacy level that a record asks for; the cells ``copied`` hold another record's value.
+    """
+    traits, tails, k = plan.mechanism.traits, Tails(), max(asked, plan.holders or 2)
+    if traits.synthetic:
+        fewest = k if plan.tails_k is None else max(asked, plan.tails_k)
+        fields = (field for field in schema if not traits.classed or field.role is not Role.TARGET)
+        ends = Schema(tuple(fields))
+        tails = fit_tails(
+            table,
+            ends,
+            k=fewest,
+            method=plan.tails,
+            persons=persons,
+            stated=min(fewest, stated),
+            copied=copied,
+            rng=rng,
+        )
+    coded = table if traits.paper_law else tails.code(table, rng.random(table.num_rows))
+    codec = Codec.fit(
+        coded, tails.opened(schema), crowd=k, persons=persons, gaps=traits.gaps, codes=traits.codes, within=tails.bounds
+    )
+    return tails, codec, coded
 
 
 def _as_told(before: Schema, settled: Schema, rules: tuple[str, ...]) -> Schema:
@@ -295,6 +370,7 @@ def _share(
     plan: Plan,
     level: int,
     persons: NDArray[np.int64] | None,
+    stated: int,
     coarse: frozenset[str],
 ) -> SharedCategories:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
@@ -303,30 +379,46 @@ def _share(
         return SharedCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
-    shared = share_values(original, schema, k=max(level, holders), way=plan.rare, persons=persons, rng=rng, most=most)
+    k = max(level, holders)
+    shared = share_values(
+        original, schema, k=k, way=plan.rare, persons=persons, rng=rng, most=most, stated=min(k, stated)
+    )
     if not shared.schema.encoded:
         raise LevelError(
-            f"in none of the {len(schema.encoded)} columns two values are held by {max(level, holders)} persons each; "
-            "lower the level (--k)"
+            f"in none of the {len(schema.encoded)} columns a value is held by {max(level, holders)} persons; lower the "
+            "level (--k)"
         )
     if shared.fact is not None and plan.strata in shared.fact.dropped:
         raise LevelError(
-            f"column {plan.strata!r} keeps groups apart, and all its strata but one have fewer persons than the "
-            f"highest privacy level, {shared.fact.k}; pool small strata, or lower the level"
+            f"column {plan.strata!r} keeps groups apart, and no stratum has as many persons as the highest privacy "
+            f"level, {shared.fact.k}; pool small strata, or lower the level"
         )
     if shared.fact is not None and shared.fact.dropped:
         names = shared.fact.dropped
         warnings.warn(
             UserWarning(
-                f"columns with less than two values that {shared.fact.k} persons hold were dropped: {len(names)}, the "
-                f"first is {shown(names[0])}; a lower level (--k) keeps more"
+                f"columns without a value that {shared.fact.k} persons hold were dropped: {len(names)}, the first is "
+                f"{shown(names[0])}; a lower level (--k) keeps more"
             ),
             stacklevel=2,
         )
     if not (shared.changed or coarse) or plan.no_rules or not plan.mechanism.traits.synthetic:
         return shared
-    rules = find_rules(shared.table, shared.schema) if plan.found_rules else _rules_left(original, shared, coarse)
+    if plan.found_rules:
+        rules = find_rules(shared.table, shared.schema, persons)
+    else:
+        rules = _rules_left(original, shared, coarse)
     return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))
+
+
+def rules_to_repair(schema: Schema, plan: Plan) -> tuple[Rule, ...]:
+    """Rules that few rows may break: those that were found, or whose column the schema lets repair.
+
+    Only for synthetic rows: others are released as they are, and promise nothing of rules.
+    """
+    if not plan.mechanism.traits.synthetic:
+        return ()
+    return tuple(rule for rule in rules_within(schema) if plan.found_rules or schema[rule.follows].repair)
 
 
 def _rules_left(original: pa.Table, shared: SharedCategories, coarse: frozenset[str]) -> tuple[str, ...]:

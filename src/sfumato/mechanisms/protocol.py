@@ -60,6 +60,10 @@ class Traits:
         It can draw rows that fulfil a rule.
     gaps : bool
         It may turn any cell to missing.
+    paper_law : bool
+        It draws by the law of a paper from the values as they are, so that tails are coded in what it draws alone.
+    classed : bool
+        Its target is a class, whose values stay as they are and which it refuses if too few persons have one.
     links : bool
         It can keep the rows of a person together.
     codes : bool
@@ -80,6 +84,8 @@ class Traits:
     coarsened: tuple[Coarsened, ...] | None = None
     links: bool = False
     codes: bool = False
+    paper_law: bool = False
+    classed: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +116,7 @@ class Workings:
     sample: Ints | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Ints] = field(default_factory=dict)
+    redraw: Callable[[Ints, Mapping[str, float], np.random.Generator], Mapping[str, Floats] | None] | None = None
 
     def __repr__(self) -> str:
         return "Workings(owner only)"

@@ -11,34 +11,7 @@ from typing import Any, Literal
 
 from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import (
-    Chained,
-    ClassPure,
-    ColumnsDropped,
-    ComponentNoise,
-    CountsKept,
-    DomainsObserved,
-    Drawn,
-    Enhanced,
-    EpochPublished,
-    Fact,
-    Grouped,
-    HeldOut,
-    Joint,
-    Maintained,
-    Noised,
-    Opened,
-    Randomized,
-    Shuffled,
-    ShuffledWithin,
-    Stratified,
-    Synthesized,
-    TargetMoved,
-    Transformed,
-    Untouched,
-    fact_from_json,
-    fact_to_json,
-)
+from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.statements import Claim, Refused
@@ -121,17 +94,7 @@ def _is_time(value: str) -> bool:
 
 
 FORMAT = 2
-"""What is written. Format 1 is that of sfumato 0.1, with the same entries and the sentences of that version."""
-
-_FACTS_OF_0_1 = {
-    kind.fact
-    for kind in (
-        ClassPure, ColumnsDropped, ComponentNoise, CountsKept, DomainsObserved, Drawn, Enhanced, EpochPublished,
-        Grouped, HeldOut, Joint, Maintained, Noised, Opened, Randomized, Shuffled, ShuffledWithin, Stratified,
-        Synthesized, TargetMoved, Transformed, Untouched,
-    )
-}  # fmt: skip
-_LATER = {"alike", "empty"}  # entries that facts of the same names have since
+"""Version of the form; a certificate of another one is refused."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,25 +137,19 @@ class Certificate:
 
     @property
     def levels(self) -> dict[str, int]:
-        """Levels asked for and met, where records were grouped."""
+        """How large groups or leaves are, and how many records are in ones below their level."""
         kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
         grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
         chained = next((fact for fact in self.facts if isinstance(fact, Chained)), None)
         if kept is not None:
-            met = (kept.k, kept.asked_max, kept.smallest, kept.groups, kept.short)
+            met = (kept.smallest, kept.groups, kept.short)
         elif grouped is not None:
-            met = (grouped.asked_min, grouped.asked_max, grouped.smallest, grouped.groups, grouped.violations)
+            met = (grouped.smallest, grouped.groups, grouped.violations)
         elif chained is not None:
-            smallest = min(chained.smallest, default=0)
-            met = (chained.asked_min, chained.asked_max, smallest, sum(chained.leaves), chained.violations)
+            met = (min(chained.smallest, default=0), sum(chained.leaves), chained.violations)
         else:
             return {}
-        return dict(zip(("asked_min", "asked_max", "smallest_group", "groups", "violations"), met, strict=True))
-
-    @property
-    def derived(self) -> bool:
-        """Whether its sentences can be derived anew from its facts; those of sfumato 0.1 stand as that worded them."""
-        return self.format == FORMAT
+        return dict(zip(("smallest_group", "groups", "violations"), met, strict=True))
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
@@ -211,35 +168,25 @@ class Certificate:
         Raises
         ------
         BadInput
-            For a text that is no certificate, or one of a later format.
+            For a text that is no certificate, or one of another format.
         AlteredCertificate
-            For one that is not exactly as sfumato writes it. A certificate of sfumato 0.1 (format 1) may be spaced and
-            ordered in another way.
+            For one that is not exactly as sfumato writes it.
         """
         try:
             document = parse_json(text)
         except Unparsable as error:
             raise AlteredCertificate(f"the certificate is not JSON ({error}); it is damaged or was altered") from None
         known = document.get("format") if isinstance(document, dict) else None
-        if isinstance(known, bool) or known not in (1, FORMAT):
-            raise BadInput(f"the certificate is not of format 1 or {FORMAT}; use the version that wrote it")
+        if isinstance(known, bool) or known != FORMAT:
+            raise BadInput(f"the certificate is not of format {FORMAT}; use the version that wrote it")
         told = dict(vars(read_written(document)))
-        if known == 1 and not _is_of_0_1(told["sfumato"], told["facts"]):
-            raise AlteredCertificate("the certificate is of format 1 and not of sfumato 0.1; it was altered")
         levels, facts = told.pop("levels"), tuple(map(_fact, told.pop("facts")))
         certificate = cls(**told, facts=facts)
         if certificate.levels != levels:
             raise AlteredCertificate("the levels on the certificate are not those of its facts; it was altered")
-        if certificate.derived and certificate.to_json() != text:
+        if certificate.to_json() != text:
             raise AlteredCertificate("the certificate is not written as sfumato writes it; it was altered")
         return certificate
-
-
-def _is_of_0_1(version: str, facts: tuple[dict[str, Any], ...]) -> bool:
-    """Tell whether sfumato 0.1 can have written facts of these names and entries."""
-    return version.startswith("0.1.") and all(
-        str(fact.get("fact")) in _FACTS_OF_0_1 and not _LATER & fact.keys() for fact in facts
-    )
 
 
 def _fact(document: dict[str, Any]) -> Fact:

@@ -13,6 +13,7 @@ from sfumato.core.facts import (
     ClassPure,
     ColumnRulesKept,
     ColumnsDropped,
+    ComponentNoise,
     CountsKept,
     DatesCoarsened,
     DespitePolicy,
@@ -30,6 +31,7 @@ from sfumato.core.facts import (
     RowsDrawn,
     Shuffled,
     Stratified,
+    TailsCoded,
     Unmeasured,
     WeightsScaled,
 )
@@ -154,31 +156,70 @@ def _of_rare(fact: RareValues, facts: tuple[Fact, ...]) -> Statements:
     streamed = any(isinstance(other, Maintained) for other in facts)
     where, before = ("stream", "rows left") if streamed else ("table", "anything was drawn")
     hidden = f"No category that fewer than {fact.k} persons of the {where} hold appears in the release."
+    assumes = "the person column tells who each row is about" if fact.by_person else "one row is one person"
     if fact.shown:
-        yield Refused(
-            hidden,
-            f"{counted(fact.shown, 'such category is', 'such categories are')} left as in the {where}, by the owner's "
-            "decision",
-        )
+        yield Refused(hidden, f"such categories are left as in the {where}, by the owner's decision")
         return
-    became = "wider ones of their hierarchy or one named other" if fact.way == "lift" else "one named other"
+    became = "a wider one of their hierarchy" if fact.way == "lift" else "one named other"
     yield Claim(
         hidden,
         "proved",
-        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before {before}: "
-        f"{counted(fact.categories, 'category', 'categories')} in {counted(fact.cells, 'cell', 'cells')} became "
-        f"{became}, or a neighbour in order, that at least as many hold."
-        + (f" {counted(fact.filled, 'cell', 'cells')} that fewer lack took another record's." if fact.filled else ""),
-        "the person column tells who each row is about" if fact.by_person else "one row is one person",
+        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before {before}. A cell "
+        f"with a rarer category took {became} that at least as many hold, a neighbour in order, or the category of "
+        f"another record; so did missing cells that fewer than {fact.k} have.",
+        assumes,
     )
     if fact.dropped:
         yield Claim(
-            f"The release does not hold the columns with less than two values that {fact.k} persons hold "
-            f"({quoted(fact.dropped)}).",
+            "The release does not hold the columns without a value that as many persons hold as the highest privacy "
+            f"level asks for ({quoted(fact.dropped)}).",
             "proved",
             f"They were dropped before {before}.",
-            "the person column tells who each row is about" if fact.by_person else "one row is one person",
+            assumes,
         )
+
+
+def _of_tails(fact: TailsCoded, facts: tuple[Fact, ...]) -> Statements:
+    hidden = (
+        f"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
+        f"least {fact.k} persons."
+    )
+    if any(isinstance(other, ComponentNoise) for other in facts):
+        yield Claim(
+            "In each column, taken by itself, numbers and dates beyond a limit that was computed from at least "
+            f"{fact.k} persons were replaced by that limit before noise was added.",
+            "proved",
+            f"The ends of {counted(fact.columns, 'column', 'columns')} were top and bottom coded by their owners. A "
+            f"limit lies at random between the values of {fact.k} persons who are outreached by {fact.k - 1} others, "
+            "or between the middle values of a column that few persons fill; "
+            f"in columns of mostly common values, a value that fewer than {fact.k} persons hold became a common "
+            "neighbour.",
+            "one row is one person",
+        )
+        return
+    if fact.method == "keep":
+        yield Refused(hidden, "the ends of columns are left as they are, by the owner's decision")
+        return
+    common = (
+        f" In columns of mostly common values, a value that fewer than {fact.k} persons hold became a common neighbour."
+        if not any(isinstance(other, Maintained) for other in facts)
+        else ""
+    )
+    smooth = (
+        " In columns with a long tail, values beyond a cut-off were drawn from an exponential tail that ranks "
+        "further inside determine."
+        if fact.method == "smooth"
+        else ""
+    )
+    yield Claim(
+        hidden,
+        "proved",
+        f"The ends of {counted(fact.columns, 'column', 'columns')} of numbers and dates were "
+        f"top and bottom coded. A cut-off lies at random between the values of at least {fact.k} persons who are "
+        f"outreached by at least {fact.k - 1} others, or between the middle values of a column that few persons fill; "
+        f"each person counts once.{common}{smooth} Columns that a rule makes from others follow from coded ones.",
+        "the person column tells who each row is about" if fact.by_person else "one row is one person",
+    )
 
 
 def _of_rules(fact: ColumnRulesKept, _: tuple[Fact, ...]) -> Statements:
@@ -192,8 +233,7 @@ def _of_rules(fact: ColumnRulesKept, _: tuple[Fact, ...]) -> Statements:
     if fact.rare_pairs:
         yield Refused(
             "Every pair of a label and what it decides is shared by as many records as the privacy level asks for.",
-            f"{counted(fact.rare_pairs, 'pair is', 'pairs are')} held by fewer, and a rule that the owner wrote down "
-            "keeps them together",
+            "a rule that the owner wrote down keeps pairs together, also those that fewer hold",
         )
 
 
@@ -207,10 +247,11 @@ def _of_months(fact: DatesCoarsened, _: tuple[Fact, ...]) -> Statements:
     )
 
 
-def _of_weights(fact: WeightsScaled, _: tuple[Fact, ...]) -> Statements:
+def _of_weights(fact: WeightsScaled, facts: tuple[Fact, ...]) -> Statements:
+    coded = any(isinstance(other, TailsCoded) and other.method != "keep" for other in facts)
     yield Claim(
-        f"The weights {fact.column!r} of the released rows add up to what those of the original records do, "
-        f"{at_most(fact.total, 12)}, up to {fact.step:g}.",
+        f"The weights {fact.column!r} of the released rows add up to what those of the original records do"
+        f"{' once their tails are coded' if coded else ''}, {at_most(fact.total, 12)}, up to {fact.step:g}.",
         "proved",
         "After they were drawn, all were multiplied by one number and rounded to their step.",
         "nothing but that the original's weights are right; the released table shows the sum",
@@ -302,6 +343,7 @@ _CLAIMS: ClaimsOf = {
     RareValues: _of_rare,
     Shuffled: _of_order,
     Stratified: _of_strata,
+    TailsCoded: _of_tails,
     Unmeasured: _of_no_report,
     WeightsScaled: _of_weights,
     # the sentences about baskets and about maintained groups speak of these; who was held out is a matter of measuring

@@ -52,6 +52,7 @@ from sfumato.core.facts import (
     Stratified,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
     Unchanged,
@@ -89,6 +90,7 @@ _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
     DespitePolicy: {"outcome": frozenset({"does-not-meet", "cannot-tell"})},
     RareValues: {"way": frozenset({"pool", "lift", "keep"})},
+    TailsCoded: {"method": frozenset({"code", "smooth", "keep"})},
     BasketsRandomized: {"operator": frozenset({"flip", "uniform", "cut-and-paste", "select-a-size"})},
     RulesHidden: {"strategy": frozenset({"consequent", "antecedent", "itemsets"})},
     Opened: {"action": frozenset({"opened", "sum", "told"})},
@@ -117,6 +119,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts say of rows made anew that they are as they were, so nothing can be certified")
     if (Grouped in kinds and set(kinds) & _WITHOUT_GROUPS) or (WeightsScaled in kinds and set(kinds) & _WITHOUT_ROWS):
         raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
+    if Synthesized in kinds and Grouped not in kinds:
+        raise PrivacyRefusal("the facts tell of rows drawn from groups and of no groups, so nothing can be certified")
     if Scored in kinds and Synthesized not in kinds:
         raise PrivacyRefusal("the facts tell of scores where no rows were drawn by them, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
@@ -166,7 +170,7 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return fact.columns >= 1 and fact.k >= 2
         case Maintained():
             return (
-                1 <= fact.k <= fact.asked_max
+                fact.k >= 1
                 and fact.groups >= max(1, fact.pseudo, fact.short, fact.tiny)
                 and fact.smallest >= 1
                 and (fact.smallest <= _TINY) == (fact.tiny > 0)
@@ -191,7 +195,10 @@ def _agrees_with_itself(fact: Fact) -> bool:
         case ColumnRulesKept():
             return bool(fact.rules) and len(set(fact.rules)) == len(fact.rules)
         case RareValues():
-            return _is_count_of_rare(fact)
+            few = bool(fact.dropped) and fact.way == "keep"
+            return fact.k >= 2 and not few and len(set(fact.dropped)) == len(fact.dropped)
+        case TailsCoded():
+            return fact.k >= 2 and fact.columns >= 1
         case Transformed():
             return bool(fact.columns) and bool(fact.operations) and set(fact.operations) <= {"add", "mult", "rotate"}
         case Swapped() | Sampled() | Aggregated() | Alike() | Unchanged() | Blocked() | Downgraded():
@@ -214,29 +221,13 @@ def _agrees_with_itself(fact: Fact) -> bool:
 
 def _are_groups(fact: Grouped) -> bool:
     """Tell whether such groups can be: their number, sizes and levels, and those that hide nobody."""
-    alike = fact.alone if fact.alike is None else fact.alike
     return (
         fact.groups >= 1
-        and 1 <= fact.asked_min <= fact.asked_max <= fact.records
-        and (fact.violations > 0 or fact.asked_min <= fact.smallest)
         and fact.groups * fact.smallest <= fact.records
         and fact.alone <= fact.tiny <= fact.groups
         and (fact.smallest == 1) == (fact.alone > 0)
         and (fact.smallest <= _TINY) == (fact.tiny > 0)
-        and fact.alone <= alike <= fact.records
-    )
-
-
-def _is_count_of_rare(fact: RareValues) -> bool:
-    """Tell whether rare values were either left or became others, no fewer cells than categories."""
-    done = fact.categories + fact.cells + fact.filled + len(fact.dropped)
-    return (
-        fact.k >= 2
-        and fact.columns + done > 0
-        and (fact.way != "keep" or not done)
-        and fact.categories <= fact.cells
-        and (fact.columns > 0 or not fact.categories + fact.shown)
-        and len(set(fact.dropped)) == len(fact.dropped)
+        and fact.alone <= fact.alike <= fact.records
     )
 
 
@@ -255,10 +246,9 @@ def _is_chain(fact: Chained) -> bool:
             0 <= alike <= leaves and leaves >= 1 and smallest >= 1 and leaves * smallest <= fact.records
             for leaves, smallest, alike in zip(*per_column, strict=True)
         )
-        and 2 <= fact.k <= max(fact.leaf, fact.asked_max)
-        and fact.asked_min <= fact.asked_max
-        and (fact.violations > 0 or max(fact.leaf, fact.asked_min) <= min(fact.smallest))
-        and max(fact.leaf, fact.asked_max) <= fact.records
+        and 2 <= fact.k <= fact.records
+        and (fact.violations > 0 or fact.leaf <= min(fact.smallest))
+        and fact.leaf <= fact.records
         and fact.kept + fact.moved <= fact.rows * len(fact.columns)
     )
 
@@ -268,32 +258,32 @@ def _all(kind: type[F], facts: Sequence[Fact]) -> list[F]:
 
 
 def _persons_agree(facts: Sequence[Fact]) -> bool:
-    """Tell whether persons are counted in groups or leaves that rows were drawn from, no more of them than records."""
+    """Tell whether persons are counted in groups or leaves that rows were drawn from, no more of them than records.
+
+    A leaf that is the only one of its column holds them all.
+    """
     apart, bounded = _all(PersonsApart, facts), _all(PersonsBounded, facts)
     grouped, chained = _all(Grouped, facts), _all(Chained, facts)
     drawn = bool(_all(Synthesized, facts))
     in_groups = not apart or (
-        drawn
-        and all(max(fact.smallest, fact.asked_max) <= apart[0].persons <= fact.records for fact in grouped)
-        and bool(grouped)
+        drawn and all(fact.smallest <= apart[0].persons <= fact.records for fact in grouped) and bool(grouped)
     )
-    in_leaves = not bounded or all(
-        max(*fact.smallest, fact.asked_max) <= bounded[0].persons <= fact.records
-        and bounded[0].left_out <= fact.records * len(fact.columns)
-        for fact in chained
+    in_leaves = not bounded or all(max(fact.smallest) <= bounded[0].persons <= fact.records for fact in chained)
+    whole = [bounded[0].persons if bounded else fact.records for fact in chained]
+    lone = all(
+        smallest == all_of_them
+        for fact, all_of_them in zip(chained, whole, strict=True)
+        for leaves, smallest in zip(fact.leaves, fact.smallest, strict=True)
+        if leaves == 1
     )
-    return in_groups and in_leaves and (not bounded or bool(chained)) and _links_agree(facts) and _rows_agree(facts)
+    counted = in_groups and in_leaves and lone and (not bounded or bool(chained))
+    return counted and _links_agree(facts) and _rows_agree(facts)
 
 
 def _rows_agree(facts: Sequence[Fact]) -> bool:
     """Tell whether rows of persons are bounded in a stream, whose levels are then as many times what was asked."""
     bounded, kept = _all(PersonRowsBounded, facts), _all(Maintained, facts)
-    return not bounded or (
-        len(kept) == 1
-        and not kept[0].k % bounded[0].most
-        and not kept[0].asked_max % bounded[0].most
-        and not _all(RowsKept, facts)
-    )
+    return not bounded or (len(kept) == 1 and not kept[0].k % bounded[0].most and not _all(RowsKept, facts))
 
 
 def _links_agree(facts: Sequence[Fact]) -> bool:

@@ -12,15 +12,15 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
-    RareValues,
     RowsDrawn,
     Scored,
     Synthesized,
+    TailsCoded,
     WeightsScaled,
 )
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, counted, quoted
 
-__all__ = ["CLAIMS", "asked_levels", "check_levels", "of_any_groups", "of_cells", "of_chain", "of_groups", "of_parts"]
+__all__ = ["CLAIMS", "check_levels", "of_any_groups", "of_cells", "of_chain", "of_groups", "of_parts"]
 
 _EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells who each row is about"
 
@@ -30,11 +30,6 @@ def check_levels(fact: Grouped) -> None:
     if fact.violations:
         who = counted(fact.violations, "record is", "records are")
         raise PrivacyRefusal(f"{who} in groups below their privacy level; nothing is certified")
-
-
-def asked_levels(low: int, high: int) -> str:
-    """Levels from the lowest to the highest."""
-    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
@@ -59,11 +54,11 @@ def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
 def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
     return Claim(
         f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a "
-        f"group at least as large as its own privacy level ({asked_levels(fact.asked_min, fact.asked_max)}); the "
+        "group at least as large as its own privacy level; the "
         f"smallest group has {fact.smallest}."
         if not fact.alone
         else f"The {counted(fact.records, 'original record was', 'original records were')} put into groups at least as "
-        f"large as the privacy level of each ({asked_levels(fact.asked_min, fact.asked_max)}), "
+        "large as the privacy level of each, "
         f"{counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
         "proved",
         "Condensation puts a record only where the group is as large as the highest level inside [AY05, sec. 2]; "
@@ -74,10 +69,9 @@ def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
 
 def _of_groups_of_persons(fact: Grouped, apart: PersonsApart) -> Claim:
     who = f"{counted(fact.records, 'record', 'records')} of {counted(apart.persons, 'person', 'persons')}"
-    asked = asked_levels(fact.asked_min, fact.asked_max)
     return Claim(
         f"The {who} were condensed into groups that hold at least as many different persons as the privacy level of "
-        f"each record inside ({asked}); the smallest group has {counted(fact.smallest, 'person', 'persons')}.",
+        f"each record inside; the smallest group has {counted(fact.smallest, 'person', 'persons')}.",
         "proved",
         "No group holds two records of one person: the first records of all are grouped apart from the second ones, "
         "and so on, and whoever has more joins groups without their own records. The finished partition was checked "
@@ -89,17 +83,15 @@ def _of_groups_of_persons(fact: Grouped, apart: PersonsApart) -> Claim:
 def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
     """Say what became of records that no group could take, and what several records of a person give away."""
     records = next(other.records for other in facts if isinstance(other, Grouped))
-    if fact.left_out:
-        why = "every group that could have taken such a record held its person already or was too small for its level"
-        if any(isinstance(other, PersonsLinked) for other in facts):
-            why = "fewer persons than the level asks for have as many, and rows of a person stay together"
-        yield Claim(
-            f"{counted(fact.left_out, 'original record was', 'original records were')} left out, since {why}; no "
-            "released row was drawn from a group that holds one of these.",
-            "proved",
-            "Records in no group are counted when the partition is finished; rows are drawn from groups alone.",
-            "the person column tells who each row is about",
-        )
+    which = "that no group could take without holding its person twice or being too small for its level"
+    if any(isinstance(other, PersonsLinked) for other in facts):
+        which = "beyond those that enough persons have"
+    yield Claim(
+        f"No released row was drawn from an original record {which}.",
+        "proved",
+        "Such records are left out when the partition is finished, and rows are drawn from groups alone.",
+        "the person column tells who each row is about",
+    )
     if fact.persons < records:
         yield Refused(
             "A person's several records give away no more than one of them does.",
@@ -170,19 +162,12 @@ def of_scores(fact: Scored, facts: tuple[Fact, ...]) -> Statements:
 
 def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
     """Say that rows were drawn, and which of them are original records all the same."""
-    groups = next((other for other in facts if isinstance(other, Grouped)), None)
-    same = None if groups is None else groups.alike
+    groups = next(other for other in facts if isinstance(other, Grouped))
+    same = groups.alike
     basis = f"{fact.law.capitalize()} of each group's covariance [AY05, eq. 2.1]."
     but = but_for(facts, "columns", "its weight, which was")
     near = "a drawn row may still come to lie close to, or by chance on, an original record: see the report"
-    if groups is None or same is None:
-        yield Claim(
-            f"Every released row{but} was drawn at random from the {fact.statistics} of a group of records.",
-            "proved",
-            basis,
-            "the group may be one record, or of records that are all the same: then the row is that record",
-        )
-    elif not same:
+    if not same:
         yield Claim(
             f"Every released row{but} was drawn at random from the {fact.statistics} of a group of at least "
             f"{groups.smallest} records; no row was copied from an original record.",
@@ -206,8 +191,8 @@ def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
             basis,
             near,
         )
-    looked_up = any(isinstance(other, ColumnRulesKept) and other.rare_pairs > 0 for other in facts)  # held by few
-    if groups is not None and groups.smallest > 1 and not looked_up:
+    looked_up = any(isinstance(other, ColumnRulesKept) and other.rare_pairs for other in facts)  # may be held by few
+    if groups.smallest > 1 and not looked_up:
         yield _of_numbers(groups, facts)
     if same:
         where = counted(same, "row comes", "rows come")
@@ -229,24 +214,14 @@ def but_for(facts: tuple[Fact, ...], made: str, scaled: str) -> str:
     return f", but for {' and '.join(parts)}," if parts else ""
 
 
-def of_filled(fact: RareValues | None) -> str:
-    """What is taken for held where cells that few lack were filled."""
-    if fact is None or not fact.filled:
-        return ""
-    which = "cell filled from another record counts" if fact.filled == 1 else "cells filled from other records count"
-    return f"; {fact.filled} {which} as held"
-
-
 def _of_numbers(fact: Grouped, facts: tuple[Fact, ...]) -> Claim:
     persons = any(isinstance(other, PersonsApart) for other in facts)
-    rare = next((other for other in facts if isinstance(other, RareValues)), None)
     return Claim(
         f"No number that fewer than {fact.smallest} persons of the table hold was copied.",
         "proved",
         "Numbers and dates were drawn from the spread of a group, or made from such by rules; where all records of a "
         f"group hold one number, that is drawn, and each group has at least {fact.smallest}.",
         ("the person column tells who each row is about" if persons else "one row is one person")
-        + of_filled(rare)
         + "; a drawn number may still come to lie on an original one, above all where a column has few: see the report",
     )
 
@@ -321,9 +296,9 @@ def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
         raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
     bounded = next((other for other in facts if isinstance(other, PersonsBounded)), None)
     parts = any(isinstance(other, Celled) and other.cells > 1 for other in facts)
-    rare = next((other for other in facts if isinstance(other, RareValues)), None)
     yield _of_leaves(fact, bounded, but_for(facts, "those", "weights, which were"), parts=parts)
-    yield from _of_rare_values(fact, bounded, rare, parts=parts)
+    coded = any(isinstance(other, TailsCoded) and other.method != "keep" for other in facts)
+    yield from _of_rare_numbers(fact, bounded, parts=parts, coded=coded)
     yield Refused(
         f"A combination of values in a released row is shared by {fact.k} people.",
         "each cell comes from a leaf of its own, so that a row joins values of many people, and a combination may be "
@@ -373,16 +348,14 @@ def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts
         else ""
     )
     left_out = (
-        f" {counted(bounded.left_out, 'cell was', 'cells were')} left out of the draws of their leaves, since their "
-        "persons supply enough there without them."
-        if bounded is not None and bounded.left_out
+        " Cells beyond those by which a person supplies that much of a leaf were left out of its draws."
+        if bounded is not None
         else ""
     )
     return Claim(
         f"Each cell of the {fact.rows} released rows{but} was drawn from the cells of at least {fact.leaf} {who} "
         f"are {'in the same part of the table and ' if parts else ''}alike in the columns drawn before it, and of at "
-        "least as many as any of these asked for "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}); the smallest such leaf has {so_many}."
+        f"least as many as any of these asked for; the smallest such leaf has {so_many}."
         f"{regressed}{twice}{beside}",
         "proved",
         f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
@@ -405,9 +378,7 @@ def of_parts(fact: Celled) -> Statements:
     )
 
 
-def _of_rare_values(
-    fact: Chained, bounded: PersonsBounded | None, rare: RareValues | None, *, parts: bool
-) -> Statements:
+def _of_rare_numbers(fact: Chained, bounded: PersonsBounded | None, *, parts: bool, coded: bool) -> Statements:
     who, assumed = ("original records", _EACH_ROW) if bounded is None else ("persons of the table", _PERSON_COLUMN)
     holders = "records" if bounded is None else "persons"
     yield Claim(
@@ -417,8 +388,9 @@ def _of_rare_values(
         f"{' in their part of the table' if parts else ''}, or of a column where many are, or drawn by a "
         "regression, and each became the nearest of its leaf that at least "
         f"{fact.k} {holders} hold, or was moved by chance towards another value of its leaf; "
-        f"{counted(fact.kept, 'other is', 'others are')} as at least {fact.k} {holders} have them.",
-        f"{assumed}{of_filled(rare)}; a moved number may still come to lie on an original one, at most where that is "
+        f"{counted(fact.kept, 'other is', 'others are')} as at least {fact.k} {holders} have them"
+        f"{' once tails are coded' if coded else ''}.",
+        f"{assumed}; a moved number may still come to lie on an original one, at most where that is "
         "dense: see the report",
     )
 

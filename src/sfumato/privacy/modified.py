@@ -20,7 +20,6 @@ from sfumato.core.facts import (
     Swapped,
     Unchanged,
 )
-from sfumato.privacy.grouped import asked_levels
 from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
 
 __all__ = ["CLAIMS", "columns_agree", "is_modified", "modified_names", "sampling_error"]
@@ -128,7 +127,7 @@ def of_sampled(fact: Sampled, _: tuple[Fact, ...]) -> Statements:
 
 def of_aggregated(fact: Aggregated, facts: tuple[Fact, ...]) -> Statements:
     """Say at which level of which hierarchy values are given, or that labels which few hold are one named other."""
-    pooled = any(isinstance(other, RareValues) and other.categories for other in facts)
+    pooled = any(isinstance(other, RareValues) and not other.shown for other in facts)
     wide = (
         f"{name}: {hierarchy}, level {level}"
         for name, hierarchy, level in zip(fact.columns, fact.hierarchies, fact.levels, strict=True)
@@ -189,7 +188,7 @@ def of_blocked(fact: Blocked, _: tuple[Fact, ...]) -> Statements:
     columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
     yield Claim(
         f"What a released row shows of {columns} is shown by the rows of at least {fact.least} different persons, and "
-        f"of as many as any of these asked for ({asked_levels(fact.asked_min, fact.asked_max)}); "
+        "of as many as any of these asked for; "
         f"{counted(sum(fact.cells), 'cell', 'cells')} became missing for it.",
         "proved",
         "The finished rows were counted in persons, a missing cell like a value.",
@@ -266,9 +265,7 @@ def is_modified(fact: Fact) -> bool:
         case Blocked():
             return (
                 _are_names(fact.columns, fact.cells)
-                and 2 <= fact.asked_min <= fact.asked_max
-                and fact.asked_min <= fact.least <= fact.rows
-                and fact.asked_max <= fact.rows
+                and 2 <= fact.least <= fact.rows
                 and all(0 <= cells <= fact.rows for cells in fact.cells)
             )
         case Downgraded():

@@ -18,7 +18,7 @@ from sfumato.core.facts import (
     Untouched,
 )
 from sfumato.core.laws.amplification import highest_posterior
-from sfumato.privacy.grouped import asked_levels, check_levels
+from sfumato.privacy.grouped import check_levels
 from sfumato.privacy.statements import (
     SECRET_RANDOMNESS,
     Claim,
@@ -178,8 +178,8 @@ def of_noised_groups(fact: Grouped) -> Statements:
     """Say what a group is where it scales the noise of its members, which is not a crowd to hide in."""
     check_levels(fact)
     yield Claim(
-        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy level "
-        f"({asked_levels(fact.asked_min, fact.asked_max)}), and got noise in proportion to the ranges of that group; "
+        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy level, "
+        "and got noise in proportion to the ranges of that group; "
         f"the smallest group has {fact.smallest}.",
         "proved",
         "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "

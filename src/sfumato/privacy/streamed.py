@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import EpochPublished, Fact, Maintained, PersonRowsBounded, RareValues, RowsKept
-from sfumato.privacy.grouped import asked_levels, of_any_groups
+from sfumato.privacy.grouped import of_any_groups
 from sfumato.privacy.statements import Claim, ClaimsOf, Refused, Statements, counted
 
 __all__ = ["CLAIMS", "of_stream"]
@@ -16,15 +16,25 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     Raises
     ------
     PrivacyRefusal
-        Where the ledger of epochs is not whole, or a family left with fewer fresh records than k.
+        If the ledger of epochs is not whole, a family left with fewer fresh records than k, or nothing is said of
+        rare categories.
     """
     ledger = [other for other in facts if isinstance(other, EpochPublished)]
     _check(fact, ledger)
+    rare = any(isinstance(other, RareValues) for other in facts)
+    if fact.category_columns and not rare:
+        raise PrivacyRefusal("the facts do not tell what became of rare categories; nothing is certified")
     bounded = next((other for other in facts if isinstance(other, PersonRowsBounded)), None)
-    yield _of_joining(fact) if bounded is None else _of_bounded_rows(bounded, fact.k, fact.asked_max)
+    yield _of_joining(fact) if bounded is None else _of_bounded_rows(bounded, fact.k)
     yield from _claims(fact, ledger)
     yield from _of_epochs(ledger)
-    yield from _of_groups(fact, facts)
+    yield from _of_groups(fact)
+    if rare or fact.missing_columns:
+        yield Refused(
+            "Every category of a group is shared by several of its members.",
+            "groups keep the counts of their categories and missing cells, so a category that enough people of the "
+            "stream have may stand once inside a group",
+        )
 
 
 def of_kept_rows(fact: RowsKept, _: tuple[Fact, ...]) -> Statements:
@@ -66,7 +76,7 @@ def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:
 def _of_joining(fact: Maintained) -> Claim:
     return Claim(
         f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-        f"privacy level ({asked_levels(fact.k, fact.asked_max)}) when it came; until there was one it waited and "
+        f"privacy level, {fact.k} or more, when it came; until there was one it waited and "
         "was not published.",
         "proved",
         "The first records were condensed together [AY05, sec. 2] and later ones join the closest group that holds "
@@ -75,13 +85,12 @@ def _of_joining(fact: Maintained) -> Claim:
     )
 
 
-def _of_bounded_rows(fact: PersonRowsBounded, k: int, asked_max: int) -> Claim:
-    """Say how many persons a group of a stream had at least, whose levels of rows these are."""
-    asked = asked_levels(k // fact.most, asked_max // fact.most)
+def _of_bounded_rows(fact: PersonRowsBounded, k: int) -> Claim:
+    """Say how many persons a group of a stream had at least, whose lowest level of rows this is."""
     return Claim(
         "Every record that stands behind the rows joined a group that, with it, was of at least as many different "
-        f"persons as its own privacy level ({asked}) when it came; until there was one it waited and was not "
-        "published.",
+        f"persons as its own privacy level, {k // fact.most} or more, when it came; until there was one it waited and "
+        "was not published.",
         "proved",
         f"Of a person at most {counted(fact.most, 'record is', 'records are')} taken in, the others are kept out, and "
         "a group needs as many times as many records as persons; the first records were condensed together [AY05, "
@@ -108,11 +117,9 @@ def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
 
 def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> Statements:
     """Say of which rows it is known that they are no original records."""
-    if fact.alike is not None and fact.alike >= last.rows:
+    if fact.alike >= last.rows:
         return
-    which, copied = "Every released row was", ""
-    if fact.alike is not None:
-        copied = " no row was copied from an original record, and"
+    which, copied = "Every released row was", " no row was copied from an original record, and"
     if fact.alike:
         which = f"{last.rows - fact.alike} of the {last.rows} released rows were"
         copied = " none of these was copied from an original record, and"
@@ -139,7 +146,7 @@ def _of_epochs(ledger: list[EpochPublished]) -> Statements:
     )
 
 
-def _of_groups(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
+def _of_groups(fact: Maintained) -> Statements:
     yield from of_any_groups(fact.groups)
     if fact.pseudo:
         yield Refused(
@@ -164,19 +171,6 @@ def _of_groups(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
             "No record can be recovered from the statistics of its group.",
             f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
             "records give both exactly",
-        )
-    if any(isinstance(other, RareValues) for other in facts):
-        yield Refused(
-            "Every category of a group is shared by several of its members.",
-            "groups keep the counts of their categories and missing cells, so a category that enough people of the "
-            "stream have may stand once inside a group",
-        )
-    elif fact.category_columns or fact.missing_columns:
-        yield Refused(
-            "Rare categories are hidden.",
-            "groups keep the counts of their categories and missing cells, and rows leave before it is known how many "
-            "people will hold a category: one that a single person has may appear once in the release; begin the "
-            "stream anew with this version, which counts them",
         )
 
 

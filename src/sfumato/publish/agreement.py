@@ -56,6 +56,7 @@ from sfumato.core.facts import (
     Stratified,
     Swapped,
     Synthesized,
+    TailsCoded,
     TargetMoved,
     Transformed,
     Unchanged,
@@ -72,7 +73,7 @@ from sfumato.tables.levels import parse_conditions
 if TYPE_CHECKING:
     from sfumato.engines.parties.plan import JointPlan
 
-__all__ = ["Check", "agreement_checks", "columns_check", "unfit_method"]
+__all__ = ["Check", "agreement_checks", "are_possible", "columns_check", "unfit_method"]
 
 _CLAIMS, _LEVELS = "claims follow from facts", "levels met"
 
@@ -88,15 +89,20 @@ class Check:
 
 
 def agreement_checks(certificate: Certificate) -> list[Check]:
-    """Compare every part of a certificate with its facts.
-
-    The sentences of sfumato 0.1 are shown as that version's and not derived anew.
-    """
-    judge = unfit_method if certificate.derived else _unfit_in_0_1
-    unfit = judge(certificate.method, certificate.parameters, certificate.facts)
+    """Compare every part of a certificate with its facts."""
+    unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
     detail = f"{certificate.method} with {len(certificate.parameters)} parameters"
     method = Check("method follows from facts", unfit is None, unfit or detail)
     return [_claims(certificate), _levels(certificate), method]
+
+
+def are_possible(facts: Sequence[Fact]) -> bool:
+    """Whether no fact contradicts itself or another, so that a table can be looked at by what they say."""
+    try:
+        check_facts(facts)
+    except SfumatoError:
+        return False
+    return True
 
 
 def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
@@ -144,12 +150,9 @@ def _claims(certificate: Certificate) -> Check:
         return wrong
     try:
         check_facts(certificate.facts)
-        claims, refused = draw_claims(certificate.facts) if certificate.derived else ((), ())
+        claims, refused = draw_claims(certificate.facts)
     except SfumatoError:
         return Check(_CLAIMS, False, "the facts do not bear a certificate")
-    if not certificate.derived:
-        worded = f"{len(certificate.claims)} claims are worded by sfumato {certificate.sfumato}, not derived anew"
-        return Check(_CLAIMS, True, worded, checked=False)
     if (claims, refused) != (certificate.claims, certificate.refused):
         return wrong
     return Check(
@@ -175,32 +178,21 @@ def _levels(certificate: Certificate) -> Check:
     chained = next((fact for fact in certificate.facts if isinstance(fact, Chained)), None)
     if chained is not None:
         smallest = min(chained.smallest, default=0)
-        holds = agree and chained.violations == 0 and max(chained.leaf, chained.asked_min) <= smallest
-        detail = (
-            f"levels {chained.asked_min} to {chained.asked_max}, smallest of {sum(chained.leaves)} leaves {smallest}"
-        )
-        return _counted(holds, detail)
+        holds = agree and chained.violations == 0 and chained.leaf <= smallest
+        return _counted(holds, f"every level met, smallest of {sum(chained.leaves)} leaves {smallest}")
     kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
     if kept is not None:
         rows |= {fact.rows for fact in [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]}
         detail = (
-            f"levels {kept.k} to {kept.asked_max}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} "
-            f"were cut out of statistics, {kept.short} of them smaller than a level inside"
+            f"levels of at least {kept.k}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} were"
+            f" cut out of statistics, {kept.short} of them smaller than a level inside"
         )
         return _counted(agree and len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
     fact = next((fact for fact in certificate.facts if isinstance(fact, Grouped)), None)
     if fact is None:
         return _counted(agree, "this method makes no groups")
-    holds = (
-        agree
-        and fact.violations == 0
-        and fact.asked_min <= fact.smallest
-        and fact.asked_max <= fact.records
-        and fact.groups * fact.smallest <= fact.records
-    )
-    return _counted(
-        holds, f"levels {fact.asked_min} to {fact.asked_max}, smallest of {fact.groups} groups {fact.smallest}"
-    )
+    holds = agree and fact.violations == 0 and fact.groups * fact.smallest <= fact.records
+    return _counted(holds, f"every level met, smallest of {fact.groups} groups {fact.smallest}")
 
 
 def _counted(holds: bool, detail: str) -> Check:
@@ -213,7 +205,7 @@ F = TypeVar("F", bound=Fact)
 _AROUND: Kinds = (Drawn, ColumnsDropped)
 _OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
-_DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, WeightsScaled)
+_DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, TailsCoded, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked, Scored))
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
 _BASKETS: Kinds = (BasketsReleased, Shuffled)
@@ -223,7 +215,17 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "classwise": ((ClassPure, Grouped, Synthesized, Shuffled), _DRAWN),
     "chain": (
         (Chained, Shuffled),
-        (Celled, HeldOut, Stratified, ColumnRulesKept, PersonsBounded, RareValues, RowsDrawn, WeightsScaled),
+        (
+            Celled,
+            HeldOut,
+            Stratified,
+            ColumnRulesKept,
+            PersonsBounded,
+            RareValues,
+            RowsDrawn,
+            TailsCoded,
+            WeightsScaled,
+        ),
     ),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
@@ -240,13 +242,10 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues)),
-    "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept)),
+    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues, TailsCoded)),
+    "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept, TailsCoded)),
 }
 """Of each method the facts that it states always, and those that it states at times."""
-
-_SINCE_0_1 = {"scores": "plain", "enhance": 0.0, "enhance_size": 1.0, "enhance_laws": []}
-"""Parameters that methods of sfumato 0.1 had not, or not from the first, as they are where nothing is said."""
 
 _CLOSE = 1e-6  # of an epsilon on a grid
 
@@ -258,28 +257,6 @@ def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact])
     """
     if method not in _STATED:
         return "the method is not one that this version knows"
-    if any(isinstance(fact, Grouped | Maintained) and fact.alike is None for fact in facts):
-        return "the facts do not tell which records come out as they are"
-    return _unfit(method, parameters, facts)
-
-
-def _unfit_in_0_1(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
-    """Say why sfumato 0.1 cannot have stated the facts: it had fewer parameters.
-
-    Its facts do not tell which records come out as they are. Classes were divided into groups of 2 and more.
-    """
-    from sfumato.mechanisms.methods import METHODS, parameters_of_method
-
-    if method not in _STATED or parameters.keys() & {"scores", "rows_are_people"}:
-        return "the method or a parameter is not one of sfumato 0.1"
-    names = parameters_of_method(method) if method in METHODS else {}
-    told = {name: value for name, value in _SINCE_0_1.items() if name in names} | parameters
-    if method == "classwise" and parameters.get("k", 0) is None:
-        told["k"] = 2
-    return _unfit(method, told, facts)
-
-
-def _unfit(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
     always, at_times = _STATED[method]
     kinds = {type(fact) for fact in facts}
     if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
@@ -306,7 +283,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
     if mechanism.method != method or not _is_told(mechanism, parameters):
         return False
     least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
-    if any(least is None or fact.k < least for fact in _all(RareValues, facts)):
+    if any(least is None or fact.k < least for fact in facts if isinstance(fact, RareValues | TailsCoded)):
         return False
     match method:
         case "condense" | "condense-paper" | "classwise":
@@ -354,7 +331,7 @@ def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
             return False
         if mechanism.grouping is None:
             algorithm = algorithm.removesuffix(", chosen by trial")
-    return algorithm in known and grouped.asked_min >= int(mechanism.traits.floor)
+    return algorithm in known and grouped.smallest >= int(mechanism.traits.floor)
 
 
 def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
@@ -362,8 +339,7 @@ def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
     named = dict.fromkeys(name for name, _, _ in parse_conditions(where))
     chained, head = _the(Chained, facts), tuple(dict.fromkeys([*named, *(mechanism.order or ())]))
     return bool(
-        chained.k == max(mechanism.k, chained.asked_max)
-        and chained.asked_min >= mechanism.k
+        chained.k >= mechanism.k
         and chained.leaf == max(mechanism.leaf, mechanism.k)
         and chained.columns[: len(head)] == head
     )
@@ -384,8 +360,8 @@ def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
     if told != noise or grouped.algorithm != ALGORITHMS[mechanism.grouping]:
         return False
     if mechanism.groups is not None:
-        return bool(grouped.asked_min == grouped.asked_max == grouped.records // mechanism.groups)
-    return grouped.asked_min >= (USUAL_K if mechanism.k is None else mechanism.k)
+        return bool(grouped.smallest >= grouped.records // mechanism.groups)
+    return grouped.smallest >= (USUAL_K if mechanism.k is None else mechanism.k)
 
 
 def _fits_noise(mechanism: Any, facts: Sequence[Fact]) -> bool:
@@ -518,7 +494,7 @@ def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
                 return False
             case Aggregated() if mechanism.method == "aggregate" and not _fits_levels(mechanism, fact):
                 return False
-            case Blocked() if fact.asked_min < mechanism.k or (mechanism.columns and fact.columns != mechanism.columns):
+            case Blocked() if fact.least < mechanism.k or (mechanism.columns and fact.columns != mechanism.columns):
                 return False
             case Downgraded() if (fact.private, fact.limit) != (mechanism.private, mechanism.limit) or (
                 mechanism.hidden == 1 and fact.hidden != fact.rows

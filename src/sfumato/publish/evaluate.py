@@ -24,7 +24,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
 from sfumato.engines.memory import measured_note, measured_rows
 from sfumato.privacy.certificate import Certificate
-from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
+from sfumato.publish.earlier import Contents
+from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy
 from sfumato.publish.release import check_budget
@@ -34,8 +35,9 @@ from sfumato.tables.align import Aligned, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.persons import persons_of_table
+from sfumato.tables.persons import check_weight_cells, persons_of_table
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import unquote_formulas
 
@@ -92,9 +94,9 @@ class Evaluation:
         return Path(folder)
 
 
-def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False) -> None:
+def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False, inputs: Iterable[object] = ()) -> None:
     """Refuse a folder that may not be replaced, and one inside what leaves: the owner's report must stay."""
-    path = check_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION).absolute()
+    path = check_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION, inputs=inputs).absolute()
     leaving = next((parent for parent in path.parents if (parent / "certificate.json").is_file()), None)
     if leaving is not None:
         raise OptionError(
@@ -226,6 +228,8 @@ def compare_tables(
     told = schema_of(
         before, schema, target, [*identifiers, *dropped], public, person=person, weight=weight, coarsens=True
     )
+    before = repaired(before, told)
+    check_weight_cells(before, told)
     ours = told = told.without_rules() if no_rules else told
     told = told.by_days(*months) if schema is None else told  # another tool may have released days
     outside = None if holdout is None else to_arrow(holdout)[0]
@@ -394,16 +398,11 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
 
 
 def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterator[UserWarning]:
-    """Say where a certificate speaks of other rows than the original has, or was worded by an older version."""
+    """Say if a certificate speaks of other rows than the original has."""
     if certificate is not None and certificate.rows_in != rows:
         yield UserWarning(
             f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
             "held out belong into --holdout, not into the original"
-        )
-    if certificate is not None and not certificate.derived:
-        yield UserWarning(
-            f"the sentences of the certificate are worded by sfumato {certificate.sfumato} and were not derived anew "
-            "from its facts"
         )
 
 

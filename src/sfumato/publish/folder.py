@@ -7,22 +7,23 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import put_in_place, work_folder
+from sfumato.publish.earlier import Contents, own_files, refuse_own_inputs
 
-__all__ = ["Contents", "check_folder", "find_browser", "print_summary", "replacing_folder", "sha256_of", "write_text"]
+__all__ = ["check_folder", "find_browser", "print_summary", "replacing_folder", "sha256_of", "write_text"]
 
 
 def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
     """Write a text as UTF-8 with plain line ends, closed to others before the first byte where a mode says so."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        if mode is not None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666 if mode is None else mode)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        if mode is not None:  # of a file that stood there
             path.chmod(mode)
         file.write(text)
 
@@ -33,45 +34,48 @@ def sha256_of(path: Path, *, linked: bool = True) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_MARK = Path("release", "certificate.json")
-_REFUSED_MARK = Path("owner", "report.json")  # all that is left of a run whose policy was not met
+def check_folder(
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    contents: Contents | str = Contents.RELEASE,
+    inputs: Iterable[object] = (),
+) -> Path:
+    """Refuse an output folder that exists, unless it may be replaced and holds nothing but an earlier output.
 
-EVALUATION_FILES = ("report.html", "report-public.html", "report.json", "summary.html")
-"""What the folder of an evaluation holds, all of it and nothing else."""
-
-_TUNING_FILES = ("report.html", "report.json")
-_AT_TIMES = {"recipe.toml"}  # in the folder of a tuning, where something was recommended
-
-
-class Contents(StrEnum):
-    """What a folder is made to hold; only an earlier one of the same is ever replaced."""
-
-    RELEASE = "release"
-    EVALUATION = "evaluation"
-    TUNING = "tuning"
-
-
-def check_folder(folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE) -> Path:
-    """Refuse an output folder that exists, unless it may be replaced and holds nothing but an earlier one."""
+    Parameters
+    ----------
+    folder : path
+    overwrite : bool
+    contents : Contents
+    inputs : iterable
+        What the run reads: tables, schemas, keys. The folder must hold none of them.
+    """
     path = Path(folder)
     _check_name(path)
     if not path.exists() and not path.is_symlink():
         _check_parent(path)
         return path
-    if not path.is_dir() or path.is_symlink():
-        raise OptionError(f"the output {str(path)!r} exists and is not a folder; choose another name")
-    if not overwrite:
-        raise OptionError(f"the output folder {str(path)!r} exists; choose another, or replace it with --overwrite")
-    if any(path.iterdir()) and not _is_earlier(path, Contents(contents)):
-        raise OptionError(
-            f"the folder {str(path)!r} holds no earlier {Contents(contents).value}, so it is not replaced; choose "
-            "another"
-        )
+    _refuse_standing(path, path, overwrite=overwrite)
+    refuse_own_inputs(path, inputs)
+    own_files(path, Contents(contents))
     return path
 
 
+def _refuse_standing(path: Path, named: Path, *, overwrite: bool) -> None:
+    """Refuse to replace what is no folder, and a folder that nobody allowed to replace."""
+    if path.is_symlink():
+        raise OptionError(f"the output {str(named)!r} is a link; name the folder that it leads to, or another")
+    if not path.is_dir():
+        raise OptionError(f"the output {str(named)!r} exists and is not a folder; choose another name")
+    if not overwrite:
+        raise OptionError(f"the output folder {str(named)!r} exists; choose another, or replace it with --overwrite")
+
+
 def _check_name(path: Path) -> None:
-    """Refuse a name that the writers of tables cannot be told, or that no file system has."""
+    """Refuse a name that the writers of tables cannot be told, that no file system has, or that is no folder's own."""
+    if path.name == "..":
+        raise OptionError(f"the output {shown(path)} ends in '..'; name the folder itself")
     try:
         path.absolute().joinpath("release").resolve().as_posix().encode("utf-8")
         path.lstat()
@@ -88,32 +92,28 @@ def _check_parent(path: Path) -> None:
         raise OptionError(f"no folder can be made in {str(parent)!r}; choose another place for the output")
 
 
-def _is_earlier(path: Path, contents: Contents) -> bool:
-    inside = list(path.iterdir())
-    if contents is Contents.RELEASE:
-        refused = [file.name for file in inside] == ["owner"] and (path / _REFUSED_MARK).is_file()
-        return refused or (path / _MARK).is_file()
-    files = set(EVALUATION_FILES if contents is Contents.EVALUATION else _TUNING_FILES)
-    found = {file.name for file in inside} - (_AT_TIMES if contents is Contents.TUNING else set())
-    return found in (files, files - {"summary.html"}) and all(file.is_file() for file in inside)
-
-
 @contextmanager
 def replacing_folder(
     folder: str | Path, *, overwrite: bool = False, contents: Contents | str = Contents.RELEASE
 ) -> Iterator[Path]:
     """Hidden folder that takes the place of the output once the block has ended well.
 
-    An error or interrupt inside the block removes it and leaves the old output, or nothing.
+    An error or interrupt inside the block removes it and leaves the old output, or nothing. What was replaced is looked
+    at again once it is out of the way: if anything has come into it meanwhile, it is put back.
     """
     target = check_folder(folder, overwrite=overwrite, contents=contents).absolute()
+
+    def check(old: Path) -> list[Path]:
+        _refuse_standing(old, target, overwrite=overwrite)
+        return own_files(old, Contents(contents), named=target)
+
     made = [parent for parent in target.parents if not parent.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with work_folder(target) as work:
             yield work
             check_folder(target, overwrite=overwrite, contents=contents)
-            put_in_place(work, target)
+            put_in_place(work, target, check=check)
     except BaseException:
         for parent in made:
             with suppress(OSError):

@@ -16,7 +16,7 @@ from sfumato.engines.parties.session import Session, computing_parties, plain_se
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, form_named, publish, signer_of
+from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
@@ -46,7 +46,7 @@ def written_together(
         files = [*sorted(leaving), *(work / "owner" / name for name in release.texts)]
         _wait_for_all(files, channel)
 
-    return release.written(folder, form=form, overwrite=overwrite, sign=sign, agree=agree)
+    return release.written(folder, form=form, overwrite=overwrite, sign=sign or False, agree=agree)
 
 
 def _wait_for_all(files: list[Path], channel: PartyChannel) -> None:
@@ -87,7 +87,7 @@ def run_party(
     form: FileForm | str = FileFormat.CSV.value,
     report: bool = True,
     overwrite: bool = False,
-    sign: str | Path | Signer | None = None,
+    sign: Signing = None,
     policy: Policy | str | Path | None = None,
 ) -> Release:
     """Take part in a joint run, and write the release once every party has it.
@@ -108,8 +108,8 @@ def run_party(
         Whether to measure, on this owner's own part; the report stays with the owner.
     overwrite : bool
         Replace an earlier release of that name.
-    sign : path or Signer, optional
-        This owner's private key to sign the certificate with. A rehearsal is not signed.
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+        This owner's private key to sign the certificate with, as in `sfumato.Release.save`.
     policy : Policy, str or path, optional
         What the report on this owner's part must meet; where it does not, nothing is released anywhere.
 
@@ -121,13 +121,14 @@ def run_party(
     form, plan = form_named(form), part.plan
     try:
         check_folder(folder, overwrite=overwrite)
+        signer = signer_of(sign, rehearsal=plan.seed is not None, folder=folder)
     except BaseException:
-        channel.abort("its output folder cannot be used")  # where it lies is nobody's business
+        channel.abort("its output folder or signing key cannot be used")  # where they lie is nobody's business
         raise
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        signer, asked = signer_of(sign, rehearsal=plan.seed is not None), asked_policy(policy, report=report)
+        asked = asked_policy(policy, report=report)
         made = run_joint(part, session, plan.engine, form)
         release = publish(made, report=report, policy=asked)
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
@@ -148,6 +149,7 @@ def joint_in_one_process(
     folders: Sequence[str | Path] | None = None,
     form: FileForm | str = FileFormat.CSV.value,
     report: bool = True,
+    sign: Signing = None,
 ) -> list[Release]:
     """Play all parties of a joint run in one process, a thread a party; it protects from readers alone.
 
@@ -167,6 +169,8 @@ def joint_in_one_process(
     form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
     report : bool
         Whether each party measures its own part.
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+        The private key to sign all certificates with, as in `sfumato.Release.save`.
 
     Returns
     -------
@@ -183,6 +187,9 @@ def joint_in_one_process(
     def play(rank: int) -> Release:
         session, channel, _ = sessions[rank]
         release = publish(run_joint(parts[rank], session, "plain", form), report=report)
-        return release if folders is None else written_together(release, channel, folders[rank], form)
+        if folders is None:
+            return release
+        signer = signer_of(sign, rehearsal=plan.seed is not None, folder=folders[rank])
+        return written_together(release, channel, folders[rank], form, sign=signer)
 
     return play_together(play, sessions)

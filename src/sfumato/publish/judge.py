@@ -11,6 +11,7 @@ they get beyond guessing one row of all, which is reckoned and exact.
 
 Singling out is one attack with two kinds of descriptions, by one column and by several. Both kinds are taken together,
 for of one kind there may be so few that nothing could be told; a kind that alone is above the limit still exceeds it.
+Extreme values are tried on a few redraws of the table: they may exceed that limit too, and never leave it open.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ LEAST_HELD_OUT = 1_000
 
 _OWN_ROW = "own-row-linkage-"
 _SINGLING = "singling-out-"
+_EXTREMES = "extreme-values-shown"
 _SCORES = ("membership-auc", "membership-tpr")
 TPR = "membership-tpr"
 _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
@@ -79,7 +81,7 @@ _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
 FAMILIES: dict[str, Callable[[str], bool]] = {
     "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
     "attribute-gain": lambda name: name.startswith("attribute-inference-"),
-    "singling-gain": lambda name: name.startswith(_SINGLING) or name == "rare-combination-found",
+    "singling-gain": lambda name: name.startswith(_SINGLING) or name in ("rare-combination-found", _EXTREMES),
     "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
     "membership-tpr": lambda name: name.startswith("membership-at-"),
 }
@@ -164,7 +166,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
     missing: list[Missing] = []
     for finding in family:
         if finding.value is None:
-            if finding.applies:
+            if finding.applies and finding.name != _EXTREMES:
                 missing.append(Missing(limit, finding.name, f"not run, because {finding.because}"))
             continue
         outside: Tries | float | None = finding.outside
@@ -178,8 +180,8 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
             lacking = "nobody held out could be attacked so" if report.rows_held_out else "no people were held out"
             missing.append(Missing(limit, finding.name, lacking))
         else:
-            stakes.append(Stake(limit, finding.name, finding.inside, outside))
-    if not stakes and not missing:
+            stakes.append(Stake(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
+    if not missing and all(stake.alone for stake in stakes):
         missing.append(Missing(limit, None, "none of its attacks applies to such a table"))
     return stakes, missing
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
-from sfumato.core.replacing import forget_kept, kept_folder, reason, work_folder
+from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
 from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
 from sfumato.engines.cells.run import in_cells, run_by_cells
@@ -142,6 +142,7 @@ def release_by_cells(
     ``resume_key`` until the release is there.
     """
     in_cells(mechanism, told)
+    for_this_run = resume_key is not None and (not os.path.lexists(resume_key) or kept_path(Path(folder)).exists())
     key = run_key(resume_key, Path(folder))
     randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
     form = source.form if form is None else form
@@ -165,7 +166,7 @@ def release_by_cells(
 
     spilling = _spilling(Path(folder), key, kept=resume_key is not None)
     release = write_around(run, spilling, folder, form, report=report, **publishing)
-    if resume_key is not None:
+    if resume_key is not None and for_this_run:  # and not a key that was there for something else
         Path(resume_key).unlink(missing_ok=True)
     return release
 

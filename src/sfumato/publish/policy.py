@@ -48,7 +48,7 @@ LIMITS = {
     "attribute-gain": "A cell read off the release by somebody who knows the rest of the row, beyond people held out: "
     "the largest over columns.",
     "singling-gain": "Descriptions read off the release that fit one person of the table alone, beyond people held "
-    "out: the larger of singling out and rare combinations.",
+    "out: the larger of singling out and rare combinations. Extreme values that show one person may exceed it, too.",
     "membership-auc": "How often an attacker who is shown one person of the table and one held out tells who is who; "
     "0.5 is a coin: the largest of the membership attacks.",
     "membership-tpr": "People of the table who are rightly accused of being in it, at 1 % false alarms; judged with at "
@@ -334,7 +334,7 @@ def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: boo
     """Options for a chain or larger groups where attacks gain, and for groups as large as a requirement asks."""
     asked = int(policy.require.get("persons_per_group", 1))
     groups = [
-        fact.asked_min if isinstance(fact, Grouped) else fact.k
+        fact.smallest if isinstance(fact, Grouped) else fact.k
         for fact in facts
         if isinstance(fact, Grouped | Maintained)
     ]

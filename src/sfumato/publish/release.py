@@ -29,10 +29,12 @@ from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import KeyedWorkings
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
+from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
+from sfumato.publish.signing_key import own_signer, signing_key_path
 from sfumato.publish.suggest import Suggest
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
@@ -40,9 +42,13 @@ from sfumato.tables.recoding import known_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
-__all__ = ["Release", "check_budget", "form_named", "publish", "refuse_to_sign_rehearsal", "signer_of"]
+__all__ = ["Release", "Signing", "check_budget", "form_named", "publish", "signer_of"]
 
 _NOTHING = "nothing was changed"
+_KEEP_PRIVATE = "# Keep private: exact extremes and rare categories of the original; release/schema.toml leaves.\n"
+
+Signing = str | Path | Signer | Ed25519PrivateKey | bool | None
+"""Who signs: a key or the file of one; None is the owner's own key, but for rehearsals, and False nobody."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +77,8 @@ class Release:
         Several owners write the same release, so that a page about the part of one stays with that one.
     folder : Path or None
         Where it was written, with ``release/``, which leaves, and ``owner/``, which stays.
+    signed_by : str or None
+        Fingerprint of the key that signed what was written.
     """
 
     table: Any
@@ -83,6 +91,7 @@ class Release:
     texts: Mapping[str, str] = field(default_factory=dict)
     together: bool = False
     folder: Path | None = None
+    signed_by: str | None = None
 
     def __repr__(self) -> str:
         return f"Release({self.certificate!r})"
@@ -92,7 +101,7 @@ class Release:
         told = [("made by", certificate.method), ("rows", f"{certificate.rows_in} in, {certificate.rows_out} out")]
         if levels:
             smallest = f"{levels['groups']}, the smallest of {levels['smallest_group']}"
-            told += [("groups", smallest), ("levels", f"{levels['asked_min']} to {levels['asked_max']}, all met")]
+            told += [("groups", smallest)]
         if certificate.randomness != Mode.RELEASE.value:
             told.append(("REHEARSAL", "made with a seed, not for release"))
         claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} that must not be made"
@@ -116,7 +125,7 @@ class Release:
         *,
         form: FileForm | str = FileFormat.CSV.value,
         overwrite: bool = False,
-        sign: str | Path | Signer | Ed25519PrivateKey | None = None,
+        sign: Signing = None,
     ) -> Path:
         """Write ``release/``, which leaves, and ``owner/``, which stays, whole or not at all.
 
@@ -126,8 +135,9 @@ class Release:
         form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
         overwrite : bool
             Replace an earlier release of that name.
-        sign : path, Signer or Ed25519PrivateKey, optional
-            The private key to sign the certificate with. A rehearsal is not signed.
+        sign : path, Signer, Ed25519PrivateKey or bool, optional
+            The private key to sign the certificate with. By default the owner's own, which is made at its first use
+            (see `sfumato.signing_key`); False leaves it unsigned. A rehearsal is not signed.
         """
         self.written(folder, form=form, overwrite=overwrite, sign=sign)
         return Path(folder)
@@ -147,7 +157,7 @@ class Release:
         *,
         form: FileForm | str = FileFormat.CSV.value,
         overwrite: bool = False,
-        sign: str | Path | Signer | Ed25519PrivateKey | None = None,
+        sign: Signing = None,
         agree: Callable[[Path], None] | None = None,
         lost: str = _NOTHING,
     ) -> Release:
@@ -162,7 +172,8 @@ class Release:
         lost : str
             What is left where the folder cannot be written.
         """
-        signer = signer_of(sign, rehearsal=self.certificate.randomness != Mode.RELEASE.value)
+        rehearsal = self.certificate.randomness != Mode.RELEASE.value
+        signer = signer_of(sign, rehearsal=rehearsal, folder=folder)
         form = form_named(form)
         try:
             with replacing_folder(folder, overwrite=overwrite) as work:
@@ -180,7 +191,8 @@ class Release:
                 "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
             )
         certificate = self._write_release(work / "release", form, signer)
-        done = dataclasses.replace(self, certificate=certificate)
+        signed_by = None if signer is None else signer.fingerprint
+        done = dataclasses.replace(self, certificate=certificate, signed_by=signed_by)
         done._write_owner(work / "owner")
         return done
 
@@ -212,7 +224,7 @@ class Release:
 
     def _write_owner(self, folder: Path) -> None:
         folder.mkdir(mode=0o700)
-        write_text(folder / "schema.toml", self.schema.to_toml(), mode=0o600)
+        write_text(folder / OWNER_SCHEMA, _KEEP_PRIVATE + self.schema.to_toml(), mode=0o600)
         write_text(folder / "recipe.toml", self.recipe.to_toml(), mode=0o600)
         for name, text in self.texts.items():
             write_text(folder / name, text, mode=0o600)
@@ -229,20 +241,38 @@ def form_named(form: FileForm | str) -> FileForm:
     return form if isinstance(form, FileForm) else FileForm(FileFormat(form))
 
 
-def signer_of(sign: str | Path | Signer | Ed25519PrivateKey | None, *, rehearsal: bool) -> Signer | None:
-    """Who signs, by a key or the file of one; nobody signs a rehearsal."""
-    if sign is None:
+def signer_of(
+    sign: Signing, *, rehearsal: bool, folder: str | Path, ask: Callable[[], str] | None = None
+) -> Signer | None:
+    """Who signs a release that is to be written into a folder; nobody signs a rehearsal.
+
+    Parameters
+    ----------
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+    rehearsal : bool
+    folder : path
+    ask : callable, optional
+        Asks a person for the passphrase of an encrypted key.
+
+    Raises
+    ------
+    BadInput
+        Where the key cannot be read, or lies in the folder.
+    PrivacyRefusal
+        Where somebody is to sign a rehearsal.
+    """
+    if sign is False or (sign is None and rehearsal):
         return None
-    refuse_to_sign_rehearsal(rehearsal=rehearsal)
-    if isinstance(sign, Signer):
-        return sign
-    return Signer.load(sign) if isinstance(sign, str | Path) else Signer(sign)
-
-
-def refuse_to_sign_rehearsal(*, rehearsal: bool) -> None:
-    """Refuse: a signature is a person's word for a table, and a rehearsal is not for release."""
     if rehearsal:
         raise PrivacyRefusal("a rehearsal is not for release, so it is not signed; leave out the seed or --sign")
+    if isinstance(sign, Signer):
+        return sign
+    if isinstance(sign, Ed25519PrivateKey):
+        return Signer(sign)
+    key = Path(sign) if isinstance(sign, str | Path) else signing_key_path()
+    if Path(folder).resolve() in key.resolve().parents:
+        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+    return Signer.load(key, ask=ask) if isinstance(sign, str | Path) else own_signer(ask=ask)
 
 
 def publish(

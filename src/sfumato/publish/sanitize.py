@@ -33,8 +33,7 @@ from sfumato.publish.large import (
     release_on_spark,
 )
 from sfumato.publish.policy import Policy, words_of
-from sfumato.publish.release import Release, check_budget, publish, signer_of
-from sfumato.publish.signature import Signer
+from sfumato.publish.release import Release, Signing, check_budget, publish, signer_of
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
@@ -64,6 +63,7 @@ def sanitize(
     seed: int | None = None,
     no_rules: bool = False,
     rare: str | None = None,
+    tails: str | None = None,
     rows: int | None = None,
     where: str | None = None,
     keep_persons: bool = False,
@@ -120,6 +120,9 @@ def sanitize(
         What becomes of categories that fewer persons hold than the highest privacy level: one named other, a wider one
         of the column's hierarchy, or nothing. By default they are lifted where there is a hierarchy and pooled
         elsewhere, and a rare class of the target is refused.
+    tails : {"code", "smooth", "keep"}, optional
+        What becomes of values of numeric and date columns beyond those of k persons: they are coded to a random
+        cut-off (the default), drawn from a smooth tail, or kept.
     rows : int, optional
         How many rows to make anew, more or fewer than there are records.
     where : str, optional
@@ -172,7 +175,8 @@ def sanitize(
     """
     told: dict[str, Any] = {"schema": schema, "target": target, "level": level, "strata": strata, "public": public}
     told |= {"identifiers": identifiers, "person": person, "weight": weight, "holdout": holdout, "seed": seed}
-    told |= {"no_rules": no_rules or None, "rare": rare, "rows": rows, "where": where}
+    told |= {"no_rules": no_rules or None, "rare": rare, "tails": tails, "tails_k": None}
+    told |= {"rows": rows, "where": where}
     told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
     frame = None if is_spark_frame(table) else to_arrow(table)
     if method is None and mechanism is None and recipe is None:
@@ -293,6 +297,7 @@ def sanitize_file(
     holdout: float | Any | None = None,
     no_rules: bool | None = None,
     rare: str | None = None,
+    tails: str | None = None,
     rows: int | None = None,
     new_key: str | Path | None = None,
     batch_rows: int | None = None,
@@ -304,7 +309,7 @@ def sanitize_file(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     decimal: str | None = None,
-    sign: str | Path | Signer | None = None,
+    sign: Signing = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
@@ -338,7 +343,7 @@ def sanitize_file(
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
     target, identifiers, person, rows_are_people, public
         As in `sanitize`.
-    level, strata, holdout, no_rules, rare, rows
+    level, strata, holdout, no_rules, rare, tails, rows
         As in `sanitize`; not for geometric methods.
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
@@ -360,8 +365,8 @@ def sanitize_file(
         Of CSV; without it, what its header says.
     decimal : {".", ","}, optional
         Mark before decimals of CSV; without it, what its numbers say.
-    sign : path or Signer, optional
-        The private key to sign the certificate with. A rehearsal is not signed.
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+        The private key to sign the certificate with, as in `sfumato.Release.save`.
     overwrite : bool
         Replace an earlier release of that name.
     spreadsheet_safe : bool
@@ -393,8 +398,10 @@ def sanitize_file(
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
     told |= {"person": person, "seed": seed}
     whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
+    whole |= {"tails": tails, "tails_k": None}
     whole["rows"] = rows
-    check_folder(folder, overwrite=overwrite)
+    inputs = (getattr(source, "path", source), schema, recipe, policy, sign, holdout, parameters.get("key"), resume_key)
+    check_folder(folder, overwrite=overwrite, inputs=inputs)
     reading = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
@@ -411,7 +418,7 @@ def sanitize_file(
         "report": report,
         "budget": budget,
         "known": tuple(known),
-        "signer": signer_of(sign, rehearsal=told["seed"] is not None),
+        "signer": signer_of(sign, rehearsal=told["seed"] is not None, folder=folder),
         "overwrite": overwrite,
         "spreadsheet_safe": spreadsheet_safe,
         "policy": asked,
@@ -431,6 +438,7 @@ def sanitize_file(
     return release_by_cells(file, folder, chosen, told, resume_key=resume_key, **said)
 
 
+_SYNTHETIC = ("rare", "tails", "tails_k", "rows", "where", "keep_persons")
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
 _COLUMNS = {"identifiers": "identifier", "person": "person", "weight": "weight", "public": "public"}
@@ -448,7 +456,7 @@ def as_told(
     if recipe is None:
         return _chosen(mechanism, method, parameters, told), told, policy
     recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", "rare", "rows", "where", "keep_persons"):
+    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", *_SYNTHETIC):
         said = getattr(recipe, name)
         if name in told:
             told[name] = said if told[name] is None else told[name]
@@ -492,7 +500,7 @@ def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
     """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
-    chosen = ("schema", "no_rules", "rare", "rows", "where", "keep_persons")
+    chosen = ("schema", "no_rules", *_SYNTHETIC)
     for name in ("mechanism", "method", *all_parameters(), "level", "strata", "target", *_COLUMNS, *chosen):
         if told.get(name) not in (None, (), []):
             option = _COLUMNS.get(name, name).replace("_", "-")

@@ -1,7 +1,8 @@
 """Who made a release: an Ed25519 signature over the exact bytes of its certificate.
 
 The certificate holds the hashes of all files, so one signature stands for the whole release. It lies beside the
-certificate as ``certificate.sig``.
+certificate as ``certificate.sig``, with the public key that it is checked by; whose key that is, only its fingerprint
+tells to somebody who has it from the owner by another channel.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from sfumato.core.documents import from_json, read_bytes, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["PASSPHRASE", "SIGNATURE_FILE", "Signature", "Signer", "Verifier", "read_signature"]
+__all__ = ["PASSPHRASE", "SIGNATURE_FILE", "Signature", "Signer", "expected_signer", "read_signature"]
 
 SIGNATURE_FILE = "certificate.sig"
 PASSPHRASE = "SFUMATO_KEY_PASSPHRASE"  # noqa: S105 (the name of a variable, not what it holds)
@@ -32,26 +33,30 @@ PASSPHRASE = "SFUMATO_KEY_PASSPHRASE"  # noqa: S105 (the name of a variable, not
 
 _DOMAIN = b"sfumato-certificate-v1\0"  # what is signed here can be taken for nothing else that the key signs
 _ALGORITHM = "Ed25519"
-_FORMAT = 1
+_FORMAT = 2
+_PUBLIC_BYTES, _SIGNATURE_BYTES = 32, 64
 _MOST_BYTES = 1 << 16
+_SHA256 = "SHA256:"
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _MAKE_ONE = "make one with 'openssl genpkey -algorithm ed25519'"
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature as it lies beside a certificate.
+    """A signature as it lies beside a certificate, with the public key that it is checked by: 64 and 32 bytes."""
 
-    ``key`` is the fingerprint of the key that made it, as ``ssh-keygen -l`` shows it; a hint, not a proof.
-    """
-
-    key: str
+    public_key: bytes
     value: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the public key, as ``ssh-keygen -l`` shows it."""
+        return _fingerprint(self.public_key)
 
     def to_text(self) -> str:
         """Write the signature file."""
-        value = base64.b64encode(self.value).decode("ascii")
-        document = {"format": _FORMAT, "algorithm": _ALGORITHM, "key": self.key, "signature": value}
+        public_key, value = (base64.b64encode(part).decode("ascii") for part in (self.public_key, self.value))
+        document = {"format": _FORMAT, "algorithm": _ALGORITHM, "public_key": public_key, "signature": value}
         return write_json(document, "pretty")
 
     @classmethod
@@ -59,13 +64,25 @@ class Signature:
         """Read a signature file; every byte counts, so that nothing else can travel in it."""
         try:
             document = from_json(dict[str, int | str], data, most=_MOST_BYTES)
-            signature = cls(str(document["key"]), base64.b64decode(str(document["signature"]), validate=True))
-            known = _FINGERPRINT.fullmatch(signature.key) and len(signature.value) == 64
+            parts = (base64.b64decode(str(document[name]), validate=True) for name in ("public_key", "signature"))
+            signature = cls(*parts)
+            known = (len(signature.public_key), len(signature.value)) == (_PUBLIC_BYTES, _SIGNATURE_BYTES)
             if known and signature.to_text().encode() == data:
                 return signature
         except (KeyError, ValueError):
             pass
         raise BadInput(f"{SIGNATURE_FILE} cannot be read as a signature; it is damaged or was altered")
+
+    def holds(self, certificate: bytes) -> bool:
+        """Tell whether the key signed exactly these bytes."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(self.public_key).verify(self.value, _DOMAIN + certificate)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
 
 
 def read_signature(folder: Path) -> Signature | None:
@@ -100,10 +117,15 @@ class Signer:
         if not isinstance(key, Ed25519PrivateKey):
             raise OptionError(f"a {type(key).__name__} is not an Ed25519 private key; {_MAKE_ONE}")
         self._key = key
-        self.fingerprint = _fingerprint(key.public_key())
+        self.fingerprint = _fingerprint(key.public_key().public_bytes_raw())
 
     def __repr__(self) -> str:
         return f"Signer({self.fingerprint})"
+
+    @property
+    def public_key(self) -> str:
+        """The public key as a line ``ssh-ed25519 AAAA...``."""
+        return "ssh-ed25519 " + base64.b64encode(_wire(self._key.public_key().public_bytes_raw())).decode("ascii")
 
     def __reduce__(self) -> Any:
         raise TypeError("a signer holds a private key and is not pickled")
@@ -129,52 +151,48 @@ class Signer:
 
     def sign(self, certificate: bytes) -> Signature:
         """Sign the bytes of a certificate."""
-        return Signature(self.fingerprint, self._key.sign(_DOMAIN + certificate))
+        return Signature(self._key.public_key().public_bytes_raw(), self._key.sign(_DOMAIN + certificate))
 
 
-class Verifier:
-    """Checks signatures against one public key."""
+def expected_signer(signer: str | Path) -> str:
+    """Fingerprint of who must have signed: written out as ``SHA256:...``, or of the public key in a file.
 
-    __slots__ = ("_key", "fingerprint")
+    The file is PEM, or a line such as ``ssh-ed25519 AAAA...``.
 
-    def __init__(self, key: Ed25519PublicKey) -> None:
-        self._key = key
-        self.fingerprint = _fingerprint(key)
+    Raises
+    ------
+    OptionError
+        For a text that is no fingerprint, or a file that is no such key.
+    """
+    if isinstance(signer, str) and signer.strip().startswith(_SHA256):
+        return _written_fingerprint(signer.strip())
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    def __repr__(self) -> str:
-        return f"Verifier({self.fingerprint})"
+    path = Path(signer)
+    data = read_bytes(path, "key file", "check its name, or give a fingerprint SHA256:...", most=_MOST_BYTES).strip()
+    if b"PRIVATE KEY" in data:
+        raise OptionError(f"{str(path)!r} is a private key; --signer takes the public one of who signed")
+    read = serialization.load_pem_public_key if data.startswith(b"-----") else serialization.load_ssh_public_key
+    try:
+        key = read(data)
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # their own words may quote the file
+        raise OptionError(
+            f"{str(path)!r} is not a public key that can be read; pass a PEM file or a line 'ssh-ed25519 ...'"
+        ) from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise OptionError(f"{str(path)!r} is {_kind(key)}, not an Ed25519 public key; pass that of who signed")
+    return _fingerprint(key.public_bytes_raw())
 
-    @classmethod
-    def load(cls, path: str | Path) -> Verifier:
-        """Read a public key: PEM, or a line such as ``ssh-ed25519 AAAA...``."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        path = Path(path)
-        data = read_bytes(path, "key file", "check its name", most=_MOST_BYTES).strip()
-        if b"PRIVATE KEY" in data:
-            raise OptionError(f"{str(path)!r} is a private key; --signer takes the public one of who signed")
-        read = serialization.load_pem_public_key if data.startswith(b"-----") else serialization.load_ssh_public_key
-        try:
-            key = read(data)
-        except (ValueError, TypeError, UnsupportedAlgorithm):  # their own words may quote the file
-            raise OptionError(
-                f"{str(path)!r} is not a public key that can be read; pass a PEM file or a line 'ssh-ed25519 ...'"
-            ) from None
-        if not isinstance(key, Ed25519PublicKey):
-            raise OptionError(f"{str(path)!r} is {_kind(key)}, not an Ed25519 public key; pass that of who signed")
-        return cls(key)
-
-    def holds(self, signature: Signature, certificate: bytes) -> bool:
-        """Tell whether this key signed exactly these bytes."""
-        from cryptography.exceptions import InvalidSignature
-
-        try:
-            self._key.verify(signature.value, _DOMAIN + certificate)
-        except InvalidSignature:
-            return False
-        return signature.key == self.fingerprint
+def _written_fingerprint(text: str) -> str:
+    """Check that a text is a whole fingerprint: a part of one would be met by keys of others."""
+    if _FINGERPRINT.fullmatch(text):
+        digest = base64.b64decode(text.removeprefix(_SHA256) + "=")
+        if _shown(digest) == text:
+            return text
+    raise OptionError("--signer is not a whole fingerprint; write SHA256: and the 43 characters that stand behind it")
 
 
 def _private_key(data: bytes, name: str, ask: Callable[[], str] | None) -> Any:
@@ -237,8 +255,15 @@ def _warn_readable(path: Path) -> None:
         )
 
 
-def _fingerprint(key: Ed25519PublicKey) -> str:
+def _fingerprint(public_key: bytes) -> str:
     """Fingerprint that ``ssh-keygen -l`` shows for the same key."""
-    parts = (b"ssh-ed25519", key.public_bytes_raw())
-    wire = b"".join(struct.pack(">I", len(part)) + part for part in parts)
-    return "SHA256:" + base64.b64encode(hashlib.sha256(wire).digest()).decode("ascii").rstrip("=")
+    return _shown(hashlib.sha256(_wire(public_key)).digest())
+
+
+def _shown(digest: bytes) -> str:
+    return _SHA256 + base64.b64encode(digest).decode("ascii").rstrip("=")
+
+
+def _wire(public_key: bytes) -> bytes:
+    """A public key as SSH writes it."""
+    return b"".join(struct.pack(">I", len(part)) + part for part in (b"ssh-ed25519", public_key))

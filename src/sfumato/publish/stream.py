@@ -6,6 +6,7 @@ A cluster writes a folder for each batch, which is published once whatever is ta
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ from sfumato.engines.stream.settings import EpochLine, HandedOver
 from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, form_named, publish, signer_of
+from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.tables.files import FileForm, FileFormat, read_file
@@ -58,7 +59,7 @@ def publish_stream(
     form: FileForm | str | None = None,
     report: bool = True,
     overwrite: bool = False,
-    sign: str | Path | Signer | None = None,
+    sign: Signing = None,
     measure_key: str | Path | None = None,
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
@@ -78,8 +79,8 @@ def publish_stream(
         Whether to measure; without the key of rows kept for it, what can be measured without raw rows.
     overwrite : bool
         Replace an earlier release of that name.
-    sign : path or Signer, optional
-        The private key to sign the certificate with. A rehearsal is not signed.
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+        The private key to sign the certificate with, as in `sfumato.Release.save`.
     measure_key : path, optional
         The key file of rows kept for measuring (`measure_rows` of `engines.stream.run.init_stream`): with it every
         measure and attack is run on them.
@@ -95,18 +96,18 @@ def publish_stream(
     PrivacyRefusal
         Where nothing has left before and no family has enough fresh records.
     """
-    check_folder(folder, overwrite=overwrite)
+    check_folder(folder, overwrite=overwrite, inputs=(state, sign, measure_key, policy))
     asked = asked_policy(policy, report=report, despite=despite_policy)
     with StreamSession.open(state, measure_key=measure_key) as session:
         settings = session.settings
-        signer = signer_of(sign, rehearsal=settings.seed is not None)
+        signer = signer_of(sign, rehearsal=settings.seed is not None, folder=folder)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
         made = publish(run_epoch(session), report=report, policy=asked, despite_policy=despite_policy)
         release = made.written(
             folder,
             form=usual if form is None else form,
             overwrite=overwrite,
-            sign=signer,
+            sign=signer or False,
             lost="the epoch is kept, publish again to write it",
         )
         session.delivered(release.certificate.table_sha256)
@@ -260,7 +261,7 @@ def stream_on_spark(
     once: bool = False,
     form: FileForm | str | None = None,
     report: bool = True,
-    sign: str | Path | Signer | None = None,
+    sign: Signing = None,
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
 ) -> Any:
@@ -298,16 +299,16 @@ def stream_on_spark(
     place = Path(folder).absolute()
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         _check_for_cluster(session, pending_key, person_key)
-        signer = signer_of(sign, rehearsal=session.settings.seed is not None)
+        signer = signer_of(sign, rehearsal=session.settings.seed is not None, folder=folder)
         over = session.over
     if over is None:
         with StreamSession.open(state) as session:
             over = _hand_over(session, place, cells)
     _check_same(place, over)
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
-        settings, codec = session.settings, session.codec
-        made = cells_of_groups(session.maintainer, settings, codec, over.cells)
-        first = Carried(settings, codec, first_totals(session))
+        settings = session.settings
+        made = cells_of_groups(session, over.cells)
+        first = _first_on_cluster(session, over)
         persons = None
         if settings.person is not None and session.persons.vault is not None:
             known = {bytes.fromhex(name): rows for name, rows in session.persons.rows.items()}
@@ -358,6 +359,14 @@ def _hand_over(session: StreamSession, folder: Path, cells: int) -> HandedOver:
     write_text(folder / _MARK, over.mark + "\n", mode=0o600)
     session.hand_over(over)
     return over
+
+
+def _first_on_cluster(session: StreamSession, over: HandedOver) -> Carried:
+    """How a stream stands before its first batch; its cut-offs stay those of the records before, until it ends."""
+    root = hashlib.blake2b(over.mark.encode(), digest_size=32).digest()
+    rng = Randomness(session.settings.seed, root).generator("tails on the cluster")
+    codec = session.tails.release(session.codec, session.settings.decimals, rng)
+    return Carried(session.settings, codec, session.tails, first_totals(session))
 
 
 def _check_same(folder: Path, over: HandedOver) -> None:
@@ -418,11 +427,11 @@ def last_batch(folder: Path, first: Carried, *, before: int | None = None) -> Ca
 
 def carried(place: Path, first: Carried) -> Carried:
     """How the stream stood after the batch of a folder."""
-    return carried_in(place / "owner" / _CARRIED, first.settings, first.codec)
+    return carried_in(place / "owner" / _CARRIED, first)
 
 
 def totals_on_spark(state: str | Path, folder: str | Path) -> StreamTotals:
     """How a stream that a cluster goes on with stands after the last batch that is there."""
     with StreamSession.open(state, write=False) as session:
-        first = Carried(session.settings, session.codec, first_totals(session))
+        first = Carried(session.settings, session.codec, session.tails, first_totals(session))
     return last_batch(Path(folder), first).totals

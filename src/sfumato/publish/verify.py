@@ -19,10 +19,12 @@ from sfumato.core.facts import (
     is_quoted,
 )
 from sfumato.core.randomness import Mode
+from sfumato.core.replacing import reason
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
-from sfumato.publish.agreement import Check, agreement_checks, columns_check
+from sfumato.publish.agreement import Check, agreement_checks, are_possible, columns_check
 from sfumato.publish.folder import sha256_of
-from sfumato.publish.signature import SIGNATURE_FILE, Verifier, read_signature
+from sfumato.publish.signature import SIGNATURE_FILE, expected_signer, read_signature
+from sfumato.publish.verify_columns import ColumnCells
 from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
 from sfumato.tables.baskets import read_baskets
 from sfumato.tables.schema import Schema
@@ -30,24 +32,52 @@ from sfumato.tables.schema import Schema
 __all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
 _MOST_NAMED = 5
-_ANYBODY = (
-    "The files are those that the certificate names, and nothing more was proved: it is of sfumato 0.1 and no "
-    "signature of it was checked, so its sentences could have been written by anybody. To rely on them, ask for its "
-    "signature and check it with --signer."
-)
+_UNSIGNED = "Intact, but not signed: this proves integrity and not authorship. Anybody could have written it."
+_SIGNER, _FOR_RELEASE = "signer", "made for release"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a reviewer found: true where the release holds; ``unproved`` says what that does not cover."""
+    """What a reviewer found: true where the release holds.
+
+    Parameters
+    ----------
+    checks : tuple of Check
+    signed_by : str or None
+        Fingerprint of the key that signed exactly this certificate.
+    confirmed : bool
+        Whether that is the key of whom the reviewer named.
+    """
 
     checks: tuple[Check, ...]
-    unproved: str = ""
+    signed_by: str | None = None
+    confirmed: bool = False
 
     @property
     def holds(self) -> bool:
         """Whether no check failed; one that could not be made is not a failure."""
         return all(check.holds for check in self.checks)
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was changed since the certificate was written, whoever wrote it and whatever for."""
+        return all(check.holds for check in self.checks if check.name not in (_SIGNER, _FOR_RELEASE))
+
+    @property
+    def unproved(self) -> str:
+        """What a release that holds does not prove; nothing where its signer is confirmed."""
+        return self.verdict if self.holds and not self.confirmed else ""
+
+    @property
+    def verdict(self) -> str:
+        """What all checks come to, in one line."""
+        if not self.holds:
+            return "The release does not hold."
+        if self.signed_by is None:
+            return _UNSIGNED
+        if not self.confirmed:
+            return f"Intact. Signed by {self.signed_by}, which you have not confirmed."
+        return f"Intact and signed by {self.signed_by}."
 
     def __bool__(self) -> bool:
         return self.holds
@@ -61,21 +91,27 @@ class Verification:
             f"{'FAILS' if not check.holds else 'holds' if check.checked else 'open':<6} {check.name}: {check.detail}"
             for check in self.checks
         ]
-        verdict = self.unproved or "The release holds."
-        return "\n".join([*lines, verdict if self.holds else "The release does not hold."])
+        return "\n".join([*lines, self.verdict])
 
 
 def verify_release(
-    folder: str | Path, *, signer: str | Path | None = None, most_bytes: int | None = None
+    folder: str | Path,
+    *,
+    signer: str | Path | None = None,
+    require_signature: bool = False,
+    most_bytes: int | None = None,
 ) -> Verification:
-    """Check hashes, certificate against table, all that it says against its facts, and the rehearsal mark.
+    """Check hashes, certificate against table, all that it says against its facts, rehearsal mark and signature.
 
     Parameters
     ----------
     folder : path
-        The folder ``release`` itself.
-    signer : path, optional
-        The public key of who must have signed it. Without, integrity is checked and not authorship.
+        The folder ``release``, or the one that holds it.
+    signer : path or str, optional
+        Who must have signed it: a fingerprint ``SHA256:...``, or the file of a public key. Without, integrity is
+        checked and not authorship.
+    require_signature : bool
+        Whether a release that nobody has signed does not hold.
     most_bytes : int, optional
         Bytes that a file may have and the table may unpack to. By default 64 GiB, and for the table what the certified
         rows and columns need.
@@ -85,27 +121,35 @@ def verify_release(
     BadInput
         Where there is no release to check, or no key to check it with.
     """
-    path = Path(folder)
-    verifier = None if signer is None else Verifier.load(signer)
+    path = _release_in(Path(folder))
+    expected = None if signer is None else expected_signer(signer)
     data = _certificate_bytes(path)
-    checks = _signed(path, data, verifier)
+    checks, signed_by = _signed(path, data, expected, required=require_signature)
     try:
         certificate = _read_certificate(data)
     except AlteredCertificate as altered:
         return Verification((*checks, Check("certificate", False, str(altered))))
     checks.append(_files(path, certificate, most_bytes or MOST_BYTES))
-    checks.extend(_table(path, certificate, most_bytes))
+    if are_possible(certificate.facts):  # rows are read by what facts say
+        checks.extend(_table(path, certificate, most_bytes))
     checks.extend(agreement_checks(certificate))
     rehearsal = certificate.randomness != Mode.RELEASE.value
     checks.append(
         Check(
-            "made for release",
+            _FOR_RELEASE,
             not rehearsal,
             "a rehearsal: made with a seed, not for release" if rehearsal else "randomness from the operating system",
         )
     )
-    signed = verifier is not None or certificate.derived
-    return Verification(tuple(checks), "" if signed else _ANYBODY)
+    return Verification(tuple(checks), signed_by, signed_by is not None and signed_by == expected)
+
+
+def _release_in(folder: Path) -> Path:
+    """The folder of a certificate: the one that is named, or the folder ``release`` inside it."""
+    inside = folder / "release"
+    if os.path.lexists(folder / "certificate.json") or not os.path.lexists(inside / "certificate.json"):
+        return folder
+    return folder if inside.is_symlink() else inside
 
 
 def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
@@ -131,7 +175,7 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
 
 def _certificate_bytes(path: Path) -> bytes:
     """Read the certificate once: what is checked and what is signed are the same bytes."""
-    return read_bytes(path / "certificate.json", "certificate", "name the folder 'release' itself", linked=False)
+    return read_bytes(path / "certificate.json", "certificate", "name the folder of a release", linked=False)
 
 
 def _read_certificate(data: bytes) -> Certificate:
@@ -141,23 +185,26 @@ def _read_certificate(data: bytes) -> Certificate:
         raise AlteredCertificate("the certificate is not UTF-8 text; it is damaged or was altered") from None
 
 
-def _signed(path: Path, data: bytes, verifier: Verifier | None) -> list[Check]:
-    """Ask who signed: nothing to say where there is no signature and nobody asked for one."""
-    name = "signed" if verifier is None else f"signed by {verifier.fingerprint}"
+def _signed(path: Path, data: bytes, expected: str | None, *, required: bool) -> tuple[list[Check], str | None]:
+    """Check the signature, and who made it; a signature that does not fit is never passed over."""
+    name = "signed"
     try:
         signature = read_signature(path)
     except BadInput:
-        return [Check(name, False, f"{SIGNATURE_FILE} is not a signature that can be read")]
-    if verifier is None:
-        told = "not checked, so this proves integrity and not authorship; check it with --signer"
-        return [] if signature is None else [Check(name, True, f"there is a signature, {told}", checked=False)]
+        return [Check(name, False, f"{SIGNATURE_FILE} is not a signature that can be read")], None
     if signature is None:
-        return [Check(name, False, "there is no signature")]
-    if signature.key != verifier.fingerprint:
-        return [Check(name, False, f"the signature names another key, {signature.key}")]
-    if not verifier.holds(signature, data):
-        return [Check(name, False, "the signature is not that of this certificate: one of them was changed")]
-    return [Check(name, True, "the certificate is exactly what that key signed")]
+        if required or expected is not None:
+            return [Check(_SIGNER, False, "there is no signature")], None
+        return [Check(name, True, "there is no signature", checked=False)], None
+    if not signature.holds(data):
+        return [Check(name, False, "the signature is not that of this certificate: one of them was changed")], None
+    found = signature.fingerprint
+    signed = Check(name, True, f"the certificate is exactly what the key {found} signed")
+    if expected is None:
+        open_words = "not confirmed; ask the owner for the fingerprint by another channel and pass it with --signer"
+        return [signed, Check(_SIGNER, True, open_words, checked=False)], found
+    told = f"it is {found}, as asked for" if found == expected else f"it is {found} and not {expected}"
+    return [signed, Check(_SIGNER, found == expected, told)], found
 
 
 def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
@@ -173,7 +220,10 @@ def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
         wrong.append("schema.toml")
     own = {"certificate.json", SIGNATURE_FILE}
     wrong.extend(sorted(own & set(certificate.files)))
-    extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)
+    try:
+        extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)
+    except OSError as error:
+        return Check("files unchanged", False, f"the files of the folder cannot be listed ({reason(error)})")
     detail = f"{len(certificate.files)} files are as certified"
     if wrong:
         detail = f"changed or missing: {_listed(list(dict.fromkeys(wrong)))}"
@@ -206,7 +256,8 @@ def _listed(names: list[str]) -> str:
 
 def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
     """Compare the table with the certificate's row count and the released schema."""
-    name = next((name for name in certificate.files if name.startswith("table.")), "table.csv")
+    tables = (name for name in certificate.files if name.startswith("table.") and Path(name).name == name)
+    name = next(tables, "table.csv")
     try:
         schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
         quoted = is_quoted(certificate.facts)
@@ -216,11 +267,12 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
         weight = None if scaled is None else scaled.column
         modified, persons = ModifiedRows(certificate.facts), PersonRows.of(certificate.facts)
+        cells = ColumnCells(certificate.facts)
         entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, BasketsReleased))
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
             quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified, entries=entries,
-            persons=persons,
+            persons=persons, columns=cells,
         )  # fmt: skip
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
@@ -238,6 +290,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
+        *cells.checks(schema),
         *_told_of_rows(table, rules, months, where, scaled),
         *modified.checks(),
         *(() if persons is None else (persons.check(),)),

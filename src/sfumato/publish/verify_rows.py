@@ -18,6 +18,7 @@ from sfumato.core.errors import BadInput, SfumatoError, TableError
 from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact, Grouped, PersonsLinked, RareValues
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.publish.agreement import Check
+from sfumato.publish.verify_columns import ColumnCells, gap_field
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.databases import SQLITE
 from sfumato.tables.dates import microseconds_of_cells, moments_of_texts, month_starts, times_of_texts
@@ -28,7 +29,7 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import WORKBOOKS, FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.spreadsheet import MOST_CELLS, WORKBOOKS, FormulaCount, unquote_formulas, unquoted_names
 
 __all__ = ["MOST_BYTES", "LookedAt", "ModifiedRows", "PersonRows", "look_at_table"]
 
@@ -43,7 +44,7 @@ class ModifiedRows:
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.alike = next((fact for fact in facts if isinstance(fact, Alike)), None)
         self.wide = next((fact for fact in facts if isinstance(fact, Aggregated)), None)
-        self.pooled = any(isinstance(fact, RareValues) and fact.categories for fact in facts)
+        self.pooled = any(isinstance(fact, RareValues) and not fact.shown for fact in facts)
         self.gaps: dict[str, int] = {}
         for fact in facts:
             if isinstance(fact, Blocked | Downgraded):
@@ -211,6 +212,8 @@ _ENTRY = 1 << 5  # bytes of an item in a basket, on average
 _CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what was certified
 _BATCH_CELLS = 1 << 20
 _WHOLE = 1 << 29  # bytes that a table may unpack to whose format is read whole
+_FREE_CELLS = 1 << 16  # that any sheet may span
+_PACKED, _PACKED_CELLS = 100, 4  # bytes and cells that a byte of a workbook stands for, where rows are of people
 _FEWEST_ROWS = 1 << 10
 _MEASURED = (Kind.DATE, Kind.INTEGER, Kind.CONTINUOUS)
 
@@ -250,6 +253,7 @@ def look_at_table(
     modified: ModifiedRows | None = None,
     entries: int = 0,
     persons: PersonRows | None = None,
+    columns: ColumnCells | None = None,
 ) -> LookedAt:
     """Read a released table once and compare it with the declared domains of its schema.
 
@@ -261,7 +265,7 @@ def look_at_table(
     TableError
         Where it cannot be read, or unpacks to more than ``most_bytes``, by default to more than as many rows need.
     """
-    source = _opened(file, most_bytes)
+    source = _opened(file, rows, len(schema.names), most_bytes)
     written = source.schema.names
     names = unquoted_names(written) if quoted else tuple(written)
     usual = min(MOST_BYTES, _FREE + rows * len(names) * _CELL + entries * _ENTRY)
@@ -293,6 +297,8 @@ def look_at_table(
             modified.add(batch, schema)
         if persons is not None:
             persons.add(batch)
+        if columns is not None:
+            columns.add(batch, schema)
         weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
         astray += _astray(conditions, batch, schema)
@@ -303,18 +309,25 @@ def look_at_table(
     return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, told, astray, weights)
 
 
-def _opened(file: Path, most_bytes: int | None) -> Source:
-    """A released table to be read in batches; a workbook and an SQLite file are read whole, within bounds."""
+def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Source:
+    """A released table to be read in batches; a workbook and an SQLite file are read whole, within bounds.
+
+    They may unpack to what the certified rows and columns need, and span not many more cells; and where these are
+    many, to as much as a file of that size holds of people.
+    """
     if not file.name.lower().endswith((*WORKBOOKS, *SQLITE)):
         return open_source(file)
-    table, form = read_file(file, most_bytes=most_bytes or _WHOLE)
+    cells, size = (rows + 1) * columns, file.stat().st_size if file.is_file() else 0
+    usual = min(_WHOLE, _FREE + min(cells * _CELL, size * _PACKED))
+    most_cells = min(MOST_CELLS, _FREE_CELLS + min(2 * cells, size * _PACKED_CELLS))
+    table, form = read_file(file, most_bytes=most_bytes or usual, most_cells=most_cells)
     return Source(file, form, table.schema, table.num_rows, table=table)
 
 
 def _astray(conditions: tuple[Condition, ...], batch: pa.Table, schema: Schema) -> int:
     """Count the rows that do not meet the conditions; all of them where the cells cannot be compared."""
     try:
-        fields = {name: _with_gap(batch.column(name), schema[name]) for name, _, _ in conditions}
+        fields = {name: gap_field(batch.column(name), schema[name]) for name, _, _ in conditions}
         parts = Schema(tuple(fields.values()))
         fulfilled = int(meets_all(conditions, batch, parts).sum()) if conditions else len(batch)
     except (SfumatoError, KeyError, pa.ArrowException):
@@ -343,7 +356,7 @@ class _RuleCheck:
                 part = self._pairs = both.group_by(both.column_names).aggregate([])
             cells = {}
             for name, field in self.fields.items():
-                field = _with_gap(part.column(name), field)
+                field = gap_field(part.column(name), field)
                 missing = absent_cells(plain(part.column(name)), field.missing).all()
                 if not missing and field.kind is Kind.DATE:
                     field = complete_field(field, part.column(name))
@@ -365,17 +378,10 @@ def _with_moments(batch: pa.Table, schema: Schema) -> pa.Table:
         if not is_text(cells.type):
             continue
         moments = moments_of_texts(cells) if field.kind is Kind.DATE else times_of_texts(cells)
-        absent = absent_cells(cells, _with_gap(batch.column(field.name), field).missing)
+        absent = absent_cells(cells, gap_field(batch.column(field.name), field).missing)
         if not absent.all() and not moments.filter(pa.array(~absent)).null_count:
             batch = batch.set_column(batch.column_names.index(field.name), field.name, moments)
     return batch
-
-
-def _with_gap(cells: pa.ChunkedArray, field: Field) -> Field:
-    """Field of a column that CSV wrote, with nothing for a missing cell."""
-    if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
-        return dataclasses.replace(field, missing=(*field.missing, ""))
-    return field
 
 
 def _sum_of(batch: pa.Table, schema: Schema, name: str | None) -> float:
@@ -383,7 +389,7 @@ def _sum_of(batch: pa.Table, schema: Schema, name: str | None) -> float:
     if name is None:
         return 0.0
     try:
-        numbers, absent = numbers_of_cells(batch.column(name), _with_gap(batch.column(name), schema[name]))
+        numbers, absent = numbers_of_cells(batch.column(name), gap_field(batch.column(name), schema[name]))
     except (BadInput, KeyError):
         return float("nan")
     return float("nan") if absent.any() else float(numbers.sum())
@@ -392,7 +398,7 @@ def _sum_of(batch: pa.Table, schema: Schema, name: str | None) -> float:
 def _has_days(cells: pa.ChunkedArray, field: Field) -> bool:
     """Tell whether a date is not the first moment of its month, or cannot be read."""
     array = plain(cells)
-    absent = absent_cells(array, _with_gap(cells, field).missing)
+    absent = absent_cells(array, gap_field(cells, field).missing)
     try:
         moments, strange = microseconds_of_cells(array, absent, dataclasses.replace(field, domain=Domain()))
     except BadInput:
@@ -402,7 +408,7 @@ def _has_days(cells: pa.ChunkedArray, field: Field) -> bool:
 
 def _leaves(cells: pa.ChunkedArray, field: Field) -> bool:
     """Tell whether a cell lies outside the declared domain of its column; CSV writes a missing one as nothing."""
-    field = _with_gap(cells, field)
+    field = gap_field(cells, field)
     try:
         if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
             codes_of_cells(cells, field)

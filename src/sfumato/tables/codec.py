@@ -48,6 +48,7 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import (
     SMALLEST,
     Grid,
+    cut_grid,
     extent_of_labels,
     extent_of_numbers,
     fit_grid,
@@ -121,12 +122,14 @@ class Codec:
         persons: NDArray[np.int64] | None = None,
         gaps: bool = False,
         codes: bool = False,
+        within: Mapping[str, tuple[float, float]] | None = None,
     ) -> Codec:
         """Learn means, scales and grids from a table.
 
         An observed extreme may cut the release only where ``crowd`` persons hold it; a row is a person unless
         ``persons`` tells whom each is about. With ``gaps`` every column can hold missing cells, whether it does or not;
-        with ``codes`` columns of very many categories are one coordinate, and else they are refused.
+        with ``codes`` columns of very many categories are one coordinate, and else they are refused. ``within`` gives
+        columns narrower bounds, which cut the release.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -137,7 +140,9 @@ class Codec:
         columns: list[EncodedColumn] = []
         for field in encoded:
             start = columns[-1].blocks[-1].stop if columns else 0
-            columns.append(_fit_column(table.column(field.name), field, start, crowd, persons, gaps=gaps, coded=codes))
+            bounds = None if within is None else within.get(field.name)
+            column = table.column(field.name)
+            columns.append(_fit_column(column, field, start, crowd, persons, bounds, gaps=gaps, coded=codes))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         fields = tuple(complete.get(field.name, field) for field in schema)
@@ -287,6 +292,7 @@ def _fit_column(
     start: int,
     crowd: int,
     persons: NDArray[np.int64] | None,
+    bounds: tuple[float, float] | None = None,
     *,
     gaps: bool = False,
     coded: bool = False,
@@ -306,6 +312,7 @@ def _fit_column(
     else:
         numbers, absent = numbers_of_cells(cells, field)
         grid = fit_grid(numbers[~absent], field, cells.type, crowd, None if persons is None else persons[~absent])
+        grid = grid if bounds is None else cut_grid(grid, *bounds)
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
         within = extent_of_numbers(field, grid, mean, scale, cells.type)

@@ -16,6 +16,7 @@ from sfumato.tables.dates import DAY
 __all__ = [
     "ALL_DIFFER",
     "FREE_TEXT",
+    "NEARLY_ALL_DIFFER",
     "is_birth",
     "is_coordinate",
     "is_named_id",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 ALL_DIFFER = "different in every row"
+NEARLY_ALL_DIFFER = "different in nearly every row"
 """Why texts are an identifier that have no form of one."""
 
 FREE_TEXT = "free text"
@@ -49,6 +51,7 @@ _ENOUGH = 20  # different texts before they tell people apart
 _SHARE = 0.1  # of the rows, that different contact data must come to
 _SAMPLE = 1_000
 _LONG, _WORDS, _TOLD_APART = 25, 4, 0.3  # characters and words of a free text on average, and how many differ
+_TIMES = 4  # as long as that a text counts at most
 _MOSTLY = 0.5  # of the rows, that different codes must come to
 _NEARLY_ALL = 0.9  # of texts that one check digit in ten would pass by chance
 _SHORTEST_NUMBER = 1_000_000  # whole numbers below it have no check digits here
@@ -76,14 +79,17 @@ _DEGREES = re.compile(
 _CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z]|\d{6})(?=.{6})[A-Za-z0-9]+([-_/.:#][A-Za-z0-9]+)*")
 
 
-def why_text_id(texts: pa.Array, rows: int, name: str) -> str:
-    """Say why the present texts of a column of so many rows look like an identifier; nothing where they do not."""
+def why_text_id(texts: pa.Array, rows: int, name: str, spare: int = 0) -> str:
+    """Say why the present texts of a column of so many rows look like an identifier; nothing where they do not.
+
+    As many cells as ``spare`` decide nothing.
+    """
     distinct = pc.unique(texts)
     count, present = len(distinct), len(texts)
     if private := private_text(distinct, present, name):
         return f"{count} different in {present} rows: {private}"
-    if count == present and rows > 2 and count >= min(_ENOUGH, rows):
-        return ALL_DIFFER
+    if count >= present - spare and rows > 2 and count >= min(_ENOUGH, rows - spare):
+        return ALL_DIFFER if count == present else NEARLY_ALL_DIFFER
     if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(name):
         return f"{count} different, and called names of people"
     share = 0.1 if is_named_id(name) else 0.5
@@ -92,20 +98,26 @@ def why_text_id(texts: pa.Array, rows: int, name: str) -> str:
     return ""
 
 
-def why_number_id(name: str, distinct: Floats, rows: int) -> str:
-    """Say why whole numbers look like an identifier; nothing where they do not."""
+def why_number_id(name: str, distinct: Floats, rows: int, spare: int = 0) -> str:
+    """Say why whole numbers look like an identifier; nothing where they do not. ``spare`` cells decide nothing."""
     if len(distinct) < _ENOUGH:
         return ""
-    if private := _private_number(distinct, rows, name):
+    if private := _private_number(distinct, rows, name, spare):
         return f", {len(distinct)} different in {rows} rows: {private}"
-    if len(distinct) == rows:
+    if len(distinct) >= rows - spare:
+        every = "every row" if len(distinct) == rows else "nearly every row"
         if is_named_like_id(name):
-            return ", different in every row, that are named like an identifier"
-        if distinct[-1] - distinct[0] == rows - 1:
-            return ", different in every row, that follow one another"
+            return f", different in {every}, that are named like an identifier"
+        if _shortest_span(distinct, spare) < rows + spare:
+            return f", different in {every}, that follow one another"
     if is_named_id(name) and len(distinct) > 0.1 * rows:
         return f", {len(distinct)} different in {rows} rows, that are named like an identifier"
     return ""
+
+
+def _shortest_span(distinct: Floats, spare: int) -> float:
+    """Shortest distance between numbers that hold all between them but so many, which are fewer than they are."""
+    return float((distinct[len(distinct) - 1 - spare :] - distinct[: spare + 1]).min())
 
 
 def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
@@ -133,12 +145,17 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
         return found
     if len(distinct) > _MOSTLY * rows and _share(texts.to_pylist(), _is_code) >= _NEARLY_ALL:
         return "codes that hardly repeat"
-    long = pc.mean(pc.utf8_length(texts)).as_py() >= _LONG
-    wordy = pc.mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1)).as_py() >= _WORDS
+    long = _bounded_mean(pc.utf8_length(texts), _LONG) >= _LONG
+    wordy = _bounded_mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1), _WORDS) >= _WORDS
     return FREE_TEXT if long and wordy and len(distinct) > _TOLD_APART * rows else ""
 
 
-def _private_number(distinct: Floats, rows: int, name: str) -> str:
+def _bounded_mean(counts: pa.Array, bar: int) -> float:
+    """Mean in which one count weighs no more than a few that reach the bar: no single text makes texts long."""
+    return float(np.minimum(counts.to_numpy(zero_copy_only=False), _TIMES * bar).mean())
+
+
+def _private_number(distinct: Floats, rows: int, name: str, spare: int = 0) -> str:
     """Say what kind of private number a column of whole numbers holds; nothing where it holds none.
 
     Examples
@@ -146,14 +163,14 @@ def _private_number(distinct: Floats, rows: int, name: str) -> str:
     >>> _private_number(np.arange(3012345, 3012385.0), 40, "phone"), _private_number(np.arange(3e6, 3000040), 40, "pay")
     ('telephone numbers', '')
     """
-    if len(distinct) < _ENOUGH or len(distinct) <= _SHARE * rows or distinct[0] < _SHORTEST_NUMBER:
+    if len(distinct) < _ENOUGH or len(distinct) <= _SHARE * rows or distinct[spare] < _SHORTEST_NUMBER:
         return ""
     places = np.linspace(0, len(distinct) - 1, min(_SAMPLE, len(distinct))).astype(np.int64)
     return _of_form([f"{int(number)}" for number in distinct[places]], name)
 
 
-def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None) -> bool:
-    """Tell whether numbers are called a coordinate and say a place to about ten metres.
+def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None, spare: int = 0) -> bool:
+    """Tell whether numbers, but for so many as ``spare``, are called a coordinate and say a place to about ten metres.
 
     Examples
     --------
@@ -167,7 +184,7 @@ def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None) 
     if called is None:
         return False
     furthest = 90.0 if _LATITUDE.search(called.group()) else 180.0
-    return bool(np.abs(distinct).max() <= furthest)
+    return int((np.abs(distinct) > furthest).sum()) <= spare
 
 
 def _of_form(texts: list[str], name: str) -> str:

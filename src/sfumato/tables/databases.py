@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import os
 import re
 import sqlite3
 from contextlib import closing
@@ -29,7 +31,7 @@ _ROWS = 10_000  # fetched at once
 
 
 def read_sqlite(
-    path: Path, name: str | None = None, *, most_bytes: int | None = None
+    path: Path, name: str | None = None, *, most_bytes: int | None = None, most_cells: int = MOST_CELLS
 ) -> tuple[list[str], list[pa.Array], Sheet]:
     """Names, columns and name of a table in an SQLite file; without a name, its only one.
 
@@ -41,7 +43,7 @@ def read_sqlite(
     OptionError
         Where there is no such table, or there are several to choose from.
     TableError
-        For a file that is damaged, a table without any row, of more than 20 million cells, or with binary cells.
+        For a file that is damaged, a table without any row, of more than ``most_cells``, or with binary cells.
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as connection:
@@ -57,9 +59,9 @@ def read_sqlite(
             for row in found:  # one at a time: a row is as long as a cell may be
                 rows.append(row)
                 size += sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
-                if len(rows) * len(names) > MOST_CELLS:
+                if len(rows) * len(names) > most_cells:
                     raise TableError(
-                        f"a table of {shown(path)} has more than {MOST_CELLS} cells; use a URL with --query"
+                        f"a table of {shown(path)} has more than {most_cells} cells; use a URL with --query"
                     )
                 if most_bytes is not None and size > most_bytes:
                     raise TableError(
@@ -99,6 +101,14 @@ def _chosen(connection: sqlite3.Connection, name: str | None, path: Path) -> She
     return Sheet(chosen, tuple(other for other in tables if other != chosen), "Table")
 
 
+_FAULTS = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: errno.EIO,
+}
+"""Errors of SQLite that are of the disk, and not of the table."""
+
+
 def write_sqlite(table: pa.Table, path: Path) -> None:
     """Write a table as the only one, ``released``, of a new SQLite file.
 
@@ -116,6 +126,9 @@ def write_sqlite(table: pa.Table, path: Path) -> None:
                 cells = [map(_stored, column.to_pylist()) for column in part.columns]
                 connection.executemany(f"insert into released values ({marks})", zip(*cells, strict=True))  # noqa: S608
     except (sqlite3.Error, OverflowError) as error:  # their own words may quote a cell
+        fault = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if fault is not None:
+            raise OSError(fault, os.strerror(fault)) from None
         raise OptionError(
             f"SQLite cannot hold this table of {table.num_columns} columns ({type(error).__name__}); choose another "
             "--format"

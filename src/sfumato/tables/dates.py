@@ -6,6 +6,7 @@ Durations are read as seconds and written as they were: 27:15:00, or 1 day, 3:15
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ __all__ = [
     "duration_format",
     "fitting_formats",
     "is_day_first",
+    "is_duration",
     "is_month_form",
     "is_monthly",
     "is_time_of_day",
@@ -171,9 +173,10 @@ def number_to_bound(number: float, step: DateStep) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=int(number) * DATE_UNITS[step])
 
 
-def step_of_moments(moments: Ints) -> DateStep:
-    """Find the coarsest step that moments, in microseconds since 1970, all lie on."""
-    return next(step for step, unit in DATE_UNITS.items() if not (moments % unit).any())
+def step_of_moments(moments: Ints, few: Callable[[Bools], bool] | None = None) -> DateStep:
+    """Find the coarsest step that moments, in microseconds since 1970, lie on, but for those that are ``few``."""
+    few = few or (lambda rows: not rows.any())
+    return next(step for step, unit in DATE_UNITS.items() if few(moments % unit != 0))
 
 
 def microseconds_of_cells(array: pa.Array, absent: Bools, field: Field) -> tuple[Ints, Bools]:
@@ -185,7 +188,7 @@ def microseconds_of_cells(array: pa.Array, absent: Bools, field: Field) -> tuple
     if pa.types.is_integer(array.type) and field.format == DIGITS:
         array = array.cast(pa.string())
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        array = _parsed(pc.utf8_trim_whitespace(array), field.format or DATE_FORMATS[0])
+        array = _on_calendar(pc.utf8_trim_whitespace(array), field.format or DATE_FORMATS[0])
     elif not (pa.types.is_date(array.type) or pa.types.is_timestamp(array.type)):
         raise SchemaError(f"column {field.name!r} is declared a date but is of type {array.type}; declare another kind")
     known = ~absent & np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -224,7 +227,9 @@ def times_of_texts(texts: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim_whitespace(texts)
     timed = pc.match_substring_regex(trimmed, r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?$")
     known = pc.if_else(timed, trimmed, pa.scalar(None, trimmed.type))
-    moments = pc.binary_join_element_wise(pa.scalar("1970-01-01", known.type), known, " ").cast(pa.timestamp("ns"))
+    moments = pc.binary_join_element_wise(pa.scalar("1970-01-01", known.type), known, pa.scalar(" ", known.type)).cast(
+        pa.timestamp("ns")
+    )
     return moments.cast(pa.time64("ns"))
 
 
@@ -249,6 +254,29 @@ def _parsed(texts: pa.Array, form: str) -> pa.Array:
     return pc.add(whole.view(pa.int64()), part.cast(pa.int64())).view(whole.type)
 
 
+def _on_calendar(texts: pa.Array, form: str) -> pa.Array:
+    """Moments of texts by a form; null for days that no month has, which are read as the first of the next one."""
+    parsed = _parsed(texts, form)
+    if "d" not in form or _is_time_form(form):
+        return parsed
+    first = np.flatnonzero(np.asarray(pc.fill_null(_is_early(parsed), False)))
+    first = first[np.asarray(pc.match_substring_regex(texts.take(pa.array(first)), "29|30|31"))]
+    if not len(first):
+        return parsed
+    places = pa.array(first)
+    written, read = _rewritten(parsed.take(places), form).cast(texts.type), texts.take(places)
+    plain, again = (pc.replace_substring_regex(each, r"(^|\D)0+(\d)", r"\1\2") for each in (written, read))
+    moved = pc.not_equal(pc.utf8_lower(plain), pc.utf8_lower(again)).to_numpy(zero_copy_only=False)
+    mask = np.zeros(len(parsed), dtype=np.bool_)
+    mask[first[moved]] = True
+    return pc.if_else(pa.array(mask), pa.scalar(None, parsed.type), parsed)
+
+
+def _is_early(parsed: pa.Array) -> pa.Array:
+    """Tell which moments are of the first three days of a month."""
+    return pc.less_equal(pc.day(parsed), 3)
+
+
 def _rewritten(parsed: pa.Array, form: str) -> pa.Array:
     for mark in _FRACTION:
         form = form.replace(mark, "")  # written with the seconds of such a type
@@ -271,10 +299,11 @@ def write_moments(moments: Ints, absent: Bools, field: Field, kind: pa.DataType)
     return _rewritten(pa.array(moments // _PER_UNIT[unit], mask=absent).view(pa.timestamp(unit)), form).cast(kind)
 
 
-def fitting_formats(texts: pa.Array) -> tuple[str, ...]:
+def fitting_formats(texts: pa.Array, few: Callable[[pa.Array], bool] | None = None) -> tuple[str, ...]:
     """Find the usual ways of writing a date by which every text is one, and is written back as it was.
 
-    The first is the one to take; any further one reads the texts as other days, so the reader has to choose.
+    The first is the one to take; any further one reads the texts as other days, so the reader has to choose. Some of
+    the texts may be of another form where they are ``few``.
 
     Examples
     --------
@@ -283,25 +312,30 @@ def fitting_formats(texts: pa.Array) -> tuple[str, ...]:
     >>> fitting_formats(pa.array(["01/02/2020"]))
     ('%d/%m/%Y', '%m/%d/%Y')
     """
-    few = texts.slice(0, _SAMPLE)
-    if not pc.all(pc.match_substring_regex(few, LOOKS_LIKE_DATE)).as_py():
+    few = few or (lambda strays: not len(strays))
+    head = texts.slice(0, _SAMPLE)
+    like = pc.match_substring_regex(head, LOOKS_LIKE_DATE)
+    if 2 * like.true_count < len(head) or not few(head.filter(pc.invert(like))):
         return ()
     fitting: dict[str, pa.Array] = {}
     for form in DATE_FORMATS:
-        if _written_so(few, form) is None:
-            continue
-        parsed = _written_so(texts, form)
-        if parsed is not None and not any(parsed.equals(other) for other in fitting.values()):
-            fitting[form] = parsed
+        parsed = None
+        for some in (head, texts):
+            parsed, written = _written_so(some, form)
+            if 2 * written.true_count < len(some) or not few(some.filter(pc.invert(written))):
+                break
+        else:
+            if not any(pc.all(pc.equal(parsed, other), min_count=0).as_py() for other in fitting.values()):
+                fitting[form] = parsed
     return tuple(fitting)
 
 
-def _written_so(texts: pa.Array, form: str) -> pa.Array | None:
+def _written_so(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
+    """Moments of texts by a way of writing dates, and which of them are written so."""
     parsed = _parsed(texts, form)
-    if parsed.null_count or not pc.all(pc.equal(_rewritten(parsed, form).cast(texts.type), texts)).as_py():
-        return None
-    first = pc.min(parsed.view(pa.int64())).as_py()
-    return parsed if first is not None and first >= FIRST_MOMENT // _micros_in(parsed.type) else None
+    known = pc.greater_equal(parsed.view(pa.int64()), FIRST_MOMENT // _micros_in(parsed.type))
+    written = pc.and_(pc.equal(_rewritten(parsed, form).cast(texts.type), texts), known)
+    return parsed, pc.fill_null(written, False)
 
 
 _REST = r":(?P<minutes>[0-5]\d):(?P<seconds>[0-5]\d)$"
@@ -321,16 +355,22 @@ _PATTERNS = dict(
 _DAY = 86_400
 
 
-def duration_format(texts: pa.Array) -> str | None:
-    """The way of writing durations that fits all texts; None where none does.
+def duration_format(texts: pa.Array, few: Callable[[pa.Array], bool] | None = None) -> str | None:
+    """The way of writing durations that fits all texts, or all but few; None where none does.
 
     Examples
     --------
     >>> duration_format(pa.array(["27:15:00", "3:00:00"])), duration_format(pa.array(["1 day, 3:15:00", "0:00:01"]))
     ('h:mm:ss', 'd days, h:mm:ss')
     """
-    fits = (form for form, pattern in _PATTERNS.items() if pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+    few = few or (lambda strays: not len(strays))
+    fits = (form for form in _PATTERNS if few(texts.filter(pc.invert(is_duration(texts, form)))))
     return next(fits, None) if len(texts) else None
+
+
+def is_duration(texts: pa.Array, form: str) -> pa.Array:
+    """Tell which texts are durations of a form."""
+    return pc.match_substring_regex(texts, _PATTERNS[form])
 
 
 def seconds_of_texts(texts: pa.Array, form: str) -> tuple[Floats, Bools]:

@@ -169,6 +169,9 @@ class Field:
         Level of the hierarchy that the column is released at; 0 leaves values as they are.
     reason : str
         Why the column was taken so.
+    repair : bool
+        Cells that do not fit the column are repaired: those of another form become missing, finer ones are rounded to
+        the step, those that break a rule follow it. Otherwise they are an error.
 
     Raises
     ------
@@ -185,6 +188,7 @@ class Field:
     reason: str = dataclasses.field(default="", metadata=UNLESS_DEFAULT)
     hierarchy: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
     coarsened: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
+    repair: bool = dataclasses.field(default=False, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):

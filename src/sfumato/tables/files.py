@@ -29,6 +29,7 @@ from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import (
+    MOST_CELLS,
     WORKBOOKS,
     Sheet,
     quote_formulas,
@@ -109,6 +110,7 @@ def read_file(
     most_bytes: int | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
+    most_cells: int = MOST_CELLS,
 ) -> tuple[pa.Table, FileForm]:
     """Read a table from a file, or CSV from standard input where the source is ``-``.
 
@@ -118,23 +120,26 @@ def read_file(
     encoding : str
         Of CSV.
     most_bytes : int, optional
-        Bytes that a packed file may unpack to; for one that somebody else wrote.
+        Bytes that the file may have and unpack to; for one that somebody else wrote.
     delimiter : str, optional
         Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
     sheet : str, optional
         Of a workbook, by default the first; or a table of an SQLite file, by default its only one.
+    most_cells : int
+        Cells that a sheet may span, or a table of an SQLite file may have.
 
     Raises
     ------
     TableError
-        For a file that is not there, empty, ragged, of no known ending, not what its ending says, or that unpacks to
-        more.
+        For a file that is not there, empty, ragged, of no known ending, not what its ending says, or too large.
     """
     workbook = str(source).lower().endswith((*WORKBOOKS, *SQLITE))
     if sheet is not None and not workbook:
         raise OptionError("a sheet is of a workbook, .xlsx or .ods, or a table of an SQLite file; leave out --sheet")
     if str(source) == "-":
-        return _read_csv(sys.stdin.buffer.read(), "standard input", encoding, delimiter)
+        data = sys.stdin.buffer.read(-1 if most_bytes is None else most_bytes + 1)
+        _refuse_larger("standard input", len(data), most_bytes, "has")
+        return _read_csv(data, "standard input", encoding, delimiter)
     path = Path(source)
     ending = ending_of(path)
     try:
@@ -147,20 +152,20 @@ def read_file(
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
         if workbook:
             if path.name.lower().endswith(SQLITE):
-                names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes)
+                names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes, most_cells=most_cells)
             else:
-                names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes)
+                names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes, most_cells=most_cells)
             table, notes = _name_columns(pa.table(columns, names=names))
             return _checked(table, shown(path)), FileForm(FileFormat.CSV, sheet=found, notes=notes)
         assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
-            data = _unpacked(path, most_bytes) if ending.endswith(".gz") else path.read_bytes()
+            data = _bytes_within(path, most_bytes)
             return _read_csv(data, repr(str(path)), encoding, delimiter)
         if ENDINGS[ending] is FileFormat.PARQUET:
             table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
         else:
             table = pa.feather.read_table(str(path))
-            _refuse_larger(path, table.nbytes, most_bytes)
+            _refuse_larger(shown(path), table.nbytes, most_bytes)
         table.validate(full=True)
         table.column_names  # noqa: B018 (decodes the names)
     except UnicodeEncodeError:
@@ -193,10 +198,12 @@ def ending_of(path: Path) -> str | None:
     return max((ending for ending in ENDINGS if path.name.lower().endswith(ending)), key=len, default=None)
 
 
-def _unpacked(path: Path, most_bytes: int | None) -> bytes:
-    with gzip.open(path, "rb") as file:
-        data = file.read(-1 if most_bytes is None else most_bytes + 1)
-    _refuse_larger(path, len(data), most_bytes)
+def _bytes_within(path: Path, most_bytes: int | None) -> bytes:
+    """Bytes of a file, of one that is compressed what it unpacks to."""
+    packed = path.name.lower().endswith(".gz")
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        data = bytes(file.read(-1 if most_bytes is None else most_bytes + 1))
+    _refuse_larger(shown(path), len(data), most_bytes, "unpacks to" if packed else "has")
     return data
 
 
@@ -207,17 +214,15 @@ def _parquet_within(path: Path, most_bytes: int) -> pa.Table:
     with pa.parquet.ParquetFile(path) as file:
         for part in file.iter_batches(use_threads=False):
             size += part.nbytes
-            _refuse_larger(path, size, most_bytes)
+            _refuse_larger(shown(path), size, most_bytes)
             parts.append(part)
         return pa.Table.from_batches(parts, file.schema_arrow)
 
 
-def _refuse_larger(path: Path, size: int, most_bytes: int | None) -> None:
+def _refuse_larger(name: str, size: int, most_bytes: int | None, verb: str = "unpacks to") -> None:
     if most_bytes is not None and size > most_bytes:
-        raise TableError(
-            f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; if that is right, grant it more with "
-            "--most-bytes"
-        )
+        most = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes} bytes"
+        raise TableError(f"{name} {verb} more than {most}; if that is right, grant it more with --most-bytes")
 
 
 def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[pa.Table, FileForm]:

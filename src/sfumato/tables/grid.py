@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +24,15 @@ from sfumato.tables.dates import (
     nearest_month_starts,
     unit_of,
 )
+from sfumato.tables.evidence import Evidence
 from sfumato.tables.field import Bound, Category, Field, Kind
 
 __all__ = [
     "SMALLEST",
     "WIDEST",
     "Grid",
+    "beyond_decimals",
+    "cut_grid",
     "decimals_of_numbers",
     "extent_of_labels",
     "extent_of_numbers",
@@ -36,7 +41,10 @@ __all__ = [
     "has_bounds",
     "label_of",
     "mean_and_scale",
+    "nearest_on_step",
+    "off_decimals",
     "refuse_misfits",
+    "rounded_to_step",
     "step_of_numbers",
     "unbounded_grid",
     "wide_moments",
@@ -48,12 +56,15 @@ SMALLEST = 1e-290
 WIDEST = 2.0**51
 """Steps from the mean that come back exactly from a standardized double."""
 
+Few = Callable[[Callable[[NDArray[np.float64]], NDArray[np.bool_]]], bool]
+"""Tells whether what a function marks is of few persons."""
+
 _NEAR = 1e-9  # a bound this close to a place of the grid is that place
 _ROUNDING = 1e-15
 _MOST_DECIMALS = 18
 _PROPOSED_DECIMALS = 12
 _ENOUGH = 20  # gaps between numbers before a common divisor means anything
-_SAMPLE = 1_000
+_SPREAD = 200  # numbers whose gaps are looked at
 _WIDE = 2.0**20  # a spread, in steps, beside which half a step is nothing
 _LARGEST = 1e300  # beyond it, differences overflow
 
@@ -177,11 +188,28 @@ def _holders(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
     return int(held.sum()) if persons is None else len(np.unique(persons[held]))
 
 
+def nearest_on_step(numbers: NDArray[np.float64], field: Field, kind: pa.DataType) -> NDArray[np.float64]:
+    """Numbers brought to the nearest on the step of a column, and left where they are if it has none."""
+    step = _step(field, kind)
+    if step is None:
+        return numbers
+    anchor = 0.0 if field.domain.low is None else _number(field.domain.low, field, upwards=True)
+    decimals = max(decimals_of_step(step), decimals_of_step(anchor))
+    low, high = _range_of(kind, field, step)
+    grid = Grid(low, high, anchor, step, decimals, fold_low=False, fold_high=False)
+    return grid.to_numbers(grid.to_places(numbers))
+
+
 def unbounded_grid(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
     """Grid of a column of some type without bounds that were only observed; declared ones and orders keep theirs."""
     if field.domain.declared or field.kind is Kind.ORDINAL:
         return grid
     low, high = _range_of(kind, field, grid.step)
+    return dataclasses.replace(grid, low=low, high=high, fold_low=False, fold_high=False)
+
+
+def cut_grid(grid: Grid, low: float, high: float) -> Grid:
+    """Grid with other bounds, which cut off what lies beyond."""
     return dataclasses.replace(grid, low=low, high=high, fold_low=False, fold_high=False)
 
 
@@ -203,24 +231,73 @@ def refuse_misfits(numbers: NDArray[np.float64], grid: Grid, field: Field) -> No
         raise SchemaError(f"column {field.name!r} holds {off} values off its step; {finer}")
 
 
-def decimals_of_numbers(distinct: NDArray[np.float64]) -> int | None:
-    """Count the decimals that write every number exactly; None where no small count does."""
-    largest = float(np.abs(distinct).max(initial=0.0))
-    few = distinct[:: max(1, len(distinct) // _SAMPLE)]
+def decimals_of_numbers(distinct: NDArray[np.float64], few: Few | None = None) -> int | None:
+    """Count the decimals that write every number exactly; None where no small count does.
+
+    Numbers of which something is true that is so of ``few`` alone need not be written exactly.
+    """
+    few = few or partial(Evidence(1).few_numbers, distinct, distinct)
     for decimals in range(_PROPOSED_DECIMALS + 1):
-        scale = 10.0**decimals
-        if largest * scale > (EXACT - 1 if decimals == 0 else WIDEST / 2):
-            return None
-        if all((np.rint(some * scale) / scale == some).all() for some in (few, distinct)):
+        if few(partial(off_decimals, decimals=decimals)):
             return decimals
     return None
 
 
-def step_of_numbers(distinct: NDArray[np.float64], decimals: int) -> float:
-    """Find the grid of the numbers: a common divisor of their gaps, where there are enough to tell."""
-    gaps = np.diff(np.rint(distinct * 10.0**decimals).astype(np.int64))
-    divisor = int(np.gcd.reduce(gaps)) if len(gaps) >= _ENOUGH else 1
-    return float(divisor / 10**decimals)
+def off_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
+    """Tell which numbers so many decimals do not write exactly, or only with more digits than a double has."""
+    scale = 10.0**decimals
+    with np.errstate(over="ignore"):
+        whole = np.rint(numbers * scale)
+    return np.asarray((whole / scale != numbers) | beyond_decimals(numbers, decimals))
+
+
+def beyond_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
+    """Tell which numbers are so large that a double does not hold them with so many decimals."""
+    return np.asarray(np.abs(numbers) > (EXACT - 1 if decimals == 0 else WIDEST / 2 / 10.0**decimals))
+
+
+def step_of_numbers(distinct: NDArray[np.float64], decimals: int, few: Few | None = None) -> float:
+    """Find the grid of the numbers: a common divisor of their gaps, where there are enough to tell.
+
+    Numbers of which something is true that is so of ``few`` alone may lie off it.
+    """
+    scale = 10**decimals
+    whole = np.rint(distinct * 10.0**decimals).astype(np.int64)
+    gaps = np.diff(whole)
+    if len(gaps) < _ENOUGH:
+        return float(1 / scale)
+    divisor = int(np.gcd.reduce(gaps))
+    some = whole[:: max(1, len(whole) // _SPREAD)]
+    for wider in _common_divisors(np.diff(some), divisor) if few is not None else ():
+        residues, times = np.unique(some % wider, return_counts=True)
+        off = partial(_off_class, scale=10.0**decimals, step=wider, residue=int(residues[times.argmax()]))
+        if len(whole) - np.count_nonzero(off(distinct)) > _ENOUGH and few is not None and few(off):
+            return float(wider / scale)
+    return float(divisor / scale)
+
+
+def rounded_to_step(distinct: NDArray[np.float64], step: float, decimals: int) -> NDArray[np.float64]:
+    """Numbers on the grid that most of them lie on, each the nearest to one of those given, which come in order."""
+    scale = 10.0**decimals
+    whole, wide = np.rint(distinct * scale).astype(np.int64), int(np.rint(step * scale))
+    if wide <= 1:
+        return distinct
+    residues, times = np.unique(whole % wide, return_counts=True)
+    residue = int(residues[times.argmax()])
+    return np.asarray((np.rint((whole - residue) / wide).astype(np.int64) * wide + residue) / scale)
+
+
+def _common_divisors(gaps: NDArray[np.int64], least: int) -> list[int]:
+    """Divisors of most gaps, the greatest first, that are more than one which divides all."""
+    pairs = [np.gcd(gaps[:-apart], gaps[apart:]) for apart in (1, 2)]
+    found = np.unique(np.concatenate([gaps, *pairs]))
+    found = found[found > least]
+    shared = (gaps % found[:, None] == 0).mean(axis=1) > 0.5
+    return [int(each) for each in found[shared][::-1]]
+
+
+def _off_class(numbers: NDArray[np.float64], scale: float, step: int, residue: int) -> NDArray[np.bool_]:
+    return np.asarray(np.rint(numbers * scale).astype(np.int64) % step != residue)
 
 
 def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import csv
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,8 +280,10 @@ def read_hierarchy(path: str | Path) -> Listed:
     return Listed(rows, wide - 1)
 
 
-def hierarchy_of_texts(name: str, texts: Sequence[str]) -> tuple[str | None, str]:
+def hierarchy_of_texts(name: str, texts: Sequence[str], spare: int = 0) -> tuple[str | None, str]:
     """The hierarchy that the different texts of a column have by their form, and a word on it: ICD-10, postcodes.
+
+    As many as ``spare`` of them may be of another form.
 
     Examples
     --------
@@ -292,6 +295,8 @@ def hierarchy_of_texts(name: str, texts: Sequence[str]) -> tuple[str | None, str
         return None, ""
     if sum(map(_is_icd10, some)) >= _MOSTLY * len(some):
         return "icd10", ", diagnoses of ICD-10"
-    if _POSTCODE.search(name) and len(set(map(len, some))) == 1 and all(map(_POSTCODES.fullmatch, texts)):
-        return "prefix", ", postcodes"
+    if _POSTCODE.search(name):
+        lengths = Counter(len(text) for text in texts if _POSTCODES.fullmatch(text))
+        if len(texts) - max(lengths.values(), default=0) <= spare:
+            return "prefix", ", postcodes"
     return None, ""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.arrays import Bools, Floats
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import SchemaError, TableError
 from sfumato.tables.cells import (
-    EXACT,
     MISSING_MARKS,
     NUMBER,
     absent_cells,
@@ -24,7 +22,7 @@ from sfumato.tables.cells import (
     marks_as_array,
     plain,
 )
-from sfumato.tables.contact import ALL_DIFFER, is_birth, is_coordinate, why_number_id, why_text_id
+from sfumato.tables.contact import ALL_DIFFER, NEARLY_ALL_DIFFER, is_birth, why_text_id
 from sfumato.tables.dates import (
     DATE_UNITS,
     DIGITS,
@@ -32,6 +30,7 @@ from sfumato.tables.dates import (
     duration_format,
     fitting_formats,
     is_day_first,
+    is_duration,
     is_month_form,
     is_time_of_day,
     microseconds_of_cells,
@@ -39,50 +38,39 @@ from sfumato.tables.dates import (
     seconds_of_texts,
     step_of_moments,
 )
-from sfumato.tables.field import Category, DateStep, Domain, Field, Kind, Role
-from sfumato.tables.grid import WIDEST, decimals_of_numbers, step_of_numbers
+from sfumato.tables.evidence import Evidence, Seen, categories_of
+from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.hierarchies import hierarchy_of_texts
+from sfumato.tables.infer_numbers import number_field, refuse_infinite, text_number_field
 from sfumato.tables.schema import Schema
 
-__all__ = ["MISSING_MARKS", "complete_field", "infer_field", "infer_schema", "is_mixed"]
+__all__ = ["MISSING_MARKS", "complete_field", "has_few_values", "infer_field", "infer_schema", "is_mixed"]
 
 _BOOLEAN_WORDS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 _NUMBER_OR_INFINITE = rf"{NUMBER}|^[+-]?([iI]nf|INF|[iI]nfinity|INFINITY)$"
 _ENOUGH = 20  # distinct values before uniqueness means anything
-_FEW = 200  # distinct values that can still be categories
 _SAMPLE = 1_000
 _MIXED = ", mostly "
+_FEW_VALUES = "values in fewer than "
 _DOUBT = " would fit too: check it"
 _NEARLY = 0.8  # share of different texts of a form that others of another keep from being read so
 _NUMERAL = rf"{NUMBER}|^[-+(]?[$€£]? ?\d{{1,3}}([., ']?\d{{3}})*([.,]\d+)? ?(%|[$€£]|kg|cm|mm|mg|ml|km|EUR|USD)?\)?$"
 
 
-@dataclass(frozen=True, repr=False)
-class _Seen:
-    """What is known of a column before its kind is: its present cells, and a note on the missing ones."""
+def infer_schema(table: pa.Table, dropped: Collection[str] = (), *, persons: Ints | None = None) -> Schema:
+    """Propose kind, role and domain of every column; those that are dropped anyway may be of any type.
 
-    name: str
-    present: pa.Array
-    rows: int
-    marks: tuple[str, ...]
-    note: str
-
-    def field(self, kind: Kind, why: str, domain: Domain | None = None, form: str | None = None) -> Field:
-        reason = why + self.note
-        return Field(self.name, kind, Role.CONFIDENTIAL, domain or Domain(), self.marks, form, reason)
-
-    def identifier(self, kind: Kind, why: str) -> Field:
-        return Field(self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note)
-
-
-def infer_schema(table: pa.Table, dropped: Collection[str] = ()) -> Schema:
-    """Propose kind, role and domain of every column; those that are dropped anyway may be of any type."""
+    What a column is follows from at least `MIN_EVIDENCE` persons; each row is one where ``persons`` does not say whom
+    it is about.
+    """
     if table.num_columns == 0:
         raise TableError("the table has no columns; bring one with at least one column")
     if table.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     fields = {
-        name: _dropped_field(name, table.column(name)) if name in dropped else infer_field(name, table.column(name))
+        name: _dropped_field(name, table.column(name))
+        if name in dropped
+        else infer_field(name, table.column(name), persons=persons)
         for name in table.column_names
     }
     clear = {is_day_first(field.format) for field in fields.values() if field.format and _DOUBT not in field.reason}
@@ -91,7 +79,7 @@ def infer_schema(table: pa.Table, dropped: Collection[str] = ()) -> Schema:
         order = clear.pop()
         for name, field in fields.items():
             if _DOUBT in field.reason and field.format:
-                fields[name] = infer_field(name, table.column(name), day_first=order)
+                fields[name] = infer_field(name, table.column(name), day_first=order, persons=persons)
     return Schema(tuple(fields.values()))
 
 
@@ -102,7 +90,9 @@ def _dropped_field(name: str, column: pa.ChunkedArray) -> Field:
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, reason=f"cells of type {column.type}")
 
 
-def infer_field(name: str, column: pa.ChunkedArray, *, day_first: bool | None = None) -> Field:
+def infer_field(
+    name: str, column: pa.ChunkedArray, *, day_first: bool | None = None, persons: Ints | None = None
+) -> Field:
     """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
@@ -113,25 +103,37 @@ def infer_field(name: str, column: pa.ChunkedArray, *, day_first: bool | None = 
     array = plain(column)
     marks = _marks_in(array)
     absent = absent_cells(array, marks)
-    if absent.all():
-        why = f"no value in any of its {len(array)} rows"
-        return Field(name, Kind.NOMINAL, Role.IDENTIFIER, missing=marks, reason=why)
-    seen = _seen(name, array, marks, absent)
+    there = Evidence.of(len(array), persons)
+    if there.few(~absent):
+        few = "no value in any" if absent.all() else f"{_FEW_VALUES}{there.least}"
+        return Field(name, Kind.NOMINAL, Role.IDENTIFIER, missing=marks, reason=f"{few} of its {len(array)} rows")
+    seen = _seen(name, array, marks, absent, persons)
     if pa.types.is_dictionary(column.type):
         return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):
         return seen.field(Kind.BOOLEAN, "true or false", Domain(declared=True, categories=(False, True)))
     if is_span(kind):
         words = "times of day" if pa.types.is_time(kind) else "durations"
-        return _number_field(dataclasses.replace(seen, note=f", {words} counted in seconds{seen.note}"), listed=False)
+        return number_field(seen.told(f", {words} counted in seconds"), listed=False)
     if dated:
         return _date_field(seen, "dates")
     if is_text(kind):
         return _text_field(seen, day_first)
-    distinct = pc.unique(seen.present).cast(pa.string()) if pa.types.is_integer(kind) else ()
-    if len(distinct) >= _ENOUGH and DIGITS in fitting_formats(distinct):
-        return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
-    return _number_field(seen)
+    return (_digits_field(seen) if pa.types.is_integer(kind) else None) or number_field(seen)
+
+
+def _digits_field(seen: Seen) -> Field | None:
+    """Propose the field of days that are written as whole numbers; None for other numbers."""
+    distinct = pc.unique(seen.present)
+    if len(distinct) < _ENOUGH:
+        return None
+
+    def few(strays: pa.Array) -> bool:
+        return seen.evidence.few_values(seen.present, strays.cast(distinct.type))
+
+    if DIGITS not in fitting_formats(distinct.cast(pa.string()), few):
+        return None
+    return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
 
 
 def _marks_in(array: pa.Array) -> tuple[str, ...]:
@@ -147,27 +149,20 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
 
-def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools) -> _Seen:
+def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None) -> Seen:
     lost = int(absent.sum())
     if not lost:
-        return _Seen(name, array, len(array), marks, "")
+        return Seen(name, array, len(array), marks, "", Evidence.of(len(array), persons))
+    evidence = Evidence.of(len(array) - lost, None if persons is None else persons[~absent])
     ways = [repr(mark) for mark in marks if mark]
     note = f", {lost} missing" + (f" (written {', '.join(ways)})" if ways else "")
-    return _Seen(name, array.filter(pa.array(~absent)), len(array), marks, note)
+    return Seen(name, array.filter(pa.array(~absent)), len(array), marks, note, evidence)
 
 
-def _categories(present: pa.Array) -> tuple[Category, ...]:
-    distinct = pc.unique(present)
-    ordered = distinct.take(pc.sort_indices(distinct))
-    if pa.types.is_decimal(ordered.type):
-        ordered = ordered.cast(pa.float64(), safe=False)
-    return tuple(ordered.to_pylist())
-
-
-def _categorical_field(seen: _Seen, column: pa.ChunkedArray) -> Field:
+def _categorical_field(seen: Seen, column: pa.ChunkedArray) -> Field:
     if not column.type.ordered:
-        categories = _categories(seen.present)
-        if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name)):
+        categories = categories_of(seen.present)
+        if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare)):
             return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
         why = f"a categorical column with {_counted(len(categories))}"
         return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
@@ -182,15 +177,19 @@ def _counted(categories: int) -> str:
     return "1 category" if categories == 1 else f"{categories} categories"
 
 
-def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
+def _date_field(seen: Seen, why: str, form: str | None = None) -> Field:
     nothing = np.zeros(len(seen.present), dtype=np.bool_)
     moments, strange = microseconds_of_cells(seen.present, nothing, Field(seen.name, Kind.DATE, format=form))
-    if strange.any():
+    if not seen.evidence.few(strange) or strange.all():
         raise SchemaError(
             f"column {seen.name!r} holds {int(strange.sum())} times finer than a microsecond or outside the years 1 to "
             "9999; round or remove them"
         )
-    step = step_of_moments(moments)
+    if strange.any():
+        seen, moments = seen.without(strange), moments[~strange]
+    step = step_of_moments(moments, seen.evidence.few)
+    if (finer := moments % DATE_UNITS[step]).any():
+        seen, moments = seen.mended("rounded"), moments - finer
     low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (moments.min(), moments.max()))
     if is_birth(seen.name, moments):
         step, why = DateStep.MONTH, f"{why}, given to the month as dates of birth"
@@ -199,45 +198,85 @@ def _date_field(seen: _Seen, why: str, form: str | None = None) -> Field:
     return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
 
 
-def _text_field(seen: _Seen, day_first: bool | None) -> Field:
+def _text_field(seen: Seen, day_first: bool | None) -> Field:
     distinct = pc.unique(seen.present)
     trimmed = pc.utf8_trim_whitespace(distinct)
-    words = {str(word).lower() for word in trimmed.slice(0, 3).to_pylist()}
-    if words in _BOOLEAN_WORDS and len(distinct) == 2:
-        return seen.field(Kind.BOOLEAN, "two words for true and false", Domain(categories=_categories(distinct)))
+    if (words := _boolean_words(seen, distinct)) is not None:
+        seen = seen.without_values(distinct.filter(pc.invert(pc.is_in(distinct, value_set=words))))
+        return seen.field(Kind.BOOLEAN, "two words for true and false", Domain(categories=categories_of(words)))
     extra = ""
-    if _all_match(trimmed, NUMBER):
-        if len(distinct) >= _ENOUGH and DIGITS in fitting_formats(trimmed):
+    numbers = _match(trimmed, NUMBER)
+    if seen.few(strays := trimmed.filter(pc.invert(numbers))):
+        infinite = strays.filter(pc.match_substring_regex(strays, _NUMBER_OR_INFINITE))
+        if len(infinite):
+            refuse_infinite(seen.name, floats(seen.trimmed.filter(pc.is_in(seen.trimmed, infinite)).cast(pa.float64())))
+        left = trimmed.filter(numbers)
+        if len(left) >= _ENOUGH and DIGITS in fitting_formats(left, seen.few):
             return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
-        if not pc.any(pc.match_substring_regex(trimmed, r"^-?0\d")).as_py():
-            return _text_number_field(seen, trimmed)
+        if seen.few(left.filter(pc.match_substring_regex(left, r"^-?0\d"))):
+            return text_number_field(seen.without_texts(strays), left)
         extra = ", digits with leading zeros are not numbers"
-    elif _all_match(trimmed, _NUMBER_OR_INFINITE) and pc.any(pc.match_substring_regex(trimmed, NUMBER)).as_py():
-        _refuse_infinite(seen.name, floats(pc.utf8_trim_whitespace(seen.present).cast(pa.float64())))
-    forms = fitting_formats(pc.unique(trimmed))
+    elif _all_match(trimmed, _NUMBER_OR_INFINITE) and pc.any(numbers).as_py():
+        refuse_infinite(seen.name, floats(seen.trimmed.cast(pa.float64())))
+    return _text_date_field(seen, pc.unique(trimmed), day_first) or _label_field(seen, distinct, trimmed, extra)
+
+
+def _match(texts: pa.Array, pattern: str) -> pa.Array:
+    """Which texts match; none of many where hardly one of the first does."""
+    few = pc.match_substring_regex(texts.slice(0, _SAMPLE), pattern)
+    if len(few) == len(texts):
+        return few
+    nearly = 2 * few.true_count > len(few)
+    return pc.match_substring_regex(texts, pattern) if nearly else pa.array(np.zeros(len(texts), dtype=np.bool_))
+
+
+def _boolean_words(seen: Seen, distinct: pa.Array) -> pa.Array | None:
+    """Two words for true and false that all cells hold, but for those of few persons; None where there are no two."""
+    if not 2 <= len(distinct) <= _ENOUGH:
+        return None
+    lower = pc.utf8_lower(pc.utf8_trim_whitespace(distinct))
+    often = [not seen.evidence.few_values(seen.present, distinct.slice(place, 1)) for place in range(len(distinct))]
+    words = distinct.filter(pa.array(often))
+    if len(words) != 2 or set(lower.filter(pa.array(often)).to_pylist()) not in _BOOLEAN_WORDS:
+        return None
+    strays = distinct.filter(pa.array([not each for each in often]))
+    return words if seen.evidence.few_values(seen.present, strays) else None
+
+
+def _text_date_field(seen: Seen, trimmed: pa.Array, day_first: bool | None) -> Field | None:
+    """Propose the field of dates, times of day or durations; None for other texts."""
+    forms = fitting_formats(trimmed, seen.few)
     timed = forms and is_time_of_day(Field(seen.name, Kind.DATE, format=forms[0]))
     listed = timed or (forms and is_month_form(forms[0]))
-    if forms and not (listed and len(distinct) < _ENOUGH):  # few times are shifts, and few months categories
+    if forms and not (listed and len(trimmed) < _ENOUGH):  # few times are shifts, and few months categories
         doubt = f" ({forms[1]}{_DOUBT})" if len(forms) > 1 else ""
         ordered = [form for form in forms if day_first is not None and is_day_first(form) is day_first]
         if doubt and ordered:
             forms, doubt = tuple(ordered), ", as other dates of the table are"
         what = "times of day" if timed else "dates"
         return _date_field(seen, f"{what} written as {forms[0]}{doubt}", forms[0])
-    if span := duration_format(trimmed):
-        told = dataclasses.replace(seen, note=f", durations written as {span} and counted in seconds{seen.note}")
-        seconds, _ = seconds_of_texts(pc.utf8_trim_whitespace(seen.present), span)
-        return _number_field(told, pa.array(seconds), span, listed=False)
+    span = duration_format(trimmed, seen.few)
+    if span is None:
+        return None
+    seen = seen.without_texts(trimmed.filter(pc.invert(is_duration(trimmed, span))))
+    told = seen.told(f", durations written as {span} and counted in seconds")
+    seconds, _ = seconds_of_texts(seen.trimmed, span)
+    return number_field(told, pa.array(seconds), span, listed=False)
+
+
+def _label_field(seen: Seen, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:
+    """Propose the field of texts that are categories, or an identifier."""
     mixed = _mixed_words(trimmed)
-    if why := why_text_id(seen.present, seen.rows, seen.name):
-        return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}{mixed if why == ALL_DIFFER else ''}")
+    if why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare):
+        every = (ALL_DIFFER, NEARLY_ALL_DIFFER)
+        return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}{mixed if why in every else ''}")
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))
     if alike:
         extra += f", {alike} of them differ from another only in case or spaces: check them"
     extra += mixed
-    hierarchy, form = hierarchy_of_texts(seen.name, trimmed.to_pylist())
+    hierarchy, form = hierarchy_of_texts(seen.name, trimmed.to_pylist(), seen.evidence.spare)
     field = seen.field(
-        Kind.NOMINAL, f"text with {_counted(len(distinct))}{extra}{form}", Domain(categories=_categories(distinct))
+        Kind.NOMINAL, f"text with {_counted(len(distinct))}{extra}{form}", Domain(categories=categories_of(distinct))
     )
     return dataclasses.replace(field, hierarchy=hierarchy)
 
@@ -264,94 +303,14 @@ def is_mixed(field: Field) -> bool:
     return field.kind is Kind.NOMINAL and _MIXED in field.reason
 
 
+def has_few_values(field: Field) -> bool:
+    """Tell whether a column was dropped because so few have a value in it that they do not say what it is."""
+    return field.role is Role.IDENTIFIER and field.reason.startswith(_FEW_VALUES)
+
+
 def _all_match(texts: pa.Array, pattern: str) -> bool:
     parts = (texts.slice(0, _SAMPLE), texts) if len(texts) > _SAMPLE else (texts,)
     return all(pc.all(pc.match_substring_regex(some, pattern)).as_py() for some in parts)
-
-
-def _text_number_field(seen: _Seen, trimmed: pa.Array) -> Field:
-    """Propose the field of numbers that are written as text; ``trimmed`` are the different texts."""
-    numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
-    beyond = pc.any(pc.greater_equal(pc.abs(numbers), float(EXACT))).as_py() and _all_match(trimmed, r"^-?\d+$")
-    told = dataclasses.replace(seen, note=f", written as text{seen.note}")
-    if beyond:
-        return _big_field(told)
-    return _number_field(told, numbers, _fixed_decimals(trimmed))
-
-
-def _fixed_decimals(distinct: pa.Array) -> str | None:
-    """Tell the form of numbers all written with the same number of decimals."""
-    if not _all_match(distinct, r"^-?\d+\.\d+$"):
-        return None
-    lengths = pc.unique(pc.utf8_length(pc.replace_substring_regex(distinct, r"^[^.]*\.", "")))
-    return "0." + "0" * lengths[0].as_py() if len(lengths) == 1 else None
-
-
-def _number_field(
-    seen: _Seen, numbers: pa.Array | None = None, form: str | None = None, *, listed: bool = True
-) -> Field:
-    cells = seen.present if numbers is None else numbers
-    if pa.types.is_integer(cells.type):
-        edges = pc.min_max(cells)
-        if max(abs(edges["min"].as_py()), abs(edges["max"].as_py())) >= EXACT:
-            return _big_field(seen)
-    values = floats(cells)
-    _refuse_infinite(seen.name, values)
-    distinct = np.unique(values)
-    if len(distinct) == 2 and (distinct == np.rint(distinct)).all() and form is None and listed:
-        return _two_valued_field(seen, distinct)
-    decimals = decimals_of_numbers(distinct)
-    if decimals == 0 and distinct[-1] - distinct[0] >= WIDEST:
-        if pa.types.is_integer(seen.present.type) or is_text(seen.present.type):
-            return _big_field(seen)
-        decimals = None
-    if decimals == 0 and (why := why_number_id(seen.name, distinct, len(values))):
-        return seen.identifier(Kind.INTEGER, f"whole numbers{why}")
-    if is_coordinate(seen.name, distinct, len(values), decimals):
-        return seen.identifier(
-            Kind.CONTINUOUS, f"numbers, {len(distinct)} different in {len(values)} rows: coordinates of places"
-        )
-    step = None if decimals is None else step_of_numbers(distinct, decimals)
-    low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
-    kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
-    why = f"{_number_words(seen.present.type, decimals, step)}, {len(distinct)} different"
-    return seen.field(kind, why, Domain(low=low, high=high, step=step), form)
-
-
-def _refuse_infinite(name: str, values: Floats) -> None:
-    infinite = int(np.isinf(values).sum())
-    if infinite:
-        raise SchemaError(
-            f"column {name!r} holds {infinite} infinite {'number' if infinite == 1 else 'numbers'}; "
-            "remove or mark as missing"
-        )
-
-
-def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -> str:
-    if decimals is None:
-        return "numbers"
-    if decimals:
-        words = f"numbers with up to {decimals} decimals"
-    else:
-        words = "whole numbers" if pa.types.is_integer(kind) or is_text(kind) else "whole numbers kept as decimals"
-    return words if step == 10.0**-decimals else f"{words} on a coarser step"
-
-
-def _big_field(seen: _Seen) -> Field:
-    """Propose the field of whole numbers that cannot be averaged: codes, hardly quantities."""
-    distinct = pc.unique(seen.present)
-    why = f"whole numbers too large to be averaged, {len(distinct)} different"
-    if len(distinct) > _FEW or len(distinct) == len(seen.present):
-        return seen.identifier(Kind.NOMINAL, why)
-    return seen.field(Kind.NOMINAL, why, Domain(categories=_categories(distinct)))
-
-
-def _two_valued_field(seen: _Seen, distinct: Floats) -> Field:
-    boolean = distinct.tolist() == [0.0, 1.0]
-    categories = _categories(seen.present)
-    why = "only 0 and 1" if boolean else "only two values, taken as categories"
-    kind = Kind.BOOLEAN if boolean and len(categories) == 2 else Kind.NOMINAL
-    return seen.field(kind, why, Domain(categories=categories))
 
 
 def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
@@ -377,7 +336,7 @@ def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
         )
     domain = field.domain
     if field.kind in (Kind.NOMINAL, Kind.BOOLEAN) and domain.categories is None:
-        categories = _categories(array.filter(pa.array(~absent)))
+        categories = categories_of(array.filter(pa.array(~absent)))
         return dataclasses.replace(field, domain=Domain(categories=categories, units=domain.units))
     if field.kind is Kind.DATE and domain.step is None:
         moments, _ = microseconds_of_cells(array, absent, field)

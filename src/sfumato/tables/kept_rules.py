@@ -45,14 +45,14 @@ _MOST_DECIMALS = 12
 class KeptRules:
     """Rules of a table, what a mechanism sees of it, and how whole rows are made from rows like these.
 
-    ``rare_pairs`` counts the pairs of a label and what it decides that fewer than the crowd hold.
+    ``rare_pairs`` tells whether pairs of a label and what it decides are kept that fewer than the crowd may hold.
     """
 
     rules: tuple[Rule, ...]
     codec: Codec  # of the whole table
     table: pa.Table  # what is seen
     schema: Schema  # of that
-    rare_pairs: int
+    rare_pairs: bool
     original: pa.Table
     cells: Mapping[str, Cells]
     anchors: Mapping[str, float] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def keep_rules(
     """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
 
     Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` persons hold are left out; one
-    that the owner wrote down is kept, and the pairs are counted. A row is a person unless ``persons`` tells otherwise.
+    that the owner wrote down is kept. A row is a person unless ``persons`` tells otherwise.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def keep_rules(
         broken = int(broken_rows(rule, cells).sum())
         if broken:
             raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; mend them, or remove it")
-    rare = sum(pairs_below(rule, cells, crowd, persons) for rule in rules)
+    rare = not found and any(rule.form == "->" for rule in rules)
     made = {rule.follows for rule in rules if rule.form != "<="}
     kept = KeptRules(rules, codec, table, codec.schema, rare, table, cells)
     seen, fields, anchors = table, [], {}

@@ -17,7 +17,7 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
-__all__ = ["Condition", "LevelRule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules"]
+__all__ = ["Condition", "LevelRule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules", "public_level"]
 
 _COMPARE = {
     "==": operator.eq,
@@ -95,6 +95,33 @@ def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema
     for name, comparison, value in conditions:
         met &= _meets(table.column(schema[name].name), schema[name], comparison, value)
     return met
+
+
+PUBLIC_LEVELS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+"""Levels that may be stated in a certificate."""
+
+_ASKING = 10  # persons who ask for a level or a higher one before it is stated
+
+
+def public_level(asked: Ints, persons: Ints | None, floor: int) -> int:
+    """Highest of `PUBLIC_LEVELS` that ten persons ask for, or the floor: no single person's level shows in it.
+
+    Examples
+    --------
+    >>> public_level(np.array([37] + [12] * 20), None, 5)
+    10
+    >>> public_level(np.array([37] + [0] * 20), None, 5)
+    5
+    """
+    if persons is None:
+        highest = asked
+    else:
+        highest = np.zeros(int(persons.max(initial=-1)) + 1, dtype=np.int64)
+        np.maximum.at(highest, persons, asked)
+    if len(highest) < _ASKING:
+        return floor
+    shared = int(np.partition(highest, len(highest) - _ASKING)[len(highest) - _ASKING])
+    return max(floor, *(level for level in (0, *PUBLIC_LEVELS) if level <= shared))
 
 
 def levels_of_table(

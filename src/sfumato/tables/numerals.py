@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError
 from sfumato.tables.cells import NUMBER, absent_cells, is_text, plain
+from sfumato.tables.evidence import MIN_EVIDENCE, least_evidence
 
 __all__ = ["DECIMALS", "NumeralLook", "Numerals", "plain_numerals", "rewrite_numerals"]
 
@@ -60,18 +62,24 @@ def _listed(names: Iterable[str]) -> str:
 
 @dataclass
 class _Written:
-    """What all texts of a column are, and what some have: grows with each table that is added."""
+    """What texts of a column may be, with how many cells are not, and what some have: grows with each table added.
 
-    always: set[str] = field(default_factory=lambda: set(_ALWAYS))
+    Fewer cells than `least_evidence` decide nothing.
+    """
+
+    always: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_ALWAYS, 0))
     ever: set[str] = field(default_factory=set)
+    zeros: int = 0
+    cells: int = 0
 
     @property
     def undecided(self) -> bool:
         """Whether the texts may yet be numbers that are not written plainly."""
-        return not self.always.isdisjoint(("grouped", *DECIMALS))
+        return not self.always.keys().isdisjoint(("grouped", *DECIMALS))
 
-    def add(self, texts: pa.Array, *, plain: bool) -> None:
-        """Look at further texts, each once and none of them missing; ``plain`` where all are known to be numbers."""
+    def add(self, column: pa.Array, texts: pa.Array, *, plain: bool) -> None:
+        """Look at further cells, by their ``texts`` without missing ones; ``plain`` if all are known to be numbers."""
+        self.cells += len(column)
         if not len(texts):
             return
         marks = {mark for mark in DECIMALS if pc.any(pc.match_substring(texts, mark)).as_py()}
@@ -79,26 +87,46 @@ class _Written:
         if not plain and pc.any(pc.match_substring_regex(texts, f"[{_BETWEEN}]")).as_py():
             self.ever.add("between")
         zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))
-        if pc.any(pc.match_substring_regex(zeros, _LEADING_ZERO)).as_py():
-            self.ever.add("zero")
+        self.zeros += _count(column, zeros.filter(pc.match_substring_regex(zeros, _LEADING_ZERO)))
         known = set()
         if plain:
             letters = pc.any(pc.match_substring_regex(texts, "[eEiInN]")).as_py()  # exponents and infinity
             known = {"number"} if letters or marks else {"number", *DECIMALS}
-        self.always = {each for each in self.always if each in known or _all_match(texts, _ALWAYS[each])}
+        for each in [each for each in self.always if each not in known]:
+            self._count_wrong(each, _count(column, _not_of(texts, _ALWAYS[each])))
 
-    def styles(self) -> tuple[str, ...]:
-        """Decimal marks by which texts that are not plain numbers all are numbers."""
-        if "some" not in self.ever or "number" in self.always or "zero" in self.ever:
+    def join(self, always: Mapping[str, int], ever: Iterable[str], zeros: int, cells: int) -> None:
+        """Take in what was found of other cells."""
+        self.ever |= set(ever)
+        self.zeros, self.cells = self.zeros + zeros, self.cells + cells
+        for each in list(self.always):
+            self._count_wrong(each, always.get(each, MIN_EVIDENCE))
+
+    def _count_wrong(self, each: str, wrong: int) -> None:
+        self.always[each] += wrong
+        if self.always[each] >= MIN_EVIDENCE:
+            del self.always[each]
+
+    def may_be(self, each: str) -> bool:
+        """Whether all cells, or all but few, are of a form."""
+        return self.always.get(each, MIN_EVIDENCE) < least_evidence(self.cells)
+
+    def styles(self, *, evident: bool = False) -> tuple[str, ...]:
+        """Decimal marks by which texts are numbers, but are no plain ones; ``evident`` where more than few are not."""
+        if "some" not in self.ever or self.zeros >= least_evidence(self.cells):
             return ()
         if self.ever.isdisjoint(DECIMALS):  # 123 456 is a code as often as a number
             return ()
-        return tuple(style for style in DECIMALS if style in self.always)
+        found = tuple(style for style in DECIMALS if self.may_be(style))
+        if not self.may_be("number"):
+            return found
+        better = tuple(style for style in found if self.always[style] < self.always["number"])
+        return better if len(better) == 1 and not evident else ()
 
     def style(self, usual: str | None) -> str | None:
         """Decimal mark, or None where the texts are plain numbers, none at all, or could mean two things."""
         found = self.styles()
-        if len(found) == 2 or (usual == "," and "grouped" in self.always and "." in self.ever):
+        if len(found) == 2 or (usual == "," and self.may_be("grouped") and "." in self.ever):
             return usual  # 1.234 is a plain number, but not where decimals have a comma
         return next(iter(found), None)
 
@@ -124,32 +152,35 @@ class NumeralLook:
             if not is_text(column.type) or not (begun or self._may_be_numbers(column.slice(0, _SAMPLE))):
                 written.always.clear()
             if written.undecided:
-                written.add(_present(plain(column), self._marks), plain=_are_plain(column))
+                array = plain(column)
+                written.add(array, _present(array, self._marks), plain=_are_plain(column))
 
     def _may_be_numbers(self, few: pa.ChunkedArray) -> bool:
-        return _all_match(_present(plain(few), self._marks), rf"^[-\d.,{_BETWEEN}]+$")
+        array = plain(few)
+        strays = _not_of(_present(array, self._marks), rf"^[-\d.,{_BETWEEN}]+$")
+        return _count(array, strays) < MIN_EVIDENCE
 
-    def to_json(self) -> dict[str, list[list[str]]]:
+    def to_json(self) -> dict[str, list[Any]]:
         """What was found, as plain values."""
-        return {name: [sorted(each.always), sorted(each.ever)] for name, each in self._columns.items()}
+        return {
+            name: [dict(each.always), sorted(each.ever), each.zeros, each.cells] for name, each in self._columns.items()
+        }
 
-    def join(self, found: Mapping[str, Iterable[Iterable[str]]]) -> None:
+    def join(self, found: Mapping[str, Sequence[Any]]) -> None:
         """Take in what somebody else found of other rows."""
-        for name, (always, ever) in found.items():
-            written = self._columns.setdefault(name, _Written())
-            written.always &= set(always)
-            written.ever |= set(ever)
+        for name, told in found.items():
+            self._columns.setdefault(name, _Written()).join(*told)
 
     @property
     def all_plain(self) -> bool:
         """Whether no column so far may hold numbers that are written otherwise than plainly."""
-        return all("number" in each.always or not each.undecided for each in self._columns.values())
+        return all(not each.always.get("number", 1) or not each.undecided for each in self._columns.values())
 
     def usual(self, decimal: str | None, likely: str | None) -> str | None:
         """The mark before decimals: what was told, what the columns say, or what is likely where none does."""
         if decimal not in (None, *DECIMALS):
             raise OptionError("the decimal mark is neither . nor ,; choose one of them")
-        found = [written.styles() for written in self._columns.values()]
+        found = [written.styles(evident=True) for written in self._columns.values()]
         evident = {style for styles in found if len(styles) == 1 for style in styles}
         return decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
 
@@ -230,8 +261,21 @@ def _present(array: pa.Array, marks: tuple[str, ...]) -> pa.Array:
     return pc.utf8_trim_whitespace(distinct.filter(pa.array(~absent_cells(distinct, marks))))
 
 
-def _all_match(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
+def _not_of(texts: pa.Array, pattern: str) -> pa.Array:
+    """Texts that do not match; of very many a few, which are as good as all."""
+    few = texts.slice(0, _SAMPLE)
+    strays = few.filter(pc.invert(pc.match_substring_regex(few, pattern)))
+    if len(few) == len(texts) or len(strays) >= MIN_EVIDENCE:
+        return strays
+    return texts.filter(pc.invert(pc.match_substring_regex(texts, pattern)))
+
+
+def _count(column: pa.Array, strays: pa.Array) -> int:
+    """Cells that hold one of some texts, each of which one does at least; no more are counted than decide."""
+    if not 0 < len(strays) < MIN_EVIDENCE:
+        return min(len(strays), MIN_EVIDENCE)
+    held = pc.is_in(pc.utf8_trim_whitespace(column), value_set=strays)
+    return min(int(held.true_count), MIN_EVIDENCE)
 
 
 def _rewritten(column: pa.ChunkedArray, style: str) -> pa.Array:

@@ -13,15 +13,18 @@ import pyarrow.compute as pc
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
-from sfumato.tables.cells import absent_cells, floats, is_text, numbers_of_cells, plain, write_numbers
+from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain, read_numbers, write_numbers
 from sfumato.tables.codec import Codec
 from sfumato.tables.contact import FREE_TEXT, is_named_id, is_named_like_id, private_text
+from sfumato.tables.evidence import least_evidence
 from sfumato.tables.field import Field
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Kind, Role, Schema
+from sfumato.tables.tails import Tail
 
 __all__ = [
     "Proposal",
+    "check_weight_cells",
     "check_weights",
     "persons_of_table",
     "propose_person",
@@ -34,6 +37,7 @@ _LEAST = 20  # values that both a key of persons and what never changes with it 
 _CHANCE = 1e-6  # that as many repeated rows agree although nobody is in them twice
 _SERIAL = 200  # persons who were numbered one by one, and not years or weeks
 _DENSE = 0.9  # of the numbers from the least to the greatest that persons have who were numbered one by one
+_DOUBT = 10  # rows that agree, for each key within which a value changes
 _FIRST = 2_000  # rows that tell most columns apart
 _CALLED = re.compile(
     r"^((user|customer|client|patient|person|employee|member|subject|student|respondent|participant|household)(s|code)?"
@@ -96,11 +100,11 @@ def _is_free_text(column: pa.ChunkedArray, field: Field, codes: Ints) -> bool:
 
 def _constants(table: pa.Table, field: Field, coded: dict[str, Ints]) -> tuple[str, ...]:
     """Columns that never change within a value of this one, and say that it is a person."""
+    spare = least_evidence(int(coded[field.name].max()) + 1) - 1
     codes, numbers, named = coded[field.name], None, is_named_id(field.name) or bool(_CALLED.search(field.name))
     if field.kind is Kind.INTEGER:
-        numbers = _first_numbers(table.column(field.name), codes)
-        serial = len(numbers) > _SERIAL and len(numbers) >= _DENSE * (numbers.max() - numbers.min() + 1)
-        named = named or serial or is_named_like_id(field.name)
+        numbers = _first_numbers(table.column(field.name), field, codes)
+        named = named or _is_dense(numbers, spare) or is_named_like_id(field.name)
         if not named and field.role is not Role.IDENTIFIER:
             return ()
     return tuple(
@@ -108,24 +112,31 @@ def _constants(table: pa.Table, field: Field, coded: dict[str, Ints]) -> tuple[s
         for name, other in coded.items()
         if name != field.name
         and (named or other.max() >= _LEAST)
-        and _fixes(codes, other)
-        and (numbers is None or not _follows(codes, numbers, other))
+        and _fixes(codes, other, spare)
+        and (numbers is None or not _follows(codes, numbers, other, spare))
     )
 
 
-def _first_numbers(column: pa.ChunkedArray, codes: Ints) -> Floats:
-    """The whole number that each code of a column stands for."""
+def _first_numbers(column: pa.ChunkedArray, field: Field, codes: Ints) -> Floats:
+    """The whole number that each code of a column stands for; NaN for one that stands for none."""
     rows = pa.array(np.unique(codes, return_index=True)[1][int(codes.min() < 0) :])
-    cells = plain(column).take(rows)
-    return floats((pc.utf8_trim_whitespace(cells) if is_text(cells.type) else cells).cast(pa.float64()))
+    return read_numbers(column.take(rows), field)[0]
 
 
-def _follows(keys: Ints, numbers: Floats, values: Ints) -> bool:
-    """Whether values stand together where numbers are in order, as what is reckoned from a number does."""
+def _is_dense(numbers: Floats, spare: int) -> bool:
+    """Whether hardly a number is left out from the least to the greatest, but for so many at the ends."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    if len(known) <= max(_SERIAL, spare):
+        return False
+    return bool(((len(known) - spare) / (known[len(known) - 1 - spare :] - known[: spare + 1] + 1)).max() >= _DENSE)
+
+
+def _follows(keys: Ints, numbers: Floats, values: Ints, spare: int) -> bool:
+    """Whether values stand together where numbers are in order, but for a few, as what is reckoned from one does."""
     held, first = np.unique(keys, return_index=True)
     along = values[first[int(held[0] < 0) :]][np.argsort(numbers)]
     runs, kinds = 1 + int((np.diff(along) != 0).sum()), len(np.unique(along))
-    return 2 * runs <= kinds + len(along)
+    return 2 * runs <= kinds + len(along) or kinds >= len(along) - spare  # which tells nothing
 
 
 def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:
@@ -137,17 +148,22 @@ def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:
     return np.unique(numbers, return_inverse=True)[1] - int((numbers < 0).any())
 
 
-def _fixes(keys: Ints, values: Ints) -> bool:
-    """Whether all rows of a key have one value, missing being one too, and that is no chance."""
+def _fixes(keys: Ints, values: Ints, spare: int) -> bool:
+    """Whether all rows of a key have one value, missing being one too, but for a few keys, and that is no chance."""
     there = keys >= 0
     for part in (slice(0, _FIRST), slice(None)):
         some, held = keys[part][there[part]], values[part][there[part]]
         pairs = np.unique(some * (int(values.max()) + 2) + held + 1)
-        if len(pairs) > len(np.unique(some)):
+        repeated = np.unique(some, return_counts=True)[1]
+        changing = int((np.unique(pairs // (int(values.max()) + 2), return_counts=True)[1] > 1).sum())
+        if changing > spare:
             return False
+    if changing > int((repeated > 1).sum()) // 10:
+        return False
     shares = np.bincount(held + 1) / len(held)
     alike = float(shares @ shares)
-    return (len(some) - len(pairs)) * math.log(alike) < math.log(_CHANCE)
+    agreeing = len(some) - len(pairs) - changing * _DOUBT
+    return agreeing * math.log(alike) < math.log(_CHANCE)
 
 
 def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
@@ -176,7 +192,28 @@ _FINE = 1e-6  # of the mean weight: the step of weights that have none
 
 
 def check_weights(table: pa.Table, schema: Schema) -> None:
-    """Refuse weights that are no numbers above 0, are missing, or stand in a rule.
+    """Refuse weights that cannot be scaled: no numbers above 0, missing, coarsened, or in a rule.
+
+    Raises
+    ------
+    SchemaError
+        With the number of cells.
+    """
+    check_weight_cells(table, schema)
+    field = schema.weight
+    if field is None:
+        return
+    if field.coarsened:
+        raise SchemaError(f"the weight {field.name!r} is coarsened, so that it cannot be scaled; leave one of them out")
+    for rule in rules_within(schema):
+        if field.name in rule.columns:
+            raise SchemaError(
+                f"the weight {field.name!r} is scaled and stands in the rule '{rule}'; leave the rule out"
+            )
+
+
+def check_weight_cells(table: pa.Table, schema: Schema) -> None:
+    """Refuse weights that are no numbers above 0, or missing.
 
     Raises
     ------
@@ -187,20 +224,16 @@ def check_weights(table: pa.Table, schema: Schema) -> None:
     if field is None:
         return
     if field.kind not in (Kind.INTEGER, Kind.CONTINUOUS):
-        raise SchemaError(f"the weight {field.name!r} is {field.kind.value}; a weight is a column of numbers")
-    if field.coarsened:
-        raise SchemaError(f"the weight {field.name!r} is coarsened, so that it cannot be scaled; leave one of them out")
+        raise SchemaError(
+            f"the weight {field.name!r} is {field.kind.value}; a weight is a column of numbers, so name another, or "
+            "none"
+        )
     numbers, absent = numbers_of_cells(table.column(field.name), field)
     if absent.any():
         raise SchemaError(f"column {field.name!r} lacks {int(absent.sum())} weights; fill them, or drop these rows")
     strange = int((numbers <= 0).sum())
     if strange:
         raise SchemaError(f"column {field.name!r} holds {strange} weights that are not above 0; drop these rows")
-    for rule in rules_within(schema):
-        if field.name in rule.columns:
-            raise SchemaError(
-                f"the weight {field.name!r} is scaled and stands in the rule '{rule}'; leave the rule out"
-            )
 
 
 def refuse_weight(schema: Schema, where: str) -> None:
@@ -244,8 +277,12 @@ def scaled_to(weights: Floats, total: float, step: float, low: float, high: floa
     return rounded if abs(rounded.sum() - total) <= step * (1 + 1e-6) + 1e-9 * total else None
 
 
-def scale_weights(released: pa.Table, original: pa.Table, codec: Codec) -> tuple[pa.Table, WeightsScaled]:
+def scale_weights(
+    released: pa.Table, original: pa.Table, codec: Codec, tail: Tail | None = None
+) -> tuple[pa.Table, WeightsScaled]:
     """Released rows whose weights add up to those of the original, and the fact that says so.
+
+    If the tails of the weights are coded, they add up to the coded ones, so that one large weight does not show.
 
     Raises
     ------
@@ -256,13 +293,18 @@ def scale_weights(released: pa.Table, original: pa.Table, codec: Codec) -> tuple
     assert field is not None
     column = next(each for each in codec.columns if each.field.name == field.name)
     assert column.grid is not None
-    total = float(codec.numbers(original, field.name)[0].sum())
+    numbers = codec.numbers(original, field.name)[0]
+    if tail is not None:
+        numbers = np.where(tail.changes(numbers), tail.replaced(numbers, np.full(len(numbers), 0.5)), numbers)
+    total = float(numbers.sum())
     weights, absent = codec.numbers(released, field.name, unseen="mean")
     step = float(field.domain.step) if isinstance(field.domain.step, int | float) else column.grid.step
     step = step or float(f"{_FINE * total / len(weights):.0e}")
     declared = field.domain.declared
     low = max(step, column.grid.low) if declared else step
     high = column.grid.high if declared else np.inf
+    if tail is not None:
+        high = min(high, tail.bounds[1] * max(1.0, original.num_rows / released.num_rows))
     scaled = scaled_to(weights, total, step, low, high)
     if scaled is None:
         raise OptionError(

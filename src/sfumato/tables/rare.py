@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,16 +17,18 @@ from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.field import Field, Kind, Role
 from sfumato.tables.infer import complete_field
-from sfumato.tables.recoding import Codes, Mask, Recoding, Way, count_holders, recode, recode_column
-from sfumato.tables.rules import rules_within
+from sfumato.tables.recoding import Codes, Floors, Mask, Recoding, Way, count_holders, recode, recode_column
+from sfumato.tables.rules import rules_within, tied_columns
 from sfumato.tables.schema import Schema
 
-__all__ = ["WAYS", "SharedCategories", "check_way", "share_values"]
+__all__ = ["WAYS", "SharedCategories", "check_way", "lost_cells", "share_values"]
 
 WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
 """What becomes of categories that too few hold: one named other, a wider one of their hierarchy, or nothing."""
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+_DONORS = 16  # records that are compared with one whose cell is filled
+_MOST_MATCHED = 10_000  # cells of a column that are filled from similar records
 
 
 def check_way(way: str | None) -> Way | None:
@@ -47,8 +49,9 @@ def check_way(way: str | None) -> Way | None:
 class SharedCategories:
     """A table whose categories are each held by enough persons, its schema, and how it came about.
 
-    ``told`` is the schema before, with the categories filled in that it left open; ``filled`` counts the missing cells
-    of columns that took another record's, and ``changed`` are the columns that are not as they were, or are gone.
+    ``told`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
+    ``filled`` took another record's, and ``changed`` are the columns that are not as they were, or are gone. ``copied``
+    marks the cells that took another record's value, by column.
     """
 
     table: pa.Table
@@ -56,8 +59,9 @@ class SharedCategories:
     told: Schema
     fact: RareValues | None = None
     recodings: tuple[Recoding, ...] = ()
-    filled: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    filled: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
+    copied: Mapping[str, Mask] = dataclasses.field(default_factory=dict)
 
     def words(self, name: str) -> str:
         """What becomes of the rare values of a column, for its owner; nothing where it has none."""
@@ -65,43 +69,39 @@ class SharedCategories:
             return ""
         few = f"fewer than {self.fact.k} persons"
         if name in self.fact.dropped:
-            return f"less than two values that {self.fact.k} persons hold: will be dropped"
+            return f"no value that {self.fact.k} persons hold: will be dropped"
         told = [
-            f"{each.joined} that {few} hold become {each.words()}"
+            f"categories that {few} hold become {each.words()}"
             for each in self.recodings
-            if each.before.name == name and each.joined
+            if each.before.name == name and each.hides
         ]
         if name in self.filled:
-            told.append(f"{self.filled[name]} missing cells of {few} take another record's value")
+            told.append(f"missing cells of {few} take another record's value")
         return "; ".join(told)
 
     def like(self, other: pa.Table) -> pa.Table:
-        """Another table, such as that of people held out, with its categories counted in the same way."""
+        """Another table, such as that of a hold-out set, with its categories recoded in the same way."""
         return recode(other, self.recodings)
 
-    def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> tuple[pa.Table, int, int]:
-        """Further rows of the same table with their values shared alike, and how many cells became others or filled.
+    def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> pa.Table:
+        """Further rows of the same table with their values shared alike.
 
-        A cell that too few lack takes that of a row of this table, which a number of each row chooses.
+        A cell that too few lack, or whose category too few hold, takes that of a row of this table, which a number of
+        each row chooses.
         """
-        recoded = sum(each.count(rows.column(each.before.name)) for each in self.recodings)
-        rows, filled = recode(rows, self.recodings), 0
-        for names in _tied(self.told, list(self.filled)):
-            lacking = {
-                name: absent_cells(plain(rows.column(name)), self.told[name].missing)
-                for name in names & self.filled.keys()
-            }
-            lost = np.logical_or.reduce(list(lacking.values()))
-            filled += sum(int(each.sum()) for each in lacking.values())
-            if not lost.any():
+        lost = lost_cells(rows, {name: self.told[name] for name in self.filled}, self.recodings)
+        rows = recode(rows, self.recodings)
+        for names in tied_columns(rules_within(self.told), lost):
+            gone = np.logical_or.reduce([lost[name] for name in names if name in lost])
+            if not gone.any():
                 continue
-            places = np.where(lost, (chance % np.uint64(self.table.num_rows)).astype(np.int64), -1)
+            places = np.where(gone, (chance % np.uint64(self.table.num_rows)).astype(np.int64), -1)
             for name in names:
                 own, theirs = rows.column(name), self.table.column(name).cast(rows.column(name).type)
                 pool = pa.chunked_array([*theirs.chunks, *own.chunks])
-                where = np.where(lost, places, self.table.num_rows + np.arange(len(lost)))
+                where = np.where(gone, places, self.table.num_rows + np.arange(len(gone)))
                 rows = rows.set_column(rows.column_names.index(name), name, pool.take(pa.array(where)))
-        return rows, recoded, filled
+        return rows
 
 
 def share_values(
@@ -113,13 +113,15 @@ def share_values(
     persons: Codes | None,
     rng: np.random.Generator,
     most: int | None = MOST_CATEGORIES,
+    stated: int = 0,
 ) -> SharedCategories:
-    """A table in which at least ``k`` persons hold each category, and as many lack a cell where any does.
+    """A table in which at least ``k`` persons hold each category, and as many lack a cell if any does.
 
-    A category that fewer hold joins others under a name of its own; where these are still too few, the next smallest
-    joins. A place of an order becomes the nearest that enough hold. A column that would be left with one category, or
-    in which fewer than ``k`` persons have a value, is dropped. Where fewer lack a cell it is filled from another
-    record, together with the cells that rules tie to it.
+    Rare categories become a wider one of their hierarchy, or one named other, if more than ``k`` persons hold any of
+    them, by a random margin. Otherwise each of their cells takes the value of a similar record with a common category,
+    together with the cells that rules tie to it. A place of an order becomes the nearest that enough hold. Missing
+    cells that fewer than ``k`` persons have are filled likewise. A column in which fewer than ``k`` persons have a
+    value, or no category is common, is dropped.
 
     Parameters
     ----------
@@ -131,71 +133,71 @@ def share_values(
     persons : ndarray of shape (n,), optional
         Whom each row is about; by default each about a person of its own.
     rng : numpy.random.Generator
-        Draws the records that missing cells are filled from.
+        Draws the margin and the records that cells are filled from.
     most : int, optional
         Categories that a column may keep; of more the smallest join others. None where there is no end.
+    stated : int
+        Number of persons that the fact states, at most k; by default k.
 
     Raises
     ------
     PrivacyRefusal
-        Where a class of the target is rare and nobody said what to do, or one class would be left.
+        If a class of the target is rare and nobody said what to do, or no class is common.
     """
     fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
     told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
     if k < 2:
         return SharedCategories(table, schema, told)
-    passed = [each for each in schema if each.role is Role.PUBLIC and each.kind in _LISTED]
+    passed = sum(each.role is Role.PUBLIC and each.kind in _LISTED for each in schema)
     listed = [each for each in fields.values() if each.kind in _LISTED]
-    fact = RareValues(way or "lift", k, len(listed) + len(passed), by_person=persons is not None)
+    fact = RareValues(way or "lift", stated or k, len(listed), passed, by_person=persons is not None)
     if way == "keep":
-        shown = sum(_count_rare(table, each, k, persons) for each in (*listed, *passed))
-        return SharedCategories(table, schema, told, dataclasses.replace(fact, shown=shown) if fact.columns else None)
+        return SharedCategories(table, schema, told, fact if fact.columns + fact.passed else None)
+    floors = Floors.drawn(k, rng)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
-    found = {each.name: recode_column(table.column(each.name), each, k, way, persons, most) for each in listed}
+    found = {each.name: recode_column(table.column(each.name), each, floors, way, persons, most) for each in listed}
     dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
-    recodings = [each for name, each in found.items() if each is not None and name not in dropped]
-    few = {
-        name: gone
+    recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
+    filled = frozenset(
+        name
         for name, gone in absent.items()
         if name not in dropped and 0 < count_holders(np.where(gone, 0, -1), 1, persons)[0] < k
-    }
-    whole, touched = _fill(recode(table, recodings), told, few, rng)
-    dropped |= few.keys() - touched
-    recodings = [each for each in recodings if each.before.name not in dropped]
-    filled = {name: int(gone.sum()) for name, gone in few.items() if name not in dropped}
+    )
+    few = {name: each for name, each in fields.items() if name in filled}
+    lost = {name: each for name, each in lost_cells(table, few, recodings).items() if each.any()}
+    whole, copied = _fill(recode(table, recodings), told, lost, rng)
+    dropped |= lost.keys() - copied.keys()
+    recodings = tuple(each for each in recodings if each.before.name not in dropped)
     fact = dataclasses.replace(
         fact,
         way="lift" if any(each.lifted for each in recodings) else "pool",
-        categories=sum(each.joined for each in recodings),
-        cells=sum(each.cells for each in recodings),
-        filled=sum(filled.values()),
-        shown=sum(_count_rare(table, each, k, persons) for each in passed),
         dropped=tuple(each.name for each in schema if each.name in dropped),
     )
     after = {each.before.name: each.after for each in recodings if each.after is not None}
     gone_to = {name: Field(name, fields[name].kind, Role.IDENTIFIER, missing=fields[name].missing) for name in dropped}
     left = tuple((after | gone_to).get(each.name, each) for each in schema)
+    left = tuple(dataclasses.replace(each, missing=()) if each.name in filled else each for each in left)
     return SharedCategories(
         whole,
         dataclasses.replace(schema, fields=left),
         told,
-        fact if fact.columns or fact.filled or dropped else None,
-        tuple(recodings),
-        filled,
-        frozenset({*after, *touched, *dropped}),
+        fact if fact.columns or fact.passed or dropped else None,
+        recodings,
+        filled - dropped,
+        frozenset({*after, *copied, *dropped}),
+        copied,
     )
 
 
-def _count_rare(table: pa.Table, each: Field, k: int, persons: Codes | None) -> int:
-    """Categories of a column that fewer than ``k`` persons hold."""
-    array = plain(table.column(each.name))
-    absent = absent_cells(array, each.missing)
-    encoded = pc.dictionary_encode(array)
-    codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    holders = count_holders(np.where(absent, -1, codes), max(1, len(encoded.dictionary)), persons)
-    return int(((holders > 0) & (holders < k)).sum())
+def lost_cells(table: pa.Table, filled: Mapping[str, Field], recodings: Iterable[Recoding]) -> dict[str, Mask]:
+    """Cells that take another record's value: those of rare categories, and missing ones of the columns ``filled``."""
+    lost = {each.before.name: each.moved(table.column(each.before.name)) for each in recodings}
+    for name, field in filled.items():
+        absent = absent_cells(plain(table.column(name)), field.missing)
+        lost[name] = lost[name] | absent if name in lost else absent
+    return lost
 
 
 def _check_target(
@@ -205,7 +207,7 @@ def _check_target(
     if target is None:
         return
     recoding = found.get(target.name)
-    rare = target.name in dropped or (recoding is not None and recoding.joined)
+    rare = target.name in dropped or (recoding is not None and recoding.hides)
     if rare and not told:
         raise PrivacyRefusal(
             f"a class of the target {target.name!r} is held by fewer than {k} persons; add --rare pool to count it to "
@@ -213,37 +215,44 @@ def _check_target(
         )
     if target.name in dropped:
         raise PrivacyRefusal(
-            f"fewer than {k} persons hold all classes of the target {target.name!r} but one, so that one would be "
-            "left; lower the level, choose another target, or add --rare keep"
+            f"no class of the target {target.name!r} is held by {k} persons; lower the level, choose another target, "
+            "or add --rare keep"
         )
 
 
 def _fill(
-    table: pa.Table, schema: Schema, few: Mapping[str, Mask], rng: np.random.Generator
-) -> tuple[pa.Table, set[str]]:
-    """Fill cells that few lack from records that have them, and tell in which columns; not where none has.
+    table: pa.Table, schema: Schema, lost: Mapping[str, Mask], rng: np.random.Generator
+) -> tuple[pa.Table, dict[str, Mask]]:
+    """Fill cells from similar records that have them, and tell which cells of which columns; not where none has.
 
     Columns that a rule ties together are filled from the same record, so that the rule goes on to hold.
     """
-    touched: set[str] = set()
-    for names in _tied(schema, list(few)):
-        lost = np.logical_or.reduce([few[name] for name in names if name in few])
-        donors = np.flatnonzero(~lost)
+    copied: dict[str, Mask] = {}
+    for names in tied_columns(rules_within(schema), lost):
+        gone = np.logical_or.reduce([lost[name] for name in names if name in lost])
+        donors = np.flatnonzero(~gone)
         if not len(donors):
             continue
-        origin = np.arange(len(lost))
-        origin[lost] = rng.choice(donors, int(lost.sum()))
+        origin = np.arange(len(gone))
+        others = [each for each in schema.encoded if each.name not in names]
+        origin[gone] = _similar_donors(table, others, np.flatnonzero(gone), donors, rng)
         for name in names:
             cells = table.column(name).take(pa.array(origin))
             table = table.set_column(table.column_names.index(name), name, cells)
-        touched |= names
-    return table, touched
+            copied[name] = gone
+    return table, copied
 
 
-def _tied(schema: Schema, names: list[str]) -> list[set[str]]:
-    """Columns in sets that rules tie together, of those sets that hold one of the names."""
-    sets: list[set[str]] = [{name} for name in names]
-    for rule in rules_within(schema):
-        joined = set(rule.columns).union(*(some for some in sets if some & set(rule.columns)))
-        sets = [*(some for some in sets if not some & joined), joined]
-    return [some for some in sets if some & set(names)]
+def _similar_donors(
+    table: pa.Table, fields: Sequence[Field], rows: Codes, donors: Codes, rng: np.random.Generator
+) -> Codes:
+    """For each row the donor, of some drawn at random, that agrees with it in most of the columns of categories."""
+    tried = donors[rng.integers(0, len(donors), (len(rows), _DONORS))]
+    if len(rows) > _MOST_MATCHED:  # so many cells are common ones of a table that lacks few others
+        return tried[:, 0]
+    agree = rng.random(tried.shape)  # breaks ties
+    for each in fields:
+        if each.kind in _LISTED:
+            codes = pc.dictionary_encode(plain(table.column(each.name)), null_encoding="encode").indices.to_numpy()
+            agree += codes[tried] == codes[rows][:, None]
+    return np.asarray(tried[np.arange(len(rows)), agree.argmax(axis=1)], dtype=np.int64)

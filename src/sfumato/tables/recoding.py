@@ -36,6 +36,7 @@ from sfumato.tables.schema import Schema
 
 __all__ = [
     "Codes",
+    "Floors",
     "Mask",
     "Recoding",
     "Way",
@@ -286,18 +287,23 @@ def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:
 class Recoding:
     """How the cells of one column of categories become others.
 
-    ``places`` says for each category before which one after it is; ``rest`` is where categories go that nobody has,
-    -1 where they become missing cells. ``joined`` counts the categories that became others, and ``cells`` theirs;
-    ``lifted`` where some became wider ones of a hierarchy. ``after`` is None where less than two would be left.
+    ``places`` says for each category before which one after it is, -1 if its cells take the category of another record;
+    ``rest`` is where categories go that nobody has, -1 where they become missing cells. ``lifted`` where some became
+    wider ones of a hierarchy, ``hides`` if a category that somebody holds does not stay. ``after`` is None if no
+    category would be left that enough persons hold.
     """
 
     before: Field
     after: Field | None
     places: Codes
     rest: int = -1
-    joined: int = 0
-    cells: int = 0
     lifted: bool = False
+    hides: bool = False
+
+    def moved(self, column: pa.ChunkedArray) -> Bools:
+        """Cells whose category fewer than k persons hold, and that take that of another record."""
+        codes, _ = read_codes(column, self.before)
+        return np.asarray((codes >= 0) & (self.places[np.maximum(codes, 0)] < 0), dtype=np.bool_)
 
     def of(self, column: pa.ChunkedArray) -> pa.Array:
         """The cells of a column, recoded; as texts where a new label is none of its type."""
@@ -309,24 +315,14 @@ class Recoding:
         gap = gap_of_cells(array, absent) if absent.any() else None
         return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
 
-    def count(self, column: pa.ChunkedArray) -> int:
-        """Cells of a column whose category becomes another, as ``cells`` counts them."""
-        assert self.after is not None
-        before, after = (
-            np.array([label_of(category) for category in each.domain.categories or ()], dtype=object)
-            for each in (self.before, self.after)
-        )
-        gone = (self.places < 0) | (after[np.maximum(self.places, 0)] != before)
-        codes, _ = read_codes(column, self.before)
-        return int(gone[codes[codes >= 0]].sum())
-
     def words(self) -> str:
         """What rare categories become."""
         if self.before.kind is Kind.ORDINAL:
             return "their neighbour"
         labels = () if self.after is None else self.after.domain.categories or ()
         other = [] if self.rest < 0 else [repr(labels[self.rest])]
-        return " or ".join([*(["wider ones"] if self.lifted else []), *other])
+        common = ["a common one"] if (self.places < 0).any() else []
+        return " or ".join([*(["wider ones"] if self.lifted else []), *other, *common])
 
     def _kind(self, kind: pa.DataType) -> pa.DataType:
         own = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -347,29 +343,48 @@ def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
     return table
 
 
+@dataclass(frozen=True)
+class Floors:
+    """Fewest persons behind a category that stays (``k``), and behind a new label that rare ones share (``pooled``).
+
+    The second is larger by a random margin of up to k, so that no one person decides whether the label appears.
+    """
+
+    k: int
+    pooled: int
+
+    @classmethod
+    def drawn(cls, k: int, rng: np.random.Generator) -> Floors:
+        """Floors with a random margin."""
+        return cls(k, k + int(rng.integers(1, k + 1)))
+
+
 def recode_column(
-    column: pa.ChunkedArray, each: Field, k: int, way: Way | None, persons: Codes | None, most: int | None
+    column: pa.ChunkedArray, each: Field, floors: Floors, way: Way | None, persons: Codes | None, most: int | None
 ) -> Recoding | None:
     """How a column's categories become ones that enough hold; None where all stay."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
-    return _recode_counted(each, codes, count_holders(codes, size, persons), k, way, persons, most)
+    return _recode_counted(each, codes, count_holders(codes, size, persons), floors, way, persons, most)
 
 
-def recode_counts(each: Field, holders: Codes, k: int, way: Way | None) -> Recoding | None:
+def recode_counts(each: Field, holders: Codes, floors: Floors, way: Way | None) -> Recoding | None:
     """How a column's categories become ones that enough hold, where it is only known how many hold each.
 
-    ``after`` is None where less than two would be left, and nothing is given where all stay as they are.
+    Nothing is given where all stay as they are.
 
     Examples
     --------
     >>> field = Field("town", Kind.NOMINAL, domain=Domain(categories=("Bari", "Oslo", "Ulm", "Rome")))
-    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), 10, "pool")
+    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), Floors(10, 11), "pool")
     >>> found.after.domain.categories, found.places.tolist()
     (('Oslo', 'Ulm', 'other'), [2, 0, 1, 2])
+    >>> found = recode_counts(field, np.array([3, 20, 20, 0]), Floors(10, 11), "pool")
+    >>> found.after.domain.categories, found.places.tolist()
+    (('Oslo', 'Ulm'), [-1, 0, 1, -1])
     """
     cells = np.repeat(np.arange(len(holders)), holders)
-    return _recode_counted(each, cells, holders, k, way, None, None)
+    return _recode_counted(each, cells, holders, floors, way, None, None)
 
 
 def like_released(
@@ -398,10 +413,10 @@ def like_released(
         names, inside = _coded(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
         holders = np.maximum(count_holders(inside, len(names), None), 1)
-        rest = _pool(between, inside, holders, 1, None, most)
+        rest = _pool(between, inside, holders, Floors(1, 1), None, most)
         if rest.after is not None:
             places = rest.places[np.array([names[label] for label in labels])]
-            found.append(Recoding(before, rest.after, places, rest.rest, 1))
+            found.append(Recoding(before, rest.after, places, rest.rest))
     return tuple(found)
 
 
@@ -416,59 +431,82 @@ def _wider(label: str, each: Field, extra: Collection[str]) -> str:
 
 
 def _recode_counted(
-    each: Field, codes: Codes, holders: Codes, k: int, way: Way | None, persons: Codes | None, most: int | None
+    each: Field, codes: Codes, holders: Codes, floors: Floors, way: Way | None, persons: Codes | None, most: int | None
 ) -> Recoding | None:
-    size = len(holders)
+    size, left = len(holders), holders >= floors.k
+    rare = (holders > 0) & ~left
     if each.kind is Kind.NOMINAL:
-        rare = ((holders > 0) & (holders < k)).any() or (most is not None and size > most)
-        if not rare:
+        if not rare.any() and (most is None or size <= most):
             return None
-        lifts = each.hierarchy is not None and way != "pool"
-        way_to = _lift if lifts else _pool
-        return way_to(each, codes, holders, k, persons, most)
-    if each.kind is Kind.BOOLEAN:
-        rare = ((holders > 0) & (holders < k)).any()
-        return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=1) if rare else None
-    return _join_neighbours(each, codes, holders, k) if (holders < k).any() else None
+        recode_by = _lift if each.hierarchy is not None and way != "pool" else _pool
+        found = recode_by(each, codes, holders, floors, persons, most)
+    elif each.kind is Kind.ORDINAL:
+        if left.all():
+            return None
+        found = _join_neighbours(each, left)
+    elif rare.any():
+        found = Recoding(each, each if left.any() else None, np.where(left, np.arange(size), -1))
+    else:
+        return None
+    return dataclasses.replace(found, hides=bool(rare.any()) or found.rest >= 0)
 
 
-def _join_neighbours(each: Field, codes: Codes, holders: Codes, k: int) -> Recoding | None:
+def _join_neighbours(each: Field, enough: Mask) -> Recoding:
     """Places of an order become the nearest that enough hold; no row that is drawn may come to lie on another."""
-    listed, left = each.domain.categories or (), np.flatnonzero(holders >= k)
-    rare = (holders > 0) & (holders < k)
-    if len(left) < 2:  # one place alone stays, where nothing was taken from it
-        return Recoding(each, None, np.arange(len(listed)), joined=int(rare.sum())) if rare.any() else None
+    listed, left = each.domain.categories or (), np.flatnonzero(enough)
+    if not len(left):
+        return Recoding(each, None, np.arange(len(listed)))
     places = np.abs(np.arange(len(listed))[:, None] - left[None, :]).argmin(axis=1)
-    after = _with_categories(each, tuple(listed[place] for place in left))
-    return Recoding(each, after, places, joined=int(rare.sum()), cells=int(rare[codes[codes >= 0]].sum()))
+    return Recoding(each, _with_categories(each, tuple(listed[place] for place in left)), places)
 
 
 def _pool(
-    each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None = MOST_CATEGORIES
+    each: Field,
+    codes: Codes,
+    holders: Codes,
+    floors: Floors,
+    persons: Codes | None,
+    most: int | None = MOST_CATEGORIES,
 ) -> Recoding:
-    """Rare categories become one named other; so do the smallest of too many."""
+    """Rare categories become one named other if enough persons hold any of them; so do the smallest of too many.
+
+    If fewer do, each of their cells takes the category of another record: no common category pays for a rare one.
+    """
     size, known = len(holders), codes[codes >= 0]
     first = np.full(size, len(codes))
     np.minimum.at(first, known, np.flatnonzero(codes >= 0))
     present = np.flatnonzero(holders > 0)
     order = present[np.lexsort((first[present], holders[present]))]  # columns that go together are cut alike
-    few = int((holders[order] < k).sum())
+    few = int((holders[order] < floors.k).sum())
     count = few if most is None or len(order) <= most else max(few, len(order) - (most - 1))
-    who = np.empty(0, dtype=np.int64) if persons is None else persons[codes >= 0]
     pooled = np.zeros(size, dtype=np.bool_)
-    while count < len(order):
-        pooled[order[:count]] = True
-        inside = pooled[known]
-        if not count or (int(inside.sum()) if persons is None else len(np.unique(who[inside]))) >= k:
-            return _as_other(each, pooled, holders, int(inside.sum()), most)
-        count += 1
-    return Recoding(each, None, np.zeros(size, dtype=np.int64), joined=count)
+    pooled[order[:count]] = True
+    inside = pooled[known]
+    who = int(inside.sum()) if persons is None else len(np.unique(persons[codes >= 0][inside]))
+    if count and who < floors.pooled:  # what is beyond the most is held by more
+        return _without(each, pooled, holders, most)
+    if count == len(order):
+        return Recoding(each, None, np.zeros(size, dtype=np.int64))
+    return _as_other(each, pooled, holders, most)
 
 
-def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | None, most: int | None) -> Recoding:
+def _without(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recoding:
+    """Rare categories are no longer listed, and their cells take the category of another record."""
+    listed = each.domain.categories or ()
+    all_listed = each.domain.declared and (most is None or len(listed) <= most)
+    kept = np.flatnonzero(~rare if all_listed else ~rare & (holders > 0))
+    places = np.full(len(listed), -1)
+    places[kept] = np.arange(len(kept))
+    left = bool((holders[kept] > 0).any())
+    return Recoding(each, _with_categories(each, tuple(listed[place] for place in kept)) if left else None, places)
+
+
+def _lift(
+    each: Field, codes: Codes, holders: Codes, floors: Floors, persons: Codes | None, most: int | None
+) -> Recoding:
     """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
     hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
-    labels, rare = list(listed), (holders > 0) & (holders < k)
+    labels, rare = list(listed), (holders > 0) & (holders < floors.k)
     moved = np.zeros(len(listed), dtype=np.bool_)
     for level in range(1, MOST_LEVELS + 1):
         lifted = [hierarchy.label(listed[place], level) for place in np.flatnonzero(rare)]
@@ -477,7 +515,7 @@ def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | No
         moved |= rare
         names, inside = _coded(labels, codes)
         places = np.array([names[label] for label in labels])
-        rare = moved & (holders > 0) & (count_holders(inside, len(names), persons)[places] < k)
+        rare = moved & (holders > 0) & (count_holders(inside, len(names), persons)[places] < floors.pooled)
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
             break
     between = Field(
@@ -489,14 +527,14 @@ def _lift(each: Field, codes: Codes, holders: Codes, k: int, persons: Codes | No
         reason=each.reason,
         hierarchy=each.hierarchy,
     )
-    rest = _pool(between, inside, count_holders(inside, len(names), persons), k, persons, most)
+    wide = count_holders(inside, len(names), persons)
+    wide[np.unique(places[rare])] = np.minimum(wide[np.unique(places[rare])], floors.k - 1)  # new labels need more
+    rest = _pool(between, inside, wide, floors, persons, most)
     if rest.after is None:
-        return Recoding(each, None, np.zeros(len(listed), dtype=np.int64), joined=int(moved.sum()))
+        return Recoding(each, None, np.zeros(len(listed), dtype=np.int64))
     places = rest.places[places]
-    gone = moved | ((places == rest.rest) & (holders > 0))
-    wider = bool((moved & (places != rest.rest)).any())
-    cells = int(gone[codes[codes >= 0]].sum())
-    return Recoding(each, rest.after, places, rest.rest, int(gone.sum()), cells, lifted=wider)
+    wider = bool((moved & (places >= 0) & (places != rest.rest)).any())
+    return Recoding(each, rest.after, places, rest.rest, lifted=wider)
 
 
 def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
@@ -506,7 +544,7 @@ def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
     return names, np.where(codes >= 0, places[codes], -1)
 
 
-def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int, most: int | None) -> Recoding:
+def _as_other(each: Field, pooled: Mask, holders: Codes, most: int | None) -> Recoding:
     listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
     kept = np.flatnonzero(~pooled if declared and (most is None or len(listed) < most) else ~pooled & (holders > 0))
     labels: tuple[Category, ...] = tuple(listed[place] for place in kept)
@@ -518,7 +556,7 @@ def _as_other(each: Field, pooled: Mask, holders: Codes, cells: int, most: int |
         labels = tuple(label_of(label) for label in labels)
     taken = {*each.missing, *(label_of(category) for category in listed)}
     after = _with_categories(each, (*labels, _free_name(taken)))
-    return Recoding(each, after, places, len(kept), int(pooled.sum()), cells)
+    return Recoding(each, after, places, len(kept))
 
 
 def _free_name(taken: Collection[str]) -> str:

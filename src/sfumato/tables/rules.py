@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -27,14 +26,17 @@ __all__ = [
     "broken_rows",
     "cells_of_column",
     "decimals_of_field",
-    "find_rules",
     "is_kept_by_months",
+    "largest_of",
+    "obeying",
     "pairs_below",
     "pairs_of",
     "period_of",
     "read_rules",
     "rules_within",
+    "scale_of",
     "sum_of",
+    "tied_columns",
 ]
 
 _MOST_RULES = 1_000
@@ -177,7 +179,7 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
     """
     if rule.form == "<=":
         first, second = (cells[name] for name in rule.columns)
-        scale = _scale_of(first, second)
+        scale = scale_of(first, second)
         return np.asarray(
             (first.values * scale[0] > second.values * scale[1]) & ~first.absent & ~second.absent, dtype=np.bool_
         )
@@ -185,7 +187,7 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
         return _undecided(cells[rule.columns[0]], cells[rule.columns[1]])
     if rule.form == "=":
         first, second = (cells[name] for name in rule.columns)
-        scale = _scale_of(first, second)
+        scale = scale_of(first, second)
         apart = first.values * scale[0] != second.values * scale[1]
         return np.asarray((first.absent != second.absent) | (apart & ~first.absent), dtype=np.bool_)
     total = cells[rule.columns[0]]
@@ -195,16 +197,21 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
     tried = []
     for each in periods:
         right = sum_of(rule, first, second, each)
-        near = CLOSE * max(1.0, *(float(np.abs(part).max(initial=0.0)) for part in (right, total.values)))
+        near = CLOSE * largest_of(right, total.values, first.values)
         tried.append((total.absent != gone) | (~gone & (np.abs(total.values - right) > near)))
     return min(tried, key=lambda broken: int(broken.sum()))
+
+
+def largest_of(*parts: Floats) -> Floats:
+    """Largest number of each row, by which rounding of its sum is measured; 1 at least."""
+    return np.asarray(np.maximum.reduce([np.ones(parts[0].shape), *map(np.abs, parts)]))
 
 
 def sum_of(rule: Rule, first: Cells, second: Cells, period: int | None) -> Floats:
     """Sum or difference of two columns; of dates counted in a period."""
     if first.unit is None or second.unit is None or period is None:
         return first.values + second.values if rule.form == "+" else first.values - second.values
-    scale = _scale_of(first, second)
+    scale = scale_of(first, second)
     return np.asarray((first.values * scale[0] - second.values * scale[1]) * (min(first.unit, second.unit) / period))
 
 
@@ -215,7 +222,7 @@ def period_of(rule: Rule, cells: Mapping[str, Cells]) -> int | None:
     return min(_PERIODS, key=lambda period: int(broken_rows(rule, cells, period).sum()))
 
 
-def _scale_of(first: Cells, second: Cells) -> tuple[int, int]:
+def scale_of(first: Cells, second: Cells) -> tuple[int, int]:
     """How often the finer of two steps goes into each."""
     one, two = first.unit or 1, second.unit or 1
     return one // min(one, two), two // min(one, two)
@@ -267,218 +274,32 @@ def decimals_of_field(field: Field) -> int | None:
     return max(decimals_of_step(step), decimals_of_step(low) if low else 0)
 
 
-_FEWEST = 30  # rows before a rule is found
-_PAIR = 10  # rows that hold each pair of a label and what it decides, before that is found
-_CHANCE = math.log(1e-9)  # of a rule that unrelated columns would obey, over all that are looked at
-_APART = 0.9  # share of pairs of cells of different rows that obey an order anyway, above which it says nothing
-_MOST_COLUMNS = 60  # numbers among which sums are looked for
-_MOST_LABELS = 1_000
-_SAMPLE = 200
-_GLANCE = 10  # rows of the sample that are looked at first
-_NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
+def obeying(table: pa.Table, schema: Schema, rules: Sequence[Rule]) -> pa.Table:
+    """A table whose rows obey rules: cells of one that breaks some are those of another row that obeys them.
 
-
-def find_rules(table: pa.Table, schema: Schema) -> tuple[str, ...]:
-    """Rules that every row of a table obeys, and that unrelated columns would not obey by chance.
-
-    An order between two dates or two numbers: at least 30 rows have both, and would the cells be dealt out anew, at
-    most 9 of 10 rows would obey, so that all rows do by chance with a probability below 1e-9 over all pairs. A sum of
-    numbers, and a number that counts the days, hours, minutes or seconds between two dates: at least 30 rows in which
-    no part is zero or constant. Two columns of numbers or dates that are the same: 30 rows, more than two values, and
-    chance is below 1e-9; the later is made from the earlier. A label that decides another column: at least 10 rows hold
-    each pair, and chance is below 1e-9 again. The target is never made from other columns; a column is made once.
+    All columns that rules tie together come from the same row, so that each rule goes on to hold.
     """
-    weight = schema.weight
-    fields = [field for field in schema.encoded if field is not weight and table.num_rows >= _FEWEST]
-    cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
-    target = None if schema.target is None else schema.target.name
-    copies = _copies(fields, cells, target)
-    copied = {rule.follows for rule in copies}
-    fields = [field for field in fields if field.name not in copied]
-    sums = _free(_sums(fields, cells), target)
-    decided = _free((*copies, *sums, *_decided(fields, cells)), target)
-    made = {rule.follows for rule in decided}
-    orders = [rule for rule in _orders(fields, cells) if not made & set(rule.columns) and rule.follows != target]
-    found = (*_least_orders(orders), *decided)
-    return tuple(str(rule) for rule in found if _is_readable(rule, schema.names) and is_kept_by_months(rule, schema))
-
-
-def _is_readable(rule: Rule, names: Sequence[str]) -> bool:
-    try:
-        return read_rules([str(rule)], names) == (rule,)
-    except SchemaError:
-        return False
-
-
-def _free(rules: Iterable[Rule], target: str | None) -> tuple[Rule, ...]:
-    """Rules that each make another column, none the target and none from itself, the first of them first."""
-    made: dict[str, tuple[str, ...]] = {}
-    kept = []
-    for rule in rules:
-        if rule.follows not in made and rule.follows != target and not _leads(rule.givens, rule.follows, made):
-            made[rule.follows] = rule.givens
-            kept.append(rule)
-    return tuple(kept)
-
-
-def _leads(names: Iterable[str], goal: str, made: Mapping[str, tuple[str, ...]]) -> bool:
-    return any(name == goal or _leads(made.get(name, ()), goal, made) for name in names)
-
-
-def _orders(fields: Sequence[Field], cells: Mapping[str, Cells]) -> Iterator[Rule]:
-    for kinds in ((Kind.DATE,), _NUMBERS):
-        names = [field.name for field in fields if field.kind in kinds]
-        limit = _CHANCE - math.log(max(1, len(names) * (len(names) - 1)))
-        for one, two in _not_broken_at_first([cells[name] for name in names]):
-            rule = Rule("<=", (names[one], names[two]))
-            if broken_rows(rule, cells).any():
-                continue
-            if _chance_of_order(cells[names[one]], cells[names[two]], kinds) < limit:
-                yield rule
-
-
-def _not_broken_at_first(columns: Sequence[Cells]) -> Iterator[tuple[int, int]]:
-    """Pairs of columns whose first rows obey an order: each column at once against all, for wide tables have many."""
-    if not columns:
-        return
-    finest = min(column.unit or 1 for column in columns)
-    steps = [(column.unit or 1) // finest for column in columns]
-    parts = zip(columns, steps, strict=True)
-    rows = [np.where(column.absent, np.nan, column.values)[:_SAMPLE] * step for column, step in parts]
-    first = np.array(rows)
-    few = first[:, :_GLANCE]
-    for one in range(len(columns)):
-        left = np.flatnonzero(~(few[one] > few).any(axis=1))
-        left = left[~(first[one] > first[left]).any(axis=1)]
-        yield from ((one, int(two)) for two in left if two != one)
-
-
-def _chance_of_order(first: Cells, second: Cells, kinds: tuple[Kind, ...]) -> float:
-    """Logarithm of the chance that all rows obey an order if cells were dealt out anew; 0 where it says nothing."""
-    both = ~first.absent & ~second.absent
-    scale = _scale_of(first, second)
-    low, high = np.sort(first.values[both]) * scale[0], second.values[both] * scale[1]
-    rows = len(low)
-    if rows < _FEWEST or (low == np.sort(high)).all():
-        return 0.0
-    share = float(np.searchsorted(low, high, side="right").sum()) / rows**2
-    return rows * math.log(share) if share <= _APART or (Kind.DATE in kinds and share < 1.0) else 0.0
-
-
-def _least_orders(rules: Sequence[Rule]) -> list[Rule]:
-    """Orders that do not follow from two others; of columns that are equal everywhere none."""
-    pairs = {rule.columns for rule in rules}
-    pairs -= {(one, two) for one, two in pairs if (two, one) in pairs}
-    after: dict[str, set[str]] = {}
-    for one, two in pairs:
-        after.setdefault(one, set()).add(two)
-    return [
-        rule
-        for rule in rules
-        if rule.columns in pairs
-        and not any(rule.columns[1] in after.get(between, ()) for between in after[rule.columns[0]])
-    ]
-
-
-def _copies(fields: Sequence[Field], cells: Mapping[str, Cells], target: str | None) -> list[Rule]:
-    """Columns that are the same as one before them, or as the target, in every row."""
-    measured = [field for field in fields if field.kind in (*_NUMBERS, Kind.DATE)]
-    limit = _CHANCE - math.log(max(1, len(measured) ** 2))
-    first: dict[tuple[object, ...], str] = {}
-    found = []
-    for field in sorted(measured, key=lambda field: field.name != target):
-        own = cells[field.name]
-        values = np.where(own.absent, np.nan, own.values + 0.0)
-        known = first.setdefault((field.kind is Kind.DATE, field.domain.step, values.tobytes()), field.name)
-        if known == field.name:
+    for names in tied_columns(rules, [name for rule in rules for name in rule.columns]):
+        cells = {name: cells_of_column(table.column(name), schema[name]) for name in names}
+        broken = np.zeros(table.num_rows, dtype=np.bool_)
+        for rule in rules:
+            if names.issuperset(rule.columns):
+                broken |= broken_rows(rule, cells)
+        origin, whole = np.arange(len(broken)), np.flatnonzero(~broken)
+        if len(whole) in (0, len(broken)):
             continue
-        counts = np.unique(values[~own.absent], return_counts=True)[1]
-        rows = int(counts.sum())
-        if len(counts) > 2 and rows >= _FEWEST and rows * math.log(float((counts / rows) @ (counts / rows))) < limit:
-            found.append(Rule("=", (field.name, known)))
-    return found
+        origin[broken] = whole[np.searchsorted(whole, origin[broken]) % len(whole)]
+        for name in names:
+            place = table.column_names.index(name)
+            table = table.set_column(place, table.schema.field(place), table.column(name).take(pa.array(origin)))
+    return table
 
 
-def _sums(fields: Sequence[Field], cells: Mapping[str, Cells]) -> Iterator[Rule]:
-    dates = [field.name for field in fields if field.kind is Kind.DATE]
-    numbers = [field.name for field in fields if field.kind in _NUMBERS][:_MOST_COLUMNS]
-    for start in dates:
-        for end in dates:
-            rules = [Rule("-", (number, end, start)) for number in numbers if start != end]
-            yield from (rule for rule in rules if _is_sum(rule, cells))
-    place = {name: number for number, name in enumerate(numbers)}
-    sample = np.array([np.where(cells[name].absent, np.nan, cells[name].values)[:_SAMPLE] for name in numbers])
-    decimals = {field.name: decimals_of_field(field) for field in fields if field.kind in _NUMBERS}
-    for one in numbers:
-        for two in numbers[place[one] + 1 :]:
-            right = sample[place[one]] + sample[place[two]]
-            near = CLOSE * max(1.0, float(np.nanmax(np.abs(right), initial=0.0)))
-            same = (np.abs(sample - right) <= near) | (np.isnan(sample) & np.isnan(right))
-            for total in (numbers[row] for row in np.flatnonzero(same.all(axis=1))):
-                rule = _last_made(total, one, two, place)
-                if total not in (one, two) and _is_whole(rule, decimals) and _is_sum(rule, cells):
-                    yield rule
-
-
-def _last_made(total: str, one: str, two: str, place: Mapping[str, int]) -> Rule:
-    """Sum as the rule that makes the last of its three columns."""
-    last = max((total, one, two), key=lambda name: place[name])
-    if last == total:
-        return Rule("+", (total, one, two))
-    return Rule("-", (last, total, two if last == one else one))
-
-
-def _is_whole(rule: Rule, decimals: Mapping[str, int | None]) -> bool:
-    """Tell whether what is made of the parts can always be written as the column writes numbers."""
-    made, parts = decimals[rule.follows], [decimals[name] for name in rule.givens]
-    return made is None or all(part is not None and part <= made for part in parts)
-
-
-def _is_sum(rule: Rule, cells: Mapping[str, Cells]) -> bool:
-    first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
-    period = period_of(rule, cells) if not broken_rows(rule, first).any() else None
-    if broken_rows(rule, first, period).any() or broken_rows(rule, cells, period).any():
-        return False
-    present = ~cells[rule.follows].absent
-    parts = np.array([cells[name].values[present] for name in rule.columns])
-    told = (parts != 0.0).all(axis=0)
-    if not _is_countable(rule, cells, period):
-        return False
-    return int(told.sum()) >= _FEWEST and all(len(np.unique(part[told])) > 2 for part in parts)
-
-
-def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) -> bool:
-    """Tell whether any two dates differ by a whole number of periods, or the number need not be whole."""
-    if period is None:
-        return True
-    units = [cells[name].unit or 1 for name in rule.givens]
-    whole = bool((cells[rule.follows].values == np.rint(cells[rule.follows].values)).all())
-    return not whole or all(unit % period == 0 for unit in units)
-
-
-def _decided(fields: Sequence[Field], cells: Mapping[str, Cells]) -> list[Rule]:
-    """Labels that decide another column, those of fewest labels first, so that a chain is found link by link."""
-    labels = [field.name for field in fields if field.kind in _LABELS]
-    others = [field.name for field in fields if field.kind in (*_LABELS, Kind.INTEGER)]
-    sizes = {name: len(np.unique(cells[name].values[~cells[name].absent])) for name in others}
-    limit = _CHANCE - math.log(max(1, len(labels) * len(others)))
-    found = []
-    for one in sorted(labels, key=lambda name: sizes[name]):
-        for two in others:
-            rule = Rule("->", (one, two))
-            if one == two or not 2 <= sizes[two] <= sizes[one] <= _MOST_LABELS:
-                continue
-            first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
-            if broken_rows(rule, first).any() or broken_rows(rule, cells).any():
-                continue
-            if not pairs_below(rule, cells, _PAIR) and _chance_of_label(cells[one], cells[two]) < limit:
-                found.append(rule)
-    return found
-
-
-def _chance_of_label(first: Cells, second: Cells) -> float:
-    """Logarithm of the chance that each label has one value if the values were dealt out anew."""
-    _, rows, _ = pairs_of(first, second)  # each label stands in one pair
-    counts = np.unique(np.where(second.absent, np.inf, second.values), return_counts=True)[1]
-    shares = np.log(counts / counts.sum())
-    return float(sum(np.logaddexp.reduce(shares * count) for count in rows))
+def tied_columns(rules: Iterable[Rule], names: Iterable[str]) -> list[set[str]]:
+    """Columns in sets that rules tie together, of those sets that hold one of the names."""
+    names = list(dict.fromkeys(names))
+    sets: list[set[str]] = [{name} for name in names]
+    for rule in rules:
+        joined = set(rule.columns).union(*(some for some in sets if some & set(rule.columns)))
+        sets = [*(some for some in sets if not some & joined), joined]
+    return [some for some in sets if some & set(names)]

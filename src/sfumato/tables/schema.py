@@ -47,6 +47,8 @@ hierarchy: wider labels for rare values, or for all with coarsened = 1, 2, ...: 
         "file NAME" for categories, "calendar" for dates, "intervals 10 50" for numbers."""
 _DURATION_NOTE = f"""
         Whole seconds are durations with one of {", ".join(f'"{form}"' for form in DURATION_FORMATS)}."""
+_REPAIR_NOTE = """
+repair: true, and cells that do not fit become missing, or are rounded to the step; without it they are an error."""
 _RULES_NOTE = """rules that every row obeys: "a <= b", "c = a + b", "c = a - b", "a -> b" (a decides b).
 They are kept in rows that are made anew; take out those that hold by accident."""
 
@@ -54,6 +56,7 @@ _WRONG = {
     "kind": f"column {{0}} has no known kind; choose one of {', '.join(Kind)}",
     "role": f"column {{0}} has no known role; choose one of {', '.join(Role)}",
     "step": f"column {{0}} has no known step; choose one of {', '.join(DateStep)}",
+    "repair": "'repair' of column {0} is neither true nor false; write repair = true, or leave it out",
     "coarsened": "'coarsened' of column {0} is not a whole number; write the level of its hierarchy",
     "missing": "'missing' of column {0} is not a list of texts; write it as [\"?\"]",
     "domain": "the domain of column {0} is not a table; write it as {{ low = 0, high = 1 }}",
@@ -86,6 +89,7 @@ class _Column:
     format: str | None = None
     hierarchy: str | None = None
     coarsened: int = 0
+    repair: bool = False
     reason: str = ""
     domain: _Values | None = None
 
@@ -282,6 +286,7 @@ class Schema:
                     domain=field.domain if field.domain.declared else Domain(),
                     hierarchy=None,
                     coarsened=0,
+                    repair=False,
                     reason="",
                 )
                 for field in self.released
@@ -337,6 +342,7 @@ class Schema:
         columns = [_column(field_to_document(field)) for field in self]
         note = _NOTE + (_DURATION_NOTE if any(field.format in DURATION_FORMATS for field in self) else "")
         note += _HIERARCHY_NOTE if any(field.hierarchy for field in self) else ""
+        note += _REPAIR_NOTE if any(field.repair for field in self) else ""
         head = write_toml({}, note.format(kinds=kinds, roles=roles))
         told = {"rules": Noted(list(self.rules), _RULES_NOTE)} if self.rules else {}
         return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
@@ -353,17 +359,26 @@ class Schema:
         return cls.from_toml(read_text(path, "schema file", "write one with 'sfumato inspect'"))
 
     @classmethod
-    def infer(cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None) -> Schema:
-        """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision."""
+    def infer(
+        cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None, person: str | None = None
+    ) -> Schema:
+        """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision.
+
+        What a column is, its step and the rules between columns follow from at least 10 persons: fewer, where that
+        were more than one in ten of those who have a value. Cells that do not fit then are repaired in a run. A row is
+        a person unless the column ``person`` says whom it is about.
+        """
+        from sfumato.tables.evidence import codes_of_persons
+        from sfumato.tables.found_rules import with_found_rules
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
-        from sfumato.tables.rules import find_rules
+        from sfumato.tables.repair import repaired
 
-        identifiers = tuple(identifiers)
-        table = to_arrow(frame)[0]
-        schema = infer_schema(table, identifiers).with_role(Role.IDENTIFIER, *identifiers)
+        table, dropped = to_arrow(frame)[0], (*identifiers, *(() if person is None else (person,)))
+        persons = None if person is None else codes_of_persons(table.column(person))
+        schema = infer_schema(table, dropped, persons=persons).with_role(Role.IDENTIFIER, *dropped)
         schema = schema.with_role(Role.TARGET, target) if target is not None else schema
-        return dataclasses.replace(schema, rules=find_rules(table, schema))
+        return with_found_rules(repaired(table, schema), schema, persons)
 
 
 def _cell(text: str) -> str:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import datetime
 import io
 import re
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
@@ -70,7 +72,7 @@ class Sheet:
 
 
 def read_workbook(
-    path: Path, sheet: str | None = None, *, most_bytes: int | None = None
+    path: Path, sheet: str | None = None, *, most_bytes: int | None = None, most_cells: int = MOST_CELLS
 ) -> tuple[list[str], list[pa.Array], Sheet]:
     """Names, columns and sheet of a table in a workbook: its first row names the columns, empty rows are passed over.
 
@@ -83,11 +85,13 @@ def read_workbook(
         Without it, the first.
     most_bytes : int, optional
         Bytes that the file may unpack to; 512 MiB unless told.
+    most_cells : int
+        Cells that a sheet may span, empty ones between others among them.
 
     Raises
     ------
     TableError
-        For a file that is damaged, protected, unpacks to more, or spans more than 20 million cells.
+        For a file that is damaged, protected, unpacks to more, or spans more cells.
     """
     try:
         import python_calamine as calamine
@@ -95,14 +99,15 @@ def read_workbook(
         raise OptionError("reading .xlsx and .ods needs python-calamine; install sfumato[excel]") from None
     damaged = TableError(f"{shown(path)} is not a readable {path.suffix.lower()} file; it may be damaged or protected")
     try:
-        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes)
+        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes, most_cells)
     except _REFUSED:
         raise damaged from None
     try:
         with calamine.CalamineWorkbook.from_filelike(packed) as book:
             names = book.sheet_names
             chosen = _chosen(names, sheet, path)
-            rows = book.get_sheet_by_name(chosen.name).to_python()
+            rows = book.get_sheet_by_name(chosen.name).iter_rows()
+            filled = [row for row in rows if any(cell != "" for cell in row)]
     except BadInput:
         raise
     except (calamine.CalamineError, OSError, ValueError, OverflowError):  # their own words may quote a cell
@@ -111,7 +116,6 @@ def read_workbook(
         if type(error).__name__ != "PanicException":
             raise
         raise damaged from None
-    filled = [row for row in rows if any(cell != "" for cell in row)]
     if not filled:
         raise TableError(f"the sheet {shown(chosen.name)} of {shown(path)} is empty; name another with --sheet")
     header, *body = filled
@@ -129,8 +133,11 @@ def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
     return Sheet(name, tuple(other for other in names if other != name))
 
 
-def _repacked(path: Path, most_bytes: int) -> io.BytesIO:
-    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed."""
+def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
+    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed.
+
+    Every part is looked through a block at a time before any of it is kept.
+    """
     packed, left = io.BytesIO(), most_bytes
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as again:
         parts = archive.infolist()
@@ -139,40 +146,47 @@ def _repacked(path: Path, most_bytes: int) -> io.BytesIO:
         for part in parts:
             if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise zipfile.BadZipFile
-            with archive.open(part) as file:
-                data = file.read(left + 1)
-            left -= len(data)
+            size, xml = _looked_through(archive, part, left, _Extent(path, most_cells))
+            left -= size
             if left < 0:
                 raise TableError(
                     f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; save its sheet as CSV"
                 )
-            if part.filename == "mimetype" or _is_bounded_xml(data, path):
-                again.writestr(zipfile.ZipInfo(part.filename), data)
+            if part.filename == "mimetype" or xml:
+                with archive.open(part) as file, again.open(zipfile.ZipInfo(part.filename), "w") as copy:
+                    shutil.copyfileobj(file, copy, _BLOCK)
     packed.seek(0)
     return packed
 
 
-def _is_bounded_xml(data: bytes, path: Path) -> bool:
-    """Tell whether a part is XML; one that spans too many cells is refused."""
-    extent = _Extent(path)
+def _looked_through(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, extent: _Extent) -> tuple[int, bool]:
+    """Bytes that a part unpacks to, or one more than it may, and whether it is XML; too many cells are refused."""
     parser = expat.ParserCreate()
     parser.StartElementHandler = extent.start
     parser.EndElementHandler = extent.end
     parser.StartDoctypeDeclHandler = extent.doctype
+    size, xml = 0, True
+    with archive.open(part) as file:
+        while size <= most and (block := file.read(min(_BLOCK, most + 1 - size))):
+            size += len(block)
+            try:
+                if xml:
+                    parser.Parse(block, False)
+            except expat.ExpatError:
+                xml = False
     try:
-        for begin in range(0, len(data), _BLOCK):
-            parser.Parse(data[begin : begin + _BLOCK], False)
-        parser.Parse(b"", True)
+        if xml:
+            parser.Parse(b"", True)
     except expat.ExpatError:
-        return False
-    return True
+        xml = False
+    return size, xml
 
 
 class _Extent:
     """Counts the cells that a sheet spans, as both formats place and repeat them."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, most_cells: int) -> None:
+        self.path, self.most_cells = path, most_cells
         self.row = self.column = self.width = self.height = 0
         self.row_repeats = self.cell_repeats = 1
         self.inside = False
@@ -217,10 +231,10 @@ class _Extent:
 
     def _span(self) -> None:
         self.width, self.height = max(self.width, self.column), max(self.height, self.row)
-        if self.width * self.height > MOST_CELLS:
+        if self.width * self.height > self.most_cells:
             raise TableError(
-                f"a sheet of {shown(self.path)} spans more than {MOST_CELLS} cells; remove stray cells far from the "
-                "table, or save it as CSV"
+                f"a sheet of {shown(self.path)} spans more than {self.most_cells} cells; remove stray cells far from "
+                "the table, or save it as CSV"
             )
 
 
@@ -282,20 +296,64 @@ def write_workbook(table: pa.Table, path: Path) -> None:
     except ImportError:
         raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
     _refuse_unfit(table)
-    plainly = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
-    with xlsxwriter.Workbook(path, {**plainly, "constant_memory": True, "in_memory": False}) as book:
-        book.set_properties({"created": _WRITTEN})
-        sheet = book.add_worksheet("table")
-        forms = {kind: book.add_format({"num_format": form}) for kind, form in _NUMBER_FORMS.items()}
-        for place, name in enumerate(table.column_names):
-            sheet.write_string(0, place, name)
-        row = 0
-        for part in table.to_batches(max_chunksize=_BATCH):
-            columns = [column.to_pylist() for column in part.columns]
-            for cells in zip(*columns, strict=True):
-                row += 1
-                for place, cell in enumerate(cells):
-                    _write_cell(sheet, row, place, cell, forms)
+    told: dict[str, Any] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work, path.open("wb") as file:
+        output = _FaultyOnce(file)
+        try:
+            with xlsxwriter.Workbook(output, {**told, "constant_memory": True, "tmpdir": work}) as book:
+                _fill_workbook(book, table)
+        except xlsxwriter.exceptions.FileCreateError as error:
+            raise error.args[0] from None
+        if output.fault is not None:
+            raise output.fault
+
+
+def _fill_workbook(book: Any, table: pa.Table) -> None:
+    book.set_properties({"created": _WRITTEN})
+    sheet = book.add_worksheet("table")
+    forms = {kind: book.add_format({"num_format": form}) for kind, form in _NUMBER_FORMS.items()}
+    for place, name in enumerate(table.column_names):
+        sheet.write_string(0, place, name)
+    row = 0
+    for part in table.to_batches(max_chunksize=_BATCH):
+        columns = [column.to_pylist() for column in part.columns]
+        for cells in zip(*columns, strict=True):
+            row += 1
+            for place, cell in enumerate(cells):
+                _write_cell(sheet, row, place, cell, forms)
+
+
+class _FaultyOnce:
+    """A file whose first fault is kept: a writer of zip files that met it would try again when it is thrown away."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.fault: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        """Write, unless there was a fault."""
+        self._try(self._file.write, data)
+        return len(data)
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        """Go to a place, unless there was a fault."""
+        self._try(self._file.seek, place, whence)
+        return self.tell()
+
+    def flush(self) -> None:
+        """Flush, unless there was a fault."""
+        self._try(self._file.flush)
+
+    def tell(self) -> int:
+        """The place; anywhere once there was a fault."""
+        return 0 if self.fault is not None or self._file.closed else self._file.tell()
+
+    def _try(self, call: Callable[..., object], *values: object) -> None:
+        if self.fault is None and not self._file.closed:
+            try:
+                call(*values)
+            except OSError as error:
+                self.fault = error
 
 
 _NUMBER_FORMS: dict[type, str] = {

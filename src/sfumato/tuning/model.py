@@ -22,7 +22,8 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page, page_template
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.protocol import parameters_of
-from sfumato.publish.folder import Contents, check_folder, replacing_folder, write_text
+from sfumato.publish.earlier import Contents
+from sfumato.publish.folder import replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried
 from sfumato.tuning.candidates import TUNED, Candidate
@@ -30,7 +31,7 @@ from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "Stopped", "Tuning", "check_tuning_folder", "save_tuning", "write_tuning_page"]
+__all__ = ["Alternative", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # use beyond guessing, from which something is learned
@@ -412,11 +413,6 @@ def _row(reading: Reading) -> list[str]:
         f"{reading.outlook.leak:.2f}",
         _OUTCOMES[reading.verdict.outcome.value],
     ]
-
-
-def check_tuning_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Refuse an output folder that exists, unless it holds an earlier tuning and may be replaced."""
-    return check_folder(folder, overwrite=overwrite, contents=Contents.TUNING)
 
 
 def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) -> Path:

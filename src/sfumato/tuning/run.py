@@ -25,6 +25,7 @@ from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import check_weights
 from sfumato.tables.rare import check_way
 from sfumato.tables.recoding import known_columns
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import (
     USUAL,
@@ -124,6 +125,7 @@ def tune(
     arrow, _ = to_arrow(table)
     found = schema is None
     settled = schema_of(arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True)
+    arrow = repaired(arrow, settled, level=level)
     settled = settled.without_rules() if no_rules else settled
     check_weights(arrow, settled)
     if found:

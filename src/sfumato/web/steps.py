@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,12 +16,15 @@ from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
+from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import write_text
+from sfumato.publish.release import signer_of
 from sfumato.tables.field import FATE, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.found_rules import with_found_rules
 from sfumato.tables.reading import read_people, reading_words
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.rules import find_rules
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.model import Tuning, write_tuning_page
@@ -92,7 +94,7 @@ class Steps:
         changed = edited(proposed, choices)
         if changed.fields != proposed.fields or choices.rules is not None:
             if choices.rules is None:
-                changed = dataclasses.replace(changed, rules=find_rules(table, changed))
+                changed = with_found_rules(repaired(table, changed), changed)
                 found = changed.rules
             schema = sf.inspect(table, schema=changed, k=k)
         wider = {each.name for each in schema.encoded}
@@ -145,6 +147,7 @@ class Steps:
         table, form = self._table(file, choices.reading)
         chosen = typed(Setting, setting)
         picked = _picked(chosen)
+        signer = signer_of(None, rehearsal=choices.seed is not None, folder=OUTPUT)
         told: dict[str, Any] = {"k": choices.k} if picked is None else {"mechanism": picked.mechanism(floor)}
         try:
             release = sf.sanitize(
@@ -163,7 +166,7 @@ class Steps:
         except sf.PolicyNotMet as refused:
             refused.save_owner(OUTPUT, overwrite=True)
             return _told(refused.report, leaves=False)
-        release.save(OUTPUT, form=form, overwrite=True)
+        release = release.written(OUTPUT, form=form, overwrite=True, sign=signer or False)
         assert release.report is not None
         certificate = release.certificate
         return {
@@ -171,7 +174,8 @@ class Steps:
             "method": certificate.method,
             "rows_in": certificate.rows_in,
             "rows_out": certificate.rows_out,
-            "holds": sf.verify(Path(OUTPUT, "release")).holds,
+            "holds": sf.verify(OUTPUT).holds,
+            "signed_by": release.signed_by,
             "rehearsal": certificate.randomness != "release",
             "claims": [claim.claim for claim in certificate.claims],
         }
@@ -200,7 +204,7 @@ def _words(
     """Words of the command that does the same, for what to try next; the schema is a file of the owner's part."""
     k = floor if picked is not None and picked.method == "chain" else choices.k if picked is None else None
     told: dict[str, Any] = {
-        "--schema": "owner/schema.toml",
+        "--schema": f"owner/{OWNER_SCHEMA}",
         **{f"--{name}": value for name, value in choices.reading.told.items()},
         "--k": k,
         "--level": choices.level,

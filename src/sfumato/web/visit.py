@@ -416,7 +416,9 @@ class Visit:
         target = next(self.save_to / name for name in names if not (self.save_to / name).exists())
         try:
             with replacing_folder(target) as work:
-                shutil.copytree(source, work, dirs_exist_ok=True)
+                for part in source.iterdir():
+                    (work / part.name).mkdir(mode=0o700)  # as part of the owner's from the first file
+                    shutil.copytree(part, work / part.name, copy_function=_copy_closed, dirs_exist_ok=True)
         except OSError as error:
             raise SfumatoError(f"the release could not be saved ({reason(error)}); nothing was changed") from None
         self.saved = target
@@ -436,6 +438,12 @@ class Visit:
     def _check_looked(self) -> None:
         if self.file is None or self.look is None:
             raise OptionError("there is no file yet; choose one first")
+
+
+def _copy_closed(source: str, target: str) -> None:
+    """Copy a file that is closed to others until it has the mode of the source."""
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    shutil.copy2(source, target)
 
 
 def _empty(folder: Path) -> None:

@@ -41,7 +41,7 @@ def fact_to_json(fact: Fact) -> dict[str, Any]:
 
 
 def fact_from_json(document: dict[str, Any]) -> Fact:
-    """Read a fact back; an unknown one is an error. Entries that an earlier version did not know have a default."""
+    """Read a fact back; an unknown one is an error."""
     name = document.get("fact")
     kind = _VOCABULARY.get(name) if isinstance(name, str) else None
     if kind is None:

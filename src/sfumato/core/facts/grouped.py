@@ -49,21 +49,19 @@ class ClassPure(Fact):
 class Grouped(Fact):
     """Records were partitioned into groups, each at least as large as the highest level inside.
 
-    ``asked_min`` and ``asked_max`` bound the levels that were met, the floor k included.
-    ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone, ``alike`` those in
-    groups that vary in no number and at most in one other column; None where nobody looked.
+    Levels are not stated: an unusual one would tell of who asked for it. ``violations`` counts the records in groups
+    below their level. ``tiny`` counts the groups of three records or fewer, ``alone`` the records that stand alone,
+    ``alike`` those in groups that vary in no number and at most in one other column.
     """
 
     algorithm: str
     records: int
     groups: int
     smallest: int
-    asked_min: int
-    asked_max: int
     violations: int
     tiny: int
     alone: int
-    alike: int | None = None
+    alike: int
 
 
 @dataclass(frozen=True)
@@ -81,22 +79,20 @@ class Celled(Fact):
 class PersonsApart(Fact):
     """No group holds two records of one person, so that groups are as large in persons as in records.
 
-    ``left_out`` counts the records that no group without their person could take; they are in none.
+    Records that no group without their person could take are in none; how many is not stated.
     """
 
     persons: int
-    left_out: int
 
 
 @dataclass(frozen=True)
 class PersonsBounded(Fact):
     """The leaves of a chain are counted in persons, none of whom supplies more than two in ``leaf`` of their cells.
 
-    ``left_out`` counts the cells, over all columns, that persons had beyond that in a leaf: none was drawn.
+    Cells that persons had beyond that in a leaf were not drawn from; how many is not stated.
     """
 
     persons: int
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -155,12 +151,12 @@ class Chained(Fact):
 
     Of each column, in the order in which they were drawn, ``leaves`` counts the leaves, ``smallest`` the records of the
     smallest and ``alike`` those leaves that hold one value alone. A leaf holds at least ``leaf`` records and as many as
-    the highest level inside; ``asked_min`` and ``asked_max`` bound the levels, the floor included, and k is the
-    highest. Of the released numbers ``kept`` are as at least k records have them and ``moved`` were moved inside their
-    leaf, to a value that as many have or towards another. In the ``regressed`` columns what was drawn is how far
+    the highest level inside, but ``violations`` of them. At least ``k`` records, a number that no single record's level
+    decides, hold each number that was not moved: ``kept`` released numbers are such, and ``moved`` were moved inside
+    their leaf, to a value that as many have or towards another. In the ``regressed`` columns what was drawn is how far
     records lie from a regression on the columns before. The columns that were drawn ``twice`` were drawn first too, so
     that others are drawn by them; what is released is from the second time, given all others, when they stand last.
-    Beside `PersonsBounded`, leaf, levels, k and the smallest leaves count persons and not records.
+    Beside `PersonsBounded`, leaf, k and the smallest leaves count persons and not records.
     """
 
     columns: tuple[str, ...]
@@ -171,8 +167,6 @@ class Chained(Fact):
     rows: int
     k: int
     leaf: int
-    asked_min: int
-    asked_max: int
     violations: int
     kept: int
     moved: int
@@ -194,14 +188,13 @@ class Maintained(Fact):
 
     Of the ``groups`` that the rows were drawn from, ``pseudo`` were cut out of the statistics of a larger one, so that
     their counts are a model's and not of people; ``short`` are smaller than the highest level that they stem from, and
-    ``tiny`` have three rows or fewer. ``k`` is the lowest level and ``asked_max`` the highest, ``split`` the test.
+    ``tiny`` have three rows or fewer. ``k`` is the lowest level, ``split`` the test.
     ``alike`` counts the rows of groups whose rows vary in no number and at most in one other column.
     """
 
     algorithm: str
     split: str
     k: int
-    asked_max: int
     groups: int
     pseudo: int
     smallest: int
@@ -209,7 +202,7 @@ class Maintained(Fact):
     tiny: int
     category_columns: int
     missing_columns: int
-    alike: int | None = None
+    alike: int
 
 
 @dataclass(frozen=True)

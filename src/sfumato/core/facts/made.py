@@ -35,6 +35,7 @@ __all__ = [
     "Shuffled",
     "ShuffledWithin",
     "Swapped",
+    "TailsCoded",
     "TargetMoved",
     "Transformed",
     "Unchanged",
@@ -129,12 +130,12 @@ class DomainsObserved(Fact):
 class ColumnRulesKept(Fact):
     """Every released row obeys these rules between columns, as it was made so.
 
-    ``rare_pairs`` counts pairs of a label and what it decides, by a rule that the owner wrote down, that fewer records
-    hold than the highest privacy level.
+    ``rare_pairs`` if the owner wrote down a rule by which a label decides something: pairs that fewer records hold than
+    the highest privacy level are kept then.
     """
 
     rules: tuple[str, ...]
-    rare_pairs: int = 0
+    rare_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,21 +150,38 @@ class DatesCoarsened(Fact):
 class RareValues(Fact):
     """What became of categories that fewer than ``k`` persons of the table hold, before anything else was done.
 
-    ``way`` is "pool" or "lift" where ``categories`` of them, that stand in so many ``cells``, became others, and "keep"
-    where they were left; ``columns`` hold categories. ``filled`` cells that fewer persons lack took the value of
-    another record. ``shown`` counts the categories that fewer hold and that the release may show; ``dropped`` are
-    columns that would have been left with one category, or in which fewer persons have a value. Persons are counted
-    ``by_person`` where a column says who a row is about, and else by row.
+    ``way`` is "pool" or "lift" if such cells took a common category, a wider one of a hierarchy or one named other that
+    at least ``k`` persons share, and "keep" if they were left as they are. ``columns`` hold categories; so do columns
+    ``passed`` through as public, in which nothing is hidden. ``dropped`` are columns that would have been left without
+    a common value. How many cells there were is not stated: it may tell of one person. Persons are counted
+    ``by_person`` if a column says who a row is about, and else by row.
     """
 
     way: str
     k: int
     columns: int
-    categories: int = 0
-    cells: int = 0
-    filled: int = 0
-    shown: int = 0
+    passed: int = 0
     dropped: tuple[str, ...] = ()
+    by_person: bool = False
+
+    @property
+    def shown(self) -> bool:
+        """Whether the release may show a rare category."""
+        return self.way == "keep" or self.passed > 0
+
+
+@dataclass(frozen=True)
+class TailsCoded(Fact):
+    """What became of the ends of ``columns`` of numbers and dates, before anything else was done.
+
+    ``method`` is "code" for top and bottom coding at cut-offs, "smooth" if values beyond the cut-offs of long tails
+    were drawn from an exponential tail, and "keep" if they were left as they are. A cut-off is computed from at least
+    ``k`` persons, each of whom counts once; they are counted ``by_person`` if a column says who a row is about.
+    """
+
+    method: str
+    k: int
+    columns: int
     by_person: bool = False
 
 
@@ -286,16 +304,14 @@ class Blocked(Fact):
     """Cells of these columns became missing until what a row shows of them all is shown by rows of enough persons.
 
     Of each column ``cells`` counts those that became missing. ``least`` is the least number of persons whose rows are
-    equal in the columns, a missing cell counted like a value; ``asked_min`` and ``asked_max`` bound the levels that
-    were met, the floor k included. Persons are counted ``by_person`` where a column says who a row is about.
+    equal in the columns, a missing cell counted like a value. Persons are counted ``by_person`` where a column says who
+    a row is about.
     """
 
     columns: tuple[str, ...]
     cells: tuple[int, ...]
     rows: int
     least: int
-    asked_min: int
-    asked_max: int
     by_person: bool = False
 
 

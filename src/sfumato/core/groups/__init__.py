@@ -344,8 +344,6 @@ def facts_of_groups(
         records=len(labels),
         groups=len(sizes),
         smallest=int(sizes.min()),
-        asked_min=int(levels.min()),
-        asked_max=int(levels.max()),
         violations=int((sizes[labels] < levels).sum()),
         tiny=tiny,
         alone=int((sizes == 1).sum()),

@@ -37,6 +37,7 @@ from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
+from sfumato.tables.tails import Tails
 
 __all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "DoneCell", "merge_facts", "sanitize_cell"]
 
@@ -72,6 +73,8 @@ class CellTask:
     native: bool = False
     wanted: tuple[int, ...] = ()
     asked: Asked | None = None
+    tails: Tails = dataclasses.field(default_factory=Tails)
+    public_level: int = 0
 
     def __repr__(self) -> str:
         return f"CellTask({self.plan!r})"
@@ -122,7 +125,7 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     rows = task.wanted[number] if task.wanted else None
     plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False, rows=rows)
     rng = plan.randomness.generator(f"cell {number}")
-    job = _prepared(inside, task)
+    job = _prepared(inside, task, plan.randomness.generator(f"tails {number}"))
     with one_blas_thread():  # sums in one order, whoever does the cell
         made = make_rows(job, plan, rng, native=task.native)
     order = rng.integers(0, 2**64, size=made.table.num_rows, dtype=np.uint64)
@@ -133,7 +136,7 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds, counted)
 
 
-def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
+def _prepared(inside: pa.Table, task: CellTask, rng: np.random.Generator) -> Prepared:
     plan, codec = task.plan, task.codec
     levels = inside.column(LEVEL).to_numpy().astype(np.int64)
     encoded = inside.select([column.field.name for column in codec.columns])
@@ -141,11 +144,15 @@ def _prepared(inside: pa.Table, task: CellTask) -> Prepared:
     if plan.strata is not None:
         found = pc.dictionary_encode(plain(inside.column(plan.strata))).indices
         strata = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
-    records = codec.encode(encoded, levels=levels, strata=strata)
+    literal = plan.mechanism.traits.paper_law
+    coded = encoded if literal else task.tails.code(encoded, rng.random(encoded.num_rows))
+    records = codec.encode(coded, levels=levels, strata=strata, unseen="mean" if literal else "refuse")
     persons = persons_of_table(inside, plan.schema)
-    records = dataclasses.replace(records, persons=persons, among=task.rows, highest=task.highest)
+    records = dataclasses.replace(
+        records, persons=persons, among=task.rows, highest=task.highest, public_level=task.public_level
+    )
     public = inside.select(list(task.public)) if task.public else None
-    return Prepared(encoded, None, codec, records, (), task.told, public)
+    return Prepared(encoded, None, codec, records, (), task.told, public, tails=task.tails)
 
 
 def _compared(
@@ -200,11 +207,11 @@ def _measured(
 
 
 def merge_facts(
-    parts: Sequence[tuple[Fact, ...]], rows: Sequence[int], *, persons: int | None, classes: int, pairs: int
+    parts: Sequence[tuple[Fact, ...]], rows: Sequence[int], *, persons: int | None, classes: int, pairs: bool
 ) -> tuple[Fact, ...]:
     """What the facts of all cells come to; refuses what cells say differently and nothing adds up.
 
-    ``persons`` are those of the table, ``classes`` those of its target, ``pairs`` the rare ones of its rules.
+    ``persons`` are those of the table, ``classes`` those of its target, ``pairs`` whether its rules may show rare ones.
     """
     merged: list[Fact] = []
     longest = max(parts, key=len)
@@ -222,19 +229,17 @@ def merge_facts(
     return (*merged, *((Celled(len(parts), min(rows)),) if cut else ()))
 
 
-def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pairs: int) -> Fact:
+def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pairs: bool) -> Fact:
     match fact:
         case Grouped():
             total: Fact = dataclasses.replace(
                 fact,
                 smallest=min(each.smallest for each in alike),
-                asked_min=min(each.asked_min for each in alike),
-                asked_max=max(each.asked_max for each in alike),
                 **{name: sum(getattr(each, name) for each in alike) for name in _COUNTS},
             )
-            varying = {*_COUNTS, "smallest", "asked_min", "asked_max"}
+            varying = {*_COUNTS, "smallest"}
         case Chained():
-            total, varying = _chain_of(alike), {*_COLUMNWISE, *_OF_CHAIN, "asked_min", "asked_max"}
+            total, varying = _chain_of(alike), {*_COLUMNWISE, *_OF_CHAIN}
         case Synthesized() | Shuffled():
             total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
         case RowsDrawn():
@@ -244,12 +249,11 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
             total = Scored(max(each.columns for each in alike), min(each.k for each in alike))
             varying = {"columns", "k"}
         case PersonsApart() | PersonsBounded():
-            left = sum(each.left_out for each in alike)
-            total, varying = dataclasses.replace(fact, persons=persons or 0, left_out=left), {"persons", "left_out"}
+            total, varying = dataclasses.replace(fact, persons=persons or 0), {"persons"}
         case ClassPure():
             total, varying = dataclasses.replace(fact, classes=classes), {"classes"}
         case ColumnRulesKept():
-            total, varying = dataclasses.replace(fact, rare_pairs=pairs), {"rare_pairs"}
+            total, varying = dataclasses.replace(fact, rare_pairs=pairs), {"rare_pairs"}  # cells hold only found rules
         case CountsKept():
             names = ("category_columns", "missing_columns")
             total = CountsKept(*(max(getattr(each, name) for each in alike) for name in names))
@@ -277,7 +281,5 @@ def _chain_of(alike: list[Chained]) -> Chained:
         smallest=tuple(map(min, smallest)),
         alike=tuple(map(sum, same)),
         regressed=tuple(name for name in fact.columns if any(name in each.regressed for each in alike)),
-        asked_min=min(each.asked_min for each in alike),
-        asked_max=max(each.asked_max for each in alike),
         **{name: sum(getattr(each, name) for each in alike) for name in _OF_CHAIN},
     )

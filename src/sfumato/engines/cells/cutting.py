@@ -28,9 +28,11 @@ from sfumato.engines.cells.cell import LEVEL, OUTSIDE, ROW
 from sfumato.engines.cells.cuts import Cuts, leaves_of
 from sfumato.engines.cells.learn import Learned, Run
 from sfumato.engines.chunks.move import ExactMean
+from sfumato.engines.plan import rules_to_repair
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, rules_within
+from sfumato.tables.repair import repaired
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, period_of, rules_within, tied_columns
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
@@ -207,8 +209,6 @@ class CutCounts:
     """
 
     rows: list[int]
-    recoded: int = 0
-    filled: int = 0
     held_out: int = 0
     broken: dict[str, int] = field(default_factory=dict)
     people: list[int] | None = None
@@ -219,7 +219,6 @@ class CutCounts:
     def add(self, other: CutCounts) -> None:
         """Add what was counted of other rows, but for people, who may be the same."""
         self.rows = [one + two for one, two in zip(self.rows, other.rows, strict=True)]
-        self.recoded, self.filled = self.recoded + other.recoded, self.filled + other.filled
         self.held_out += other.held_out
         for rule, broken in other.broken.items():
             self.broken[rule] = self.broken.get(rule, 0) + broken
@@ -288,6 +287,7 @@ class Cutter:
 
     def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
+        run = Run(repaired(run.table, self.learned.plan.schema, level=self.learned.plan.level), run.rows)
         out = self.learned.chance.held_out(run)
         if out.any():
             yield from self.cut_outside(run.take(np.flatnonzero(out)))
@@ -299,10 +299,10 @@ class Cutter:
         levels, _ = levels_of_table(plan.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
         table, persons = run.table, chance.of_persons(run.table)
         if self.learned.job.shared is not None:
-            table, recoded, filled = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))
-            self.counted.recoded += recoded
-            self.counted.filled += filled
-        values = self.learned.job.codec.encode(table.select(self._names)).values
+            table = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))
+        table = self._rules.obeyed(table)
+        coded = self.learned.job.tails.code(table.select(self._names), np.full(table.num_rows, 0.5))
+        values = self.learned.job.codec.encode(coded).values
         self._add_moments(values)
         self._rules.add(table, self.counted.broken)
         leaf = self.cuts.leaf_of(table, values)
@@ -363,7 +363,8 @@ class _RuleWatch:
     def __init__(self, learned: Learned) -> None:
         self.schema: Schema = learned.job.codec.schema
         self.rules = rules_within(self.schema) if learned.plan.mechanism.traits.synthetic else ()
-        original = learned.job.original
+        original = self.original = learned.job.original
+        self.few = rules_to_repair(self.schema, learned.plan)
         self.shown: dict[Rule, pa.Table] = {}
         self.periods: dict[Rule, int | None] = {}
         for rule in self.rules:
@@ -371,6 +372,22 @@ class _RuleWatch:
             self.periods[rule] = period_of(rule, cells)
             first = np.unique(cells[rule.columns[0]].values, return_index=True)[1].astype(np.int64)
             self.shown[rule] = original.select(rule.columns).take(pa.array(first if rule.form == "->" else first[:0]))
+
+    def obeyed(self, table: pa.Table) -> pa.Table:
+        """Rows of which those that break a rule which few break have the cells of others, of the sample perhaps."""
+        found: dict[str, int] = {}
+        self.add(table, found)
+        rules = [rule for rule in self.few if found.get(str(rule))]
+        if not rules:
+            return table
+        tied = {name for names in tied_columns(self.few, [rule.follows for rule in rules]) for name in names}
+        names = [name for name in table.column_names if name in tied]
+        both = pa.concat_tables([self.original.select(names), table.select(names)], promote_options="default")
+        whole = obeying(both, self.schema, [rule for rule in self.few if tied.issuperset(rule.columns)])
+        for name in names:
+            cells = whole.column(name).slice(self.original.num_rows).cast(table.column(name).type)
+            table = table.set_column(table.column_names.index(name), name, cells)
+        return table
 
     def add(self, table: pa.Table, broken: dict[str, int]) -> None:
         for rule in self.rules:

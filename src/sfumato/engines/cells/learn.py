@@ -29,8 +29,10 @@ from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain, read_numbers
+from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
 
 __all__ = [
@@ -198,7 +200,7 @@ def learn(
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
     chance = Chance.of(randomness, person, told.get("holdout"))
-    k = max(floor, 2)
+    k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
     for _ in range(_TIMES):
         look = look_by(schema, k, chance)
         if not look.rows:
@@ -240,7 +242,8 @@ def look_at(
             run = run.take(np.flatnonzero(~out))
         if not len(run):
             continue
-        levels, _ = levels_of_table(level, run.table, schema, allow_level_1=level_1, among=2**31)
+        told = repaired(run.table, schema, level=level)
+        levels, _ = levels_of_table(level, told, schema, allow_level_1=level_1, among=2**31)
         highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
         sample.add(run)
         kept.add(run, levels)
@@ -257,7 +260,8 @@ def joined_looks(
         if len(part.outside):
             outside.add(part.outside)
         if len(part.sample):
-            levels, _ = levels_of_table(level, part.witnesses.table, schema, allow_level_1=level_1, among=2**31)
+            seen = repaired(part.witnesses.table, schema, level=level)
+            levels, _ = levels_of_table(level, seen, schema, allow_level_1=level_1, among=2**31)
             sample.add(part.sample)
             kept.add(part.witnesses, levels)
     rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))

@@ -15,7 +15,7 @@ from sfumato.assess.risk.uniqueness import Standing
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Fact, HeldOut, RareValues, fact_from_json, fact_to_json
+from sfumato.core.facts import Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
@@ -241,10 +241,10 @@ def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
 
 def task_of(
     learned: Learned, counted: CutCounts, cells: Sequence[Sequence[int]], *, native: bool, measured: int
-) -> tuple[CellTask, int]:
-    """What every cell must know, and how many rare pairs the rules that are kept show."""
+) -> tuple[CellTask, bool]:
+    """What every cell must know, and whether the rules that are kept may show rare pairs."""
     plan, job = learned.plan, learned.job
-    rows, pairs = learned.look.rows, 0
+    rows, pairs = learned.look.rows, False
     rules: tuple[str, ...] = ()
     if plan.mechanism.traits.synthetic and job.codec.schema.rules:
         kept = keep_rules(
@@ -267,7 +267,8 @@ def task_of(
     sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
     wanted = () if plan.rows is None else apportioned(plan.rows, sizes)
     asked = ask(learned)[0] if 0.0 < share < 1.0 else None
-    return CellTask(plan, mechanism, codec, job.told, public, rows, highest, share, native, wanted, asked), pairs
+    settled = (rows, highest, share, native, wanted, asked, job.tails, job.records.public_level)
+    return CellTask(plan, mechanism, codec, job.told, public, *settled), pairs
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:
@@ -295,7 +296,7 @@ def gather(
     counted: CutCounts,
     spill: Spill,
     cells: int,
-    pairs: int,
+    pairs: bool,
     bits: int,
     *,
     into: Into | None,
@@ -363,10 +364,7 @@ def _classes(learned: Learned) -> int:
 
 def _around(learned: Learned, counted: CutCounts) -> Iterator[Fact]:
     """Facts of what was done around the cells, counted over all rows."""
-    for fact in learned.job.facts:
-        if isinstance(fact, RareValues):
-            fact = dataclasses.replace(fact, cells=counted.recoded, filled=counted.filled)
-        yield fact
+    yield from learned.job.facts
     if isinstance(learned.plan.holdout, float) and counted.held_out:
         yield HeldOut(counted.held_out)
 
@@ -422,7 +420,7 @@ def _compared(
     plan, codec = learned.plan, learned.job.codec
     names = [column.field.name for column in codec.columns]
     levels = original.column(LEVEL).to_numpy().astype(np.int64)
-    records = codec.encode(original.select(names), levels=levels)
+    records = codec.encode(original.select(names), levels=levels, unseen="mean")
     records = dataclasses.replace(records, persons=persons_of_table(original, plan.schema))
     labels, drawn = original.column(LABEL).to_numpy(), released.column(DRAWN).to_numpy()
     origin = released.column(ORIGIN).to_numpy()

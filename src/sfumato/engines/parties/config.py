@@ -98,6 +98,13 @@ class PartyConfig:
         """Name of this party."""
         return self.peers[self.rank].name
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that this party reads, beside its settings."""
+        own, identity = self.data, self.identity
+        found = (own.file, own.schema, identity.key, identity.certificate, identity.authority, *identity.trusted)
+        return tuple(file for file in found if file is not None)
+
     def with_seed(self, seed: int | None) -> PartyConfig:
         """Make a rehearsal of it, which all parties must do alike."""
         return replace(self, plan=replace(self.plan, seed=seed))

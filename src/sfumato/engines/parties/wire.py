@@ -239,8 +239,8 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
 
     Examples
     --------
-    >>> here = Hello("0.1.0", "trial", "channel", 0, "", {"k": 5})
-    >>> difference(here, Hello("0.1.0", "trial", "channel", 1, "x", {"k": 6}), "bank")
+    >>> here = Hello("0.2.0", "trial", "channel", 0, "", {"k": 5})
+    >>> difference(here, Hello("0.2.0", "trial", "channel", 1, "x", {"k": 6}), "bank")
     "party 'bank' has k = 6 and this party k = 5; agree on one and start all parties again"
     """
     if mine.protocol != theirs.protocol or mine.sfumato != theirs.sfumato:

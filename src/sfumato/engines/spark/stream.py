@@ -72,7 +72,7 @@ class _Encode:
             persons = [b"" if digest is None else bytes.fromhex(digest) for digest in known]
             screened = screened.only(np.array([persons[row] != b"" for row in screened.rows], dtype=np.bool_), column)
         levels = effective_levels(screened.levels * settings.person_rows, settings.k, allow_level_1=False)
-        values = codec.coordinates(screened.cells)
+        values = self.cells.tails.code(codec.coordinates(screened.cells))
         bodies = np.ascontiguousarray(np.column_stack([levels, values]), dtype="<f8")
         dropped = [field for field in codec.schema if field.role is Role.IDENTIFIER]
         out = table.num_rows - len(levels)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +21,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.documents import Unparsable, from_json, write_json
-from sfumato.core.errors import OptionError
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
@@ -33,6 +33,7 @@ from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, StateError, StreamSettings
+from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, MaintainerState
 from sfumato.mechanisms.condense.slots import CategoryTally
 from sfumato.tables.codec import Codec
@@ -70,6 +71,7 @@ class StreamCells:
     tree: Tree
     cell_of: tuple[int, ...]
     first: tuple[bytes, ...]
+    tails: StreamTails
 
     def cell(self, values: Matrix) -> NDArray[np.int64]:
         """Cell of each record, by its coordinates."""
@@ -80,12 +82,13 @@ class StreamCells:
         return f"StreamCells({len(self.first)})"
 
 
-def cells_of_groups(maintainer: Maintainer, settings: StreamSettings, codec: Codec, most: int) -> StreamCells:
+def cells_of_groups(session: StreamSession, most: int) -> StreamCells:
     """Cut the groups of a stream into so many cells at most, by their means.
 
     A cell without a group as large as the highest level so far is joined with its neighbour, so that a record of that
     level finds room in each.
     """
+    maintainer, settings, codec = session.maintainer, session.settings, session.codec
     rows = maintainer.rows()
     tree, leaves = cut_tree(rows.mean, max(1.0, len(rows.ids) / most))
     leaf = leaf_in(tree, rows.mean, np.arange(len(rows.ids)))
@@ -103,7 +106,7 @@ def cells_of_groups(maintainer: Maintainer, settings: StreamSettings, codec: Cod
         tallies = [entry.body for entry in entries_of_tally(maintainer.tally, ids)]
         head = _Head(maintainer.state().next_id, 0, len(ids), waiting=False)
         first.append(_packed(_json(head), _bodies(maintainer.rows(ids)), *tallies))
-    return StreamCells(settings, codec, tree, tuple(cell_of.tolist()), tuple(first))
+    return StreamCells(settings, codec, tree, tuple(cell_of.tolist()), tuple(first), session.tails)
 
 
 @dataclass(frozen=True)
@@ -332,6 +335,7 @@ class Carried:
 
     settings: StreamSettings
     codec: Codec
+    tails: StreamTails
     totals: StreamTotals
     publication: Publication | None = None
     before: Publication | None = None
@@ -377,20 +381,12 @@ class Carried:
             for entry in self.publication.to_entries():
                 files[_FAMILIES if entry.kind == "families" else f"{_PUBLISHED}-{entry.key}.arrow"] = entry.body
         for name, body in files.items():
-            (folder / name).write_bytes(body)
-            (folder / name).chmod(0o600)
+            with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(body)
 
 
 def first_totals(session: StreamSession) -> StreamTotals:
-    """How a stream stands before its first batch on a cluster.
-
-    Raises
-    ------
-    OptionError
-        Where the state was begun before it was counted who holds each category.
-    """
-    if session.held is None:
-        raise OptionError("the stream was begun by an earlier version; begin it anew to go on on a cluster")
+    """How a stream stands before its first batch on a cluster."""
     status = session.status()
     return StreamTotals(
         "", -1, status.rows, status.quarantined, status.quarantine, status.records, status.pending, status.groups,
@@ -399,16 +395,17 @@ def first_totals(session: StreamSession) -> StreamTotals:
     )  # fmt: skip
 
 
-def carried_in(folder: Path, settings: StreamSettings, codec: Codec) -> Carried:
+def carried_in(folder: Path, first: Carried) -> Carried:
     """What a batch left for the next."""
     try:
         totals = from_json(StreamTotals, _bytes_in(folder / _TOTALS))
     except Unparsable:
         raise StateError(f"{str(folder)!r} was written by another version; use that one") from None
     if not (folder / _FAMILIES).exists():
-        return Carried(settings, codec, totals)
+        return dataclasses.replace(first, totals=totals)
     rows = {each.stem: _bytes_in(each) for each in folder.glob(f"{_PUBLISHED}-*.arrow")}
-    return Carried(settings, codec, totals, Publication.from_entries(_bytes_in(folder / _FAMILIES), rows))
+    left = Publication.from_entries(_bytes_in(folder / _FAMILIES), rows)
+    return dataclasses.replace(first, totals=totals, publication=left)
 
 
 def _bytes_in(path: Path) -> bytes:
@@ -427,11 +424,11 @@ def following(
     totals = dataclasses.replace(_added(last.totals, changes.values(), out), batch=batch, query=query)
     left = _joined([(cell, changes[cell].left) for cell in sorted(changes)])
     if not len(left.families):
-        return Carried(last.settings, last.codec, totals, last.publication)
+        return Carried(last.settings, last.codec, last.tails, totals, last.publication)
     epoch, seed = len(totals.ledger) + 1, last.settings.seed
     held = {name: np.array(counts, dtype=np.int64) for name, counts in totals.held.items()}
-    hiding = HeldValues(last.codec, held).hiding(last.settings)
     chance = Randomness(seed).generator(f"rare values of epoch {epoch}")
+    hiding = HeldValues(last.codec, held).hiding(last.settings, chance)
     staying = None if last.publication is None else last.publication.of_families(_staying(last.publication, changes))
     publication, line = published(
         left,
@@ -442,7 +439,7 @@ def following(
         lambda table: hiding.of(table, chance),
     )
     totals = dataclasses.replace(totals, ledger=(*totals.ledger, line), rare=hiding.fact)
-    return Carried(last.settings, last.codec, totals, publication, last.publication, renewed=True)
+    return Carried(last.settings, last.codec, last.tails, totals, publication, last.publication, renewed=True)
 
 
 def _added(totals: StreamTotals, changes: Iterable[CellChange], out: Iterable[KeptOut]) -> StreamTotals:

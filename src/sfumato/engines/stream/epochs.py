@@ -278,7 +278,18 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
     told = None if settings.rare == USUAL else settings.rare
     sampled = session.measured_by()
     return Outcome(
-        recipe=Recipe("stream", parameters, schema, settings.level, None, None, settings.seed, __version__, rare=told),
+        recipe=Recipe(
+            "stream",
+            parameters,
+            schema,
+            settings.level,
+            None,
+            None,
+            settings.seed,
+            __version__,
+            rare=told,
+            tails=settings.tails if settings.tails == "keep" else None,
+        ),
         table=drawn.drop_columns(list(dropped)).take(pa.array(order)),
         rows_in=drawn.num_rows,
         rows_out=drawn.num_rows,
@@ -410,7 +421,6 @@ def _facts(
             algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
             split=settings.split,
             k=settings.k,
-            asked_max=int(publication.level_max.max()),
             groups=len(publication.count),
             pseudo=int(publication.pseudo.sum()),
             smallest=int(publication.count.min()),
@@ -421,7 +431,8 @@ def _facts(
             alike=_alike(table, publication.count, session.codec),
         ),
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
-        *((dataclasses.replace(rare, dropped=dropped),) if rare is not None and rare.columns + rare.filled else ()),
+        *((dataclasses.replace(rare, dropped=dropped),) if rare is not None and rare.columns else ()),
+        *(() if session.tails.fact is None else (session.tails.fact,)),
         *((RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept is not None and kept.asked else ()),
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),

@@ -5,6 +5,7 @@ That is a place in a batch, or the record under the user's key.
 
 from __future__ import annotations
 
+import dataclasses
 import hmac
 import os
 import secrets
@@ -23,6 +24,7 @@ from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, open_regul
 from sfumato.core.errors import OptionError
 from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, document_of, whole_number
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense.maintainer import Maintainer
 
 __all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault"]
@@ -37,11 +39,15 @@ Encode = Callable[[pa.Table], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class PendingRecord:
-    """A record that waits: its place in the order of arrival, and the row of the batch that it came in."""
+    """A record that waits: its place in the order of arrival, and the row of the batch that it came in.
+
+    ``step`` tells which cut-offs its numbers were coded to; see `sfumato.engines.stream.tails.StreamTails`.
+    """
 
     place: int
     batch: str
     row: int
+    step: int = 0
 
 
 class Purpose(StrEnum):
@@ -204,8 +210,7 @@ class PendingRecords:
         for place, key in sorted((whole_number(key), key) for key in state.keys(_PENDING)):
             body = state.body(_PENDING, key)
             if settings.pending == "memory":
-                batch, row = _batch_and_row(body)
-                self._away.setdefault(batch, []).append(PendingRecord(place, batch, row))
+                self._away.setdefault((found := _in_memory(place, body)).batch, []).append(found)
             elif vault is None:
                 self._away.setdefault("", []).append(PendingRecord(place, "", 0))
             else:
@@ -241,12 +246,13 @@ class PendingRecords:
         self._levels = np.array([level for _, _, level in held], dtype=np.int64)
         return self._values, self._levels
 
-    def recall(self, batch: str, table: pa.Table, encode: Encode) -> None:
-        """Take the waiting records of a batch from its rows."""
+    def recall(self, batch: str, table: pa.Table, encode: Encode, tails: StreamTails) -> None:
+        """Take the waiting records of a batch from its rows, coded to the cut-offs of when they came."""
         waiting = self._away.pop(batch, [])
         if not waiting:
             return
         values, levels = encode(table.take(pa.array([each.row for each in waiting])))
+        values = tails.code(values, np.array([min(each.step, max(0, len(tails.steps) - 1)) for each in waiting]))
         self._recalled.extend(zip(waiting, values, levels.tolist(), strict=True))
 
     def arrivals(self) -> tuple[list[PendingRecord], NDArray[np.float64], NDArray[np.int64]]:
@@ -282,7 +288,7 @@ class PendingRecords:
             if place < known:
                 gone.remove(waiting.place)
             else:
-                waiting = PendingRecord(self.next_place, waiting.batch, waiting.row)
+                waiting = dataclasses.replace(waiting, place=self.next_place)
                 put.append(
                     StateEntry(_PENDING, str(waiting.place), self._body(waiting, all_values[place], all_levels[place]))
                 )
@@ -294,16 +300,16 @@ class PendingRecords:
 
     def _body(self, waiting: PendingRecord, values: NDArray[np.float64], level: int) -> bytes:
         if not self._encrypted:
-            return write_json([waiting.batch, waiting.row], escaped=True).encode()
+            return write_json([waiting.batch, waiting.row, waiting.step], escaped=True).encode()
         assert self.vault is not None  # ingest asks for the key first
         return self.vault.close_over(waiting.place, values, int(level))
 
 
-def _batch_and_row(body: bytes) -> tuple[str, int]:
+def _in_memory(place: int, body: bytes) -> PendingRecord:
     try:
-        batch, row = from_json(tuple[str, int], body)
-        if 0 <= row < 2**63:
-            return batch, row
+        batch, row, step = from_json(tuple[str, int, int], body)
+        if 0 <= row < 2**63 and 0 <= step < 2**31:
+            return PendingRecord(place, batch, row, step)
     except Unparsable:
         pass
     raise StateError("a waiting record in the state tells no batch and row; bring back a whole copy of it")

@@ -17,10 +17,11 @@ from sfumato.core.facts import RareValues
 from sfumato.core.records import BlockKind
 from sfumato.engines.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.engines.stream.state import State
-from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.field import Domain, Field, Kind, Role
-from sfumato.tables.recoding import Recoding, Way, recode, recode_counts
+from sfumato.tables.rare import lost_cells
+from sfumato.tables.recoding import Floors, Recoding, Way, recode, recode_counts
 from sfumato.tables.schema import Schema
 
 __all__ = ["USUAL", "HeldValues", "Hiding", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
@@ -37,8 +38,8 @@ _NUMBER = np.dtype("<i8")
 class Hiding:
     """What becomes of rare categories in rows that are drawn, and the fact that says so.
 
-    Columns ``emptied`` have less than two categories that enough hold: their new cells stay empty. Cells that are
-    missing in columns ``filled`` take the value of another drawn row, as too few lack one.
+    Columns ``emptied`` have no category that enough hold: their new cells stay empty. Cells of columns ``filled`` that
+    are missing, or whose category too few hold, take the value of another drawn row.
     """
 
     fact: RareValues
@@ -48,12 +49,13 @@ class Hiding:
 
     def of(self, table: pa.Table, rng: np.random.Generator) -> pa.Table:
         """Rows that were drawn, with rare categories hidden."""
+        lost = lost_cells(table, {field.name: field for field in self.filled}, self.recodings)
         table = recode(table, self.recodings)
         for name in self.emptied:
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.nulls(table.num_rows, table.column(place).type))
-        for field in self.filled:
-            table = _filled(table, field, rng)
+        for name, gone in lost.items():
+            table = _filled(table, name, gone, rng)
         return table
 
 
@@ -69,19 +71,16 @@ class HeldValues:
             self._counts[name] += known
 
     @classmethod
-    def on_disk(cls, state: State, codec: Codec) -> HeldValues | None:
-        """Counts of a state; None of one that was begun before they were kept.
+    def on_disk(cls, state: State, codec: Codec) -> HeldValues:
+        """Counts of a state.
 
         Raises
         ------
         StateError
-            Where they are not those of the columns.
+            If they are not those of its columns.
         """
-        keys = state.keys(_HELD)
-        if not keys:
-            return None
         sizes = {column.field.name: _size(column.field) for column in codec.columns}
-        counts = {key: counts_of_bytes(state.body(_HELD, key), sizes.get(key, -1)) for key in keys}
+        counts = {key: counts_of_bytes(state.body(_HELD, key), sizes.get(key, -1)) for key in state.keys(_HELD)}
         if counts.keys() != sizes.keys():
             raise _unreadable()
         return cls(codec, counts)
@@ -106,8 +105,10 @@ class HeldValues:
         """What is to be written of the counts."""
         return [StateEntry(_HELD, name, counts.astype(_NUMBER).tobytes()) for name, counts in self._counts.items()]
 
-    def hiding(self, settings: StreamSettings) -> Hiding:
+    def hiding(self, settings: StreamSettings, rng: np.random.Generator) -> Hiding:
         """What must be hidden now, so that each category is held by as many persons as the lowest level, or more.
+
+        ``rng`` draws by how many persons more a new label must be held.
 
         Raises
         ------
@@ -118,28 +119,27 @@ class HeldValues:
         k = settings.k // settings.person_rows
         fact = RareValues("lift", k, len(listed), by_person=settings.person is not None)
         held = {each.name: self._counts[each.name][1:] for each in listed}
-        rare = {name: int(((counts > 0) & (counts < settings.k)).sum()) for name, counts in held.items()}
         if settings.rare == "keep":
-            return Hiding(dataclasses.replace(fact, way="keep", shown=sum(rare.values())))
+            return Hiding(dataclasses.replace(fact, way="keep"))
         target = self._schema.target
-        if settings.rare == USUAL and target is not None and rare.get(target.name):
+        classes = held.get("" if target is None else target.name, np.empty(0))
+        if settings.rare == USUAL and target is not None and ((classes > 0) & (classes < settings.k)).any():
             raise PrivacyRefusal(
                 f"a class of the target {target.name!r} is held by fewer than {k} persons of the stream; ingest more, "
                 "or begin the stream with --rare pool to count it to others, or --rare keep to release it as it is"
             )
         way = None if settings.rare == USUAL else cast(Way, settings.rare)
-        found = {each.name: recode_counts(each, held[each.name], settings.k, way) for each in listed}
+        floors = Floors.drawn(settings.k, rng)
+        found = {each.name: recode_counts(each, held[each.name], floors, way) for each in listed}
         gone = tuple(name for name, each in found.items() if each is not None and each.after is None)
         recodings = tuple(each for each in found.values() if each is not None and each.after is not None)
-        lacking = tuple(column.field for column in self._columns if 0 < self._counts[column.field.name][0] < settings.k)
-        fact = dataclasses.replace(
-            fact,
-            way="lift" if any(each.lifted for each in recodings) else "pool",
-            categories=sum(each.joined for each in recodings),
-            cells=sum(each.cells for each in recodings),
-            filled=sum(int(self._counts[field.name][0]) for field in lacking if field.name not in gone),
+        filled = tuple(
+            column.field
+            for column in self._columns
+            if column.field.name not in gone and 0 < self._counts[column.field.name][0] < settings.k
         )
-        return Hiding(fact, recodings, gone, tuple(field for field in lacking if field.name not in gone))
+        fact = dataclasses.replace(fact, way="lift" if any(each.lifted for each in recodings) else "pool")
+        return Hiding(fact, recodings, gone, filled)
 
 
 def _size(field: Field) -> int:
@@ -169,16 +169,14 @@ def _unreadable() -> StateError:
     return StateError("the state does not tell how many hold each category; bring back a whole copy of it")
 
 
-def _filled(table: pa.Table, field: Field, rng: np.random.Generator) -> pa.Table:
-    """Missing cells of a column take the value of another row, where any has one."""
-    column = table.column(field.name)
-    absent = absent_cells(plain(column), field.missing)
-    donors = np.flatnonzero(~absent)
-    if not absent.any() or not len(donors):
+def _filled(table: pa.Table, name: str, lost: NDArray[np.bool_], rng: np.random.Generator) -> pa.Table:
+    """Lost cells of a column take the value of another row, if any has one."""
+    donors = np.flatnonzero(~lost)
+    if not lost.any() or not len(donors):
         return table
-    origin = np.arange(len(absent))
-    origin[absent] = rng.choice(donors, int(absent.sum()))
-    return table.set_column(table.column_names.index(field.name), field.name, column.take(pa.array(origin)))
+    origin = np.arange(len(lost))
+    origin[lost] = rng.choice(donors, int(lost.sum()))
+    return table.set_column(table.column_names.index(name), name, table.column(name).take(pa.array(origin)))
 
 
 def entry_of_rare(fact: RareValues) -> StateEntry:
@@ -186,10 +184,8 @@ def entry_of_rare(fact: RareValues) -> StateEntry:
     return StateEntry(_RARE, "", write_json(fact).encode())
 
 
-def rare_on_disk(state: State) -> RareValues | None:
-    """What was hidden in the last epoch; None where nobody counted."""
-    if not state.keys(_RARE):
-        return None
+def rare_on_disk(state: State) -> RareValues:
+    """What was hidden in the last epoch."""
     try:
         return from_json(RareValues, state.body(_RARE))
     except Unparsable:

@@ -25,6 +25,7 @@ from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import first_of_each, screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import StateEntry, Status, StreamSettings
+from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense import Condensation, effective_levels
 from sfumato.mechanisms.condense.maintainer import Maintainer
 from sfumato.mechanisms.condense.partition import partition
@@ -35,8 +36,10 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_way
+from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.stored_codec import with_indicators
+from sfumato.tables.tails import check_tails
 from sfumato.version import __version__
 
 __all__ = ["forget_rows", "init_stream"]
@@ -72,6 +75,7 @@ def init_stream(
     person_rows: int = 1,
     person_key: str | Path | None = None,
     rare: str | None = None,
+    tails: str | None = None,
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
@@ -122,6 +126,9 @@ def init_stream(
     rare : {"pool", "lift", "keep"}, optional
         What becomes of categories that fewer than k persons of the stream hold when rows leave; by default as "lift",
         but a rare class of the target stops the publication.
+    tails : {"code", "keep"}, optional
+        Whether numbers and dates beyond those of k persons are coded to a cut-off, before records join their groups and
+        in what is released; "code" by default.
     batch_rows : int
         Rows of a batch; does not change while the stream lives.
     source : str
@@ -135,13 +142,16 @@ def init_stream(
         first records.
     """
     check_way(rare)
+    if check_tails(tails) == "smooth":
+        raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
     if recipe is not None:
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
-        given |= {"rare": rare, "person-rows": None if person_rows == 1 else person_rows}
+        given |= {"rare": rare, "tails": tails, "person-rows": None if person_rows == 1 else person_rows}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
         schema, level, seed, rare = replayed.schema, replayed.level, replayed.seed, check_way(replayed.rare)
+        tails = check_tails(replayed.tails)
         k, grouping, split, person_rows = _replayed(replayed)
     k = (10 if level is None else 2) if k is None else k
     if (pending == "encrypted") != (pending_key is not None):
@@ -161,6 +171,7 @@ def init_stream(
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person))
+    arrow = repaired(arrow, settled, level=level)
     empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)
     refuse_weight(settled, "a stream")
@@ -169,10 +180,7 @@ def init_stream(
         arrow, k = counted.table, k * person_rows
     opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
     times = 1 if counted is None else person_rows
-    codec, values, levels, labels = _first_groups(arrow, opened, level, k, grouping, randomness, times)
-    tally = empty_tally(codec.layout)
-    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, tally=tally)  # type: ignore[arg-type]
-    maintainer.start(values, levels, labels)
+    codec, values, levels = _first_records(arrow, opened, level, k, randomness, times)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
     decimals = {} if schema is not None else _decimals(settled)
@@ -185,11 +193,19 @@ def init_stream(
         measure_share=0.0 if measuring is None else measure_share,
         measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
         person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
-        rare=rare or USUAL, marks=dict(form.numerals.marks),
+        rare=rare or USUAL, tails="keep" if tails == "keep" else "code", marks=dict(form.numerals.marks),
     )  # fmt: skip
+    tails_held = StreamTails.begun(codec, settings, values)
+    coded = tails_held.code(values)
+    labels = partition(
+        coded, levels, np.zeros(len(levels), dtype=np.int64), randomness.generator("sanitize"), grouping=grouping
+    )
+    tally = empty_tally(codec.layout)
+    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, tally=tally)  # type: ignore[arg-type]
+    maintainer.start(coded, levels, labels)
     held = HeldValues(codec)
     held.add(values)
-    told, kept_out, out = held.entries(), {}, 0
+    told, kept_out, out = [*held.entries(), *tails_held.entries()], {}, 0
     if counted is not None:
         out = whole.num_rows - arrow.num_rows
         told, kept_out = [*counted.entries, *told], {counted.column: out} if out else {}
@@ -235,27 +251,20 @@ def _count_persons(
     return _FirstPersons(arrow.filter(pa.array(taken)), field.name, vault.lock("", b"").hex(), entries)
 
 
-def _first_groups(
-    arrow: pa.Table,
-    schema: Schema,
-    level: str | int | None,
-    k: int,
-    grouping: str,
-    randomness: Randomness,
-    times: int = 1,
-) -> tuple[Codec, NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Condense the first records statically [AY05, sec. 2], at so many times the levels that they ask for.
+def _first_records(
+    arrow: pa.Table, schema: Schema, level: str | int | None, k: int, randomness: Randomness, times: int
+) -> tuple[Codec, NDArray[np.float64], NDArray[np.int64]]:
+    """Encode the first records, with so many times the levels that they ask for.
 
-    Gives them as they are encoded, the level of each, and its group.
+    The codec takes means and scales from the records with coded tails, and ends nowhere.
     """
-    floor = Condensation(k=max(2, k // times), grouping=grouping)
+    floor = Condensation(k=max(2, k // times))
     job = prepare(arrow, Plan(floor, schema, level, randomness=randomness, rare="keep"))
-    codec = with_indicators(job.codec)
+    assert job.shared is not None
+    coded = job.tails.code(job.shared.table, np.full(job.original.num_rows, 0.5))
+    codec = with_indicators(Codec.fit(coded, job.codec.schema, codes=True))
     levels = effective_levels(job.records.levels * times, k, allow_level_1=False)
-    values = codec.encode(job.original, levels=levels).values
-    rng = randomness.generator("sanitize")
-    labels = partition(values, levels, np.zeros(len(levels), dtype=np.int64), rng, grouping=grouping)
-    return codec, values, levels, labels
+    return codec, codec.encode(job.original, levels=levels).values, levels
 
 
 def forget_rows(state: str | Path) -> Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -30,7 +31,7 @@ from sfumato.engines.stream.entries import (
 )
 from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.measuring import FORGOTTEN, KeptRows, KeptSample, open_kept_rows
-from sfumato.engines.stream.pending import PendingRecords, Vault, open_vault
+from sfumato.engines.stream.pending import PendingRecord, PendingRecords, Vault, open_vault
 from sfumato.engines.stream.rare import HeldValues, entry_of_rare, rare_on_disk
 from sfumato.engines.stream.screen import CountedPersons, Screened, open_persons, screen
 from sfumato.engines.stream.settings import (
@@ -48,6 +49,7 @@ from sfumato.engines.stream.settings import (
     whole_number,
 )
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer, refusal_of
 from sfumato.tables.codec import Codec
@@ -90,6 +92,7 @@ class StreamSession:
         self.kept = KeptRows(state, self.settings, measuring)
         self.persons = CountedPersons(state, self.settings, persons)
         self.held = HeldValues.on_disk(state, self.codec)
+        self.tails = StreamTails.on_disk(state, self.codec, self.settings)
         self.maintainer = self._maintainer_on_disk()
         self._ahead = False
 
@@ -161,8 +164,8 @@ class StreamSession:
         return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
 
     @property
-    def rare(self) -> RareValues | None:
-        """What became of rare categories in the last epoch; None where nobody counted who holds them."""
+    def rare(self) -> RareValues:
+        """What became of rare categories in the last epoch."""
         return rare_on_disk(self._state)
 
     def left(self) -> Publication | None:
@@ -286,10 +289,15 @@ class StreamSession:
         levels = self._levels(screened)
         values = self.codec.coordinates(screened.cells)
         came = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
-        done, families = self._absorb(came.values, came.levels)
+        coded, steps, tails = self.tails.admit(came.values)
+        done, families = self._absorb(coded, came.levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
-        put, drop = self._pending.update(self.maintainer, came.who, came.values, came.levels)
+
+        def who(place: int) -> PendingRecord:
+            return dataclasses.replace(came.who(place), step=int(steps[place]))
+
+        put, drop = self._pending.update(self.maintainer, who, coded, came.levels)
         more, less = self.kept.update(came, families, self._progress.epoch)
         progress = dataclasses.replace(
             self._progress,
@@ -300,11 +308,11 @@ class StreamSession:
             late=self._pending.away > 0,
             empty=empty_columns(fresh, (self.codec.schema[name] for name in self._progress.empty)),
         )
-        if self.held is not None:
-            self.held.add(came.values)
-            put += self.held.entries()
+        self.held.add(came.values)
+        put += [*self.held.entries(), *tails.entries(self.tails)]
         put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
         self._write(progress, [*put, *self.persons.entries()], [*drop, *less])
+        self.tails = tails
         self.persons.committed()
         self._known.add(identity, table.num_rows)
         self.kept.committed()
@@ -399,14 +407,14 @@ class StreamSession:
         """Count the rows at the beginning of a batch that were taken in as a shorter batch, before its source grew."""
         longest = 0
         for known, part in self._known.beginnings(identity, table):
-            self._pending.recall(known, part, self._encode)
+            self._pending.recall(known, part, self._encode, self.tails)
             longest = part.num_rows
         return longest
 
     def _recall(self, identity: str, table: pa.Table) -> Acknowledged:
         """Take a batch that is known: nothing is counted, and its waiting records are at hand again."""
         self._known.check(identity, table)
-        self._pending.recall(identity, table, self._encode)
+        self._pending.recall(identity, table, self._encode, self.tails)
         self._known_part(identity, table)
         return Acknowledged(identity, 0, table.num_rows, 0, 0, 0)
 
@@ -445,12 +453,16 @@ class StreamSession:
         epoch = self._progress.epoch + 1
         rng = Randomness(self.settings.seed).generator(f"epoch {epoch}")
         earlier = self._published() if self._progress.epoch else None
-        hiding = None if self.held is None else self.held.hiding(self.settings)
         chance = Randomness(self.settings.seed).generator(f"rare values of epoch {epoch}")
-        hide = None if hiding is None else lambda table: hiding.of(table, chance)
+        hiding = self.held.hiding(self.settings, chance)
+        root = hashlib.blake2b(self.settings.state_id.encode(), digest_size=32).digest()
+        cut_offs = Randomness(self.settings.seed, root).generator("tails")  # the same weights in every epoch
+        codec = self.tails.release(self.codec, self.settings.decimals, cut_offs)
         self._ahead = True
         try:
-            publication, line = renew(self.maintainer, earlier, self.codec, epoch, rng, hide=hide)
+            publication, line = renew(
+                self.maintainer, earlier, codec, epoch, rng, hide=lambda table: hiding.of(table, chance)
+            )
         except PrivacyRefusal:
             self._ahead = False  # nothing left
             raise
@@ -461,8 +473,8 @@ class StreamSession:
         left = self.kept.left(
             publication.family[line.repeated :].tolist(), publication.family[: line.repeated].tolist(), epoch
         )
-        told = [] if hiding is None else [entry_of_rare(hiding.fact)]
-        self._write(progress, [*entries, *left, *told, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
+        hidden = entry_of_rare(hiding.fact)
+        self._write(progress, [*entries, *left, hidden, entry_of(_EPOCH, line, f"{epoch:08d}")], drop)
         return publication, self.ledger
 
     def delivered(self, table: str | None = None) -> None:

@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from sfumato.core.documents import UNLESS_DEFAULT, from_json, parse_json, write_json
 from sfumato.core.errors import BadInput, OptionError
@@ -142,8 +142,9 @@ class StreamSettings:
     measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
     ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
     taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
-    key. ``rare`` is what becomes of categories that too few persons hold; states of before left them. ``marks`` are the
-    decimal marks of columns of CSV whose numbers are not written plainly.
+    key. ``rare`` is what becomes of categories that too few persons hold. ``tails`` says whether values beyond those
+    of k persons are coded to cut-offs. ``marks`` are the decimal marks of columns of CSV whose numbers are not written
+    plainly.
     """
 
     state_id: str
@@ -160,15 +161,16 @@ class StreamSettings:
     batch_rows: int
     format: str
     delimiter: str
-    decimals: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
-    measure_rows: int = dataclasses.field(default=0, metadata=UNLESS_DEFAULT)
-    measure_share: float = dataclasses.field(default=0.0, metadata=UNLESS_DEFAULT)
-    measure_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
-    person: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
-    person_rows: int = dataclasses.field(default=1, metadata=UNLESS_DEFAULT)
-    person_key: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
-    rare: str = dataclasses.field(default="keep", metadata=UNLESS_DEFAULT)
-    marks: dict[str, str] = dataclasses.field(default_factory=dict, hash=False, metadata=UNLESS_DEFAULT)
+    decimals: dict[str, int] = dataclasses.field(hash=False)
+    measure_rows: int
+    measure_share: float
+    measure_key: str | None
+    person: str | None
+    person_rows: int
+    person_key: str | None
+    rare: str
+    tails: Literal["code", "keep"]
+    marks: dict[str, str] = dataclasses.field(hash=False)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:
@@ -239,7 +241,7 @@ D = TypeVar("D", StreamSettings, Progress, EpochLine, HandedOver)
 
 
 def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine | HandedOver, key: str = "") -> StateEntry:
-    """Write one of these as an entry; of measuring only what was asked for, as states of before know nothing of it."""
+    """Write one of these as an entry."""
     return StateEntry(kind, key, write_json(thing).encode())
 
 

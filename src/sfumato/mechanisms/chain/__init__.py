@@ -106,10 +106,11 @@ class Chain:
         if again is not None:
             names = (*names[:again], *names[again + 1 :], names[again])
             counts.append(counts.pop(again))
-        facts: tuple[Fact, ...] = (_stated(names, counts, people, rows, twice=again is not None),)
+        k = min(rare, records.public_level) or rare
+        facts: tuple[Fact, ...] = (_stated(names, counts, people, rows, k, twice=again is not None),)
         facts = (*facts, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
-            facts = (*facts, PersonsBounded(int(persons.max()) + 1, sum(each.left_out for each in counts)))
+            facts = (*facts, PersonsBounded(int(persons.max()) + 1))
         nothing = np.zeros(len(rows), dtype=np.int64)
         coordinates = rows.shuffled(records.layout, rng)
         return Sanitized(Records(coordinates, records.layout, nothing, nothing.copy(), records.target), facts, workings)
@@ -151,7 +152,13 @@ def _drawn(
 
 
 def _stated(
-    names: tuple[str, ...], counts: Sequence[LeafCounts], people: DrawnFrom, rows: ChainRows, *, twice: bool
+    names: tuple[str, ...],
+    counts: Sequence[LeafCounts],
+    people: DrawnFrom,
+    rows: ChainRows,
+    k: int,
+    *,
+    twice: bool,
 ) -> Chained:
     """What is stated of the leaves that rows were drawn from; the last column was drawn ``twice``, or none."""
     return Chained(
@@ -161,10 +168,8 @@ def _stated(
         alike=tuple(each.alike for each in counts),
         records=len(people.levels),
         rows=len(rows),
-        k=people.k,
+        k=k,
         leaf=people.leaf,
-        asked_min=int(people.levels.min()),
-        asked_max=int(people.levels.max()),
         violations=sum(each.short for each in counts),
         kept=rows.copied,
         moved=rows.moved,

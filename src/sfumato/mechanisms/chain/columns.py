@@ -88,6 +88,16 @@ class ChainColumn:
         return self.is_classes and self.bins <= _MOST_APART
 
     @property
+    def step(self) -> float:
+        """Distance of two neighbouring numbers; 0 if they lie on no grid."""
+        extent, scale = self.block.extent, self.block.scale
+        if extent is None or extent.labels:
+            return 0.0
+        if extent.dates:
+            return 1.0 / extent.unit
+        return extent.step / scale if extent.step is not None and scale else 0.0
+
+    @property
     def is_smooth(self) -> bool:
         """Whether it is of numbers of many values, none missing and none that many people hold."""
         if not self.is_number or np.isnan(self.cells).any():

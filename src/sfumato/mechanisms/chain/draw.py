@@ -198,15 +198,14 @@ class LeafCounts:
     """What is told of the leaves of a column.
 
     ``smallest`` are the persons of the smallest of its ``leaves``; ``short`` records are in leaves below their level,
-    ``alike`` leaves hold one value alone. ``left_out`` cells are not drawn from, since their persons supply enough of
-    their leaves without them. ``regressed`` tells whether what is drawn is how far people lie from a regression.
+    ``alike`` leaves hold one value alone. ``regressed`` tells whether what is drawn is how far people lie from a
+    regression.
     """
 
     leaves: int
     smallest: int
     short: int
     alike: int
-    left_out: int
     regressed: bool
 
 
@@ -234,7 +233,12 @@ class ColumnStep:
         chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
         cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
         if moves.any():
-            cells[moves] = _moved(self.supply, chosen[moves], self.k, self.far, rng)
+            moved = _moved(self.supply, chosen[moves], self.k, self.far, rng)
+            cells[moves] = (
+                moved
+                if self.regression is not None
+                else _off_the_original(self.supply.cells, cells[moves], moved, self.column.step)
+            )
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
             cells = np.nan_to_num(cells) + self.regression.at(drawn)
@@ -262,7 +266,6 @@ def prepare_step(
         smallest=int(size.min()),
         short=int((size < np.maximum(people.levels, people.leaf)).sum()),
         alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
-        left_out=0 if supplies is None else int((~supplies).sum()),
         regressed=regression is not None,
     )
     return ColumnStep(column, tree, supply, regression, people.k, people.far, counts)
@@ -363,6 +366,19 @@ def _moved(
     moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
     moved = np.where(low == high, np.nan, moved)
     return np.where(between & (common >= lowest) & (common <= highest), common, moved)
+
+
+def _off_the_original(
+    supply: NDArray[np.float64], here: NDArray[np.float64], moved: NDArray[np.float64], step: float
+) -> NDArray[np.float64]:
+    """Moved numbers, a step further if rounding to the grid would bring them back; never beyond those of the table."""
+    back = np.abs(moved - here) < 0.5 * step  # False for missing cells
+    if not back.any():
+        return moved
+    low, high = np.nanmin(supply), np.nanmax(supply)
+    down = np.where(here + step > high, True, (moved < here) & (here - step >= low))
+    further = np.where(down, here - step, here + step)
+    return np.where(back, np.where(further < low, np.nan, further), moved)
 
 
 def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -86,7 +86,8 @@ class Condensation:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True, codes=True)
+        paper = self.grouping == "paper"
+        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True, codes=True, paper_law=paper)
 
     @property
     def method(self) -> str:

@@ -336,7 +336,7 @@ def _shuffled(
     )
     facts = (
         *group_facts(algorithm, records, sizes, levels, group, len(values)),
-        PersonsApart(len(np.unique(records.persons)), whole - len(records)),
+        PersonsApart(len(np.unique(records.persons))),
     )
     left_out = rows if len(rows) < whole else None
     return Sanitized(released, facts, Workings(group, levels, drawn[shuffle, 1], kept=left_out))

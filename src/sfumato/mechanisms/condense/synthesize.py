@@ -56,7 +56,6 @@ def synthesize(
     kept : ndarray, optional
         Places of the records that are in groups, where some were left out.
     """
-    whole = len(records)
     if kept is not None:
         records, levels = records.take(kept), levels[kept]
     sizes = np.bincount(labels)
@@ -78,7 +77,7 @@ def synthesize(
     released = Records(values, records.layout, nothing, nothing.copy(), records.target)
     facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
-        facts = (*facts, PersonsApart(len(np.unique(records.persons)), whole - len(records)))
+        facts = (*facts, PersonsApart(len(np.unique(records.persons))))
     return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
 
 

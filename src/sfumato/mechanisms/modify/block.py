@@ -168,8 +168,6 @@ class Blocking:
             tuple(int(count) for count in blocked.sum(axis=0)),
             len(records),
             int(least.min()),
-            int(levels.min()),
-            int(levels.max()),
             told,
         )
         facts = (fact, alike_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))

@@ -1,0 +1,297 @@
+"""Rules between columns that the rows of a table obey, found by looking: none that chance makes, none by one person."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.arrays import Bools, Ints
+from sfumato.core.errors import SchemaError
+from sfumato.tables.evidence import Evidence
+from sfumato.tables.field import Field, Kind
+from sfumato.tables.rules import (
+    CLOSE,
+    Cells,
+    Rule,
+    broken_rows,
+    cells_of_column,
+    decimals_of_field,
+    is_kept_by_months,
+    largest_of,
+    pairs_of,
+    period_of,
+    read_rules,
+    scale_of,
+)
+from sfumato.tables.schema import Schema
+
+__all__ = ["find_rules", "with_found_rules"]
+
+_LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+_FEWEST = 30  # rows before a rule is found
+_PAIR = 10  # rows that hold each pair of a label and what it decides, before that is found
+_CHANCE = math.log(1e-9)  # of a rule that unrelated columns would obey, over all that are looked at
+_APART = 0.9  # share of pairs of cells of different rows that obey an order anyway, above which it says nothing
+_MOST_COLUMNS = 60  # numbers among which sums are looked for
+_MOST_LABELS = 1_000
+_SAMPLE = 200
+_GLANCE = 40  # rows of the sample that are looked at first
+_NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
+
+
+def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> tuple[str, ...]:
+    """Rules that the rows of a table obey, and that unrelated columns would not obey by chance.
+
+    Rows of fewer than `MIN_EVIDENCE` persons may break a rule, so that nobody alone decides whether there is one; a row
+    is a person unless ``persons`` tells whom each is about.
+
+    An order between two dates or two numbers: at least 30 rows have both, and would the cells be dealt out anew, at
+    most 9 of 10 rows would obey, so that all rows do by chance with a probability below 1e-9 over all pairs. A sum of
+    numbers, and a number that counts the days, hours, minutes or seconds between two dates: at least 30 rows in which
+    no part is zero or constant. Two columns of numbers or dates that are the same: 30 rows, more than two values, and
+    chance is below 1e-9; the later is made from the earlier. A label that decides another column: at least 10 rows hold
+    each pair, and chance is below 1e-9 again. The target is never made from other columns; a column is made once.
+    """
+    weight = schema.weight
+    fields = [field for field in schema.encoded if field is not weight and table.num_rows >= _FEWEST]
+    cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
+    evidence = Evidence.of(table.num_rows, persons)
+    target = None if schema.target is None else schema.target.name
+    copies = _copies(fields, cells, target, evidence)
+    copied = {rule.follows for rule in copies}
+    fields = [field for field in fields if field.name not in copied]
+    sums = _free(_sums(fields, cells, evidence), target)
+    decided = _free((*copies, *sums, *_decided(fields, cells, evidence)), target)
+    made = {rule.follows for rule in decided}
+    orders = [rule for rule in _orders(fields, cells, evidence) if not made & set(rule.columns)]
+    found = (*_least_orders([rule for rule in orders if rule.follows != target]), *decided)
+    return tuple(str(rule) for rule in found if _is_readable(rule, schema.names) and is_kept_by_months(rule, schema))
+
+
+def with_found_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> Schema:
+    """Schema with the rules of a table; where few rows break one, it lets the column that follows be repaired."""
+    texts = find_rules(table, schema, persons)
+    broken = set()
+    for rule in read_rules(texts, schema.names):
+        if broken_rows(rule, {name: cells_of_column(table.column(name), schema[name]) for name in rule.columns}).any():
+            broken.add(rule.follows)
+    fields = tuple(dataclasses.replace(each, repair=each.repair or each.name in broken) for each in schema)
+    return dataclasses.replace(schema, fields=fields, rules=texts)
+
+
+def _is_readable(rule: Rule, names: Sequence[str]) -> bool:
+    try:
+        return read_rules([str(rule)], names) == (rule,)
+    except SchemaError:
+        return False
+
+
+def _free(rules: Iterable[Rule], target: str | None) -> tuple[Rule, ...]:
+    """Rules that each make another column, none the target and none from itself, the first of them first."""
+    made: dict[str, tuple[str, ...]] = {}
+    kept = []
+    for rule in rules:
+        if rule.follows not in made and rule.follows != target and not _leads(rule.givens, rule.follows, made):
+            made[rule.follows] = rule.givens
+            kept.append(rule)
+    return tuple(kept)
+
+
+def _leads(names: Iterable[str], goal: str, made: Mapping[str, tuple[str, ...]]) -> bool:
+    return any(name == goal or _leads(made.get(name, ()), goal, made) for name in names)
+
+
+def _orders(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
+    for kinds in ((Kind.DATE,), _NUMBERS):
+        names = [field.name for field in fields if field.kind in kinds]
+        limit = _CHANCE - math.log(max(1, len(names) * (len(names) - 1)))
+        for one, two in _not_broken_at_first([cells[name] for name in names], evidence):
+            rule = Rule("<=", (names[one], names[two]))
+            if not evidence.few(broken_rows(rule, cells)):
+                continue
+            if _chance_of_order(cells[names[one]], cells[names[two]], kinds) < limit:
+                yield rule
+
+
+def _not_broken_at_first(columns: Sequence[Cells], evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Pairs of columns whose first rows obey an order: each column at once against all, for wide tables have many."""
+    if not columns:
+        return
+    finest = min(column.unit or 1 for column in columns)
+    steps = [(column.unit or 1) // finest for column in columns]
+    parts = zip(columns, steps, strict=True)
+    rows = [np.where(column.absent, np.nan, column.values)[:_SAMPLE] * step for column, step in parts]
+    first = np.array(rows)
+    few, most = first[:, :_GLANCE], _most_broken(evidence)
+    for one in range(len(columns)):
+        left = np.flatnonzero((few[one] > few).sum(axis=1) <= most)
+        left = left[(first[one] > first[left]).sum(axis=1) <= most]
+        yield from ((one, int(two)) for two in left if two != one)
+
+
+def _most_broken(evidence: Evidence) -> int:
+    """Rows of the first that may break a rule which few persons break; of one person they can be many."""
+    return evidence.spare if evidence.persons is None else _SAMPLE // 2
+
+
+def _chance_of_order(first: Cells, second: Cells, kinds: tuple[Kind, ...]) -> float:
+    """Logarithm of the chance that all rows obey an order if cells were dealt out anew; 0 where it says nothing."""
+    both = ~first.absent & ~second.absent
+    scale = scale_of(first, second)
+    low, high = np.sort(first.values[both]) * scale[0], second.values[both] * scale[1]
+    rows = len(low)
+    if rows < _FEWEST or (low == np.sort(high)).all():
+        return 0.0
+    share = float(np.searchsorted(low, high, side="right").sum()) / rows**2
+    return rows * math.log(share) if share <= _APART or (Kind.DATE in kinds and share < 1.0) else 0.0
+
+
+def _least_orders(rules: Sequence[Rule]) -> list[Rule]:
+    """Orders that do not follow from two others; of columns that are equal everywhere none."""
+    pairs = {rule.columns for rule in rules}
+    pairs -= {(one, two) for one, two in pairs if (two, one) in pairs}
+    after: dict[str, set[str]] = {}
+    for one, two in pairs:
+        after.setdefault(one, set()).add(two)
+    return [
+        rule
+        for rule in rules
+        if rule.columns in pairs
+        and not any(rule.columns[1] in after.get(between, ()) for between in after[rule.columns[0]])
+    ]
+
+
+def _copies(fields: Sequence[Field], cells: Mapping[str, Cells], target: str | None, evidence: Evidence) -> list[Rule]:
+    """Columns that are the same as one before them, or as the target, in every row."""
+    measured = sorted(
+        (field for field in fields if field.kind in (*_NUMBERS, Kind.DATE)), key=lambda f: f.name != target
+    )
+    limit = _CHANCE - math.log(max(1, len(measured) ** 2))
+    keys = [(field.kind is Kind.DATE, field.domain.step) for field in measured]
+    first = [np.where(cells[field.name].absent, np.inf, cells[field.name].values)[:_SAMPLE] for field in measured]
+    sample, most = np.array(first), _most_broken(evidence)
+    found: list[Rule] = []
+    copied: set[int] = set()
+    for place, field in enumerate(measured):
+        alike = np.flatnonzero((sample[:place] != sample[place]).sum(axis=1) <= most)
+        for one in (one for one in alike.tolist() if one not in copied and keys[one] == keys[place]):
+            rule = Rule("=", (field.name, measured[one].name))
+            if not evidence.few(broken_rows(rule, cells)):
+                continue
+            own = cells[field.name]
+            counts = np.unique(own.values[~own.absent], return_counts=True)[1]
+            rows = int(counts.sum())
+            chance = rows * math.log(float((counts / rows) @ (counts / rows))) if rows else 0.0
+            if len(counts) > 2 and rows >= _FEWEST and chance < limit:
+                copied.add(place)
+                found.append(rule)
+            break
+    return found
+
+
+def _sums(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
+    dates = [field.name for field in fields if field.kind is Kind.DATE]
+    numbers = [field.name for field in fields if field.kind in _NUMBERS][:_MOST_COLUMNS]
+    for start in dates:
+        for end in dates:
+            rules = [Rule("-", (number, end, start)) for number in numbers if start != end]
+            yield from (rule for rule in rules if _is_sum(rule, cells, evidence))
+    place = {name: number for number, name in enumerate(numbers)}
+    sample = np.array([np.where(cells[name].absent, np.nan, cells[name].values)[:_SAMPLE] for name in numbers])
+    decimals = {field.name: decimals_of_field(field) for field in fields if field.kind in _NUMBERS}
+    for one in numbers:
+        for two in numbers[place[one] + 1 :]:
+            right = sample[place[one]] + sample[place[two]]
+            near = CLOSE * largest_of(right, np.broadcast_to(sample[place[one]], right.shape))
+            same = (np.abs(sample - right) <= near) | (np.isnan(sample) & np.isnan(right))
+            for total in (numbers[row] for row in np.flatnonzero((~same).sum(axis=1) <= _most_broken(evidence))):
+                rule = _last_made(total, one, two, place)
+                if total not in (one, two) and _is_whole(rule, decimals) and _is_sum(rule, cells, evidence):
+                    yield rule
+
+
+def _last_made(total: str, one: str, two: str, place: Mapping[str, int]) -> Rule:
+    """Sum as the rule that makes the last of its three columns."""
+    last = max((total, one, two), key=lambda name: place[name])
+    if last == total:
+        return Rule("+", (total, one, two))
+    return Rule("-", (last, total, two if last == one else one))
+
+
+def _is_whole(rule: Rule, decimals: Mapping[str, int | None]) -> bool:
+    """Tell whether what is made of the parts can always be written as the column writes numbers."""
+    made, parts = decimals[rule.follows], [decimals[name] for name in rule.givens]
+    return made is None or all(part is not None and part <= made for part in parts)
+
+
+def _is_sum(rule: Rule, cells: Mapping[str, Cells], evidence: Evidence) -> bool:
+    first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
+    head = evidence.take(slice(0, _SAMPLE))
+    if not head.few(broken_rows(rule, first)):
+        return False
+    period = period_of(rule, cells)
+    broken = broken_rows(rule, cells, period)
+    if not evidence.few(broken):
+        return False
+    present = ~cells[rule.follows].absent
+    parts = np.array([cells[name].values[present] for name in rule.columns])
+    told = (parts != 0.0).all(axis=0) & ~broken[present]
+    if not _is_countable(rule, cells, period):
+        return False
+    return int(told.sum()) >= _FEWEST and all(len(np.unique(part[told])) > 2 for part in parts)
+
+
+def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) -> bool:
+    """Tell whether any two dates differ by a whole number of periods, or the number need not be whole."""
+    if period is None:
+        return True
+    units = [cells[name].unit or 1 for name in rule.givens]
+    whole = bool((cells[rule.follows].values == np.rint(cells[rule.follows].values)).all())
+    return not whole or all(unit % period == 0 for unit in units)
+
+
+def _decided(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> list[Rule]:
+    """Labels that decide another column, those of fewest labels first, so that a chain is found link by link."""
+    labels = [field.name for field in fields if field.kind in _LABELS]
+    others = [field.name for field in fields if field.kind in (*_LABELS, Kind.INTEGER)]
+    sizes = {name: _count_labels(cells[name], evidence) for name in others}
+    limit = _CHANCE - math.log(max(1, len(labels) * len(others)))
+    found = []
+    for one in sorted(labels, key=lambda name: sizes[name]):
+        for two in others:
+            rule = Rule("->", (one, two))
+            if one == two or not 2 <= sizes[two] <= sizes[one] <= _MOST_LABELS:
+                continue
+            first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
+            if not evidence.take(slice(0, _SAMPLE)).few(broken_rows(rule, first)):
+                continue
+            if (
+                evidence.few(broken_rows(rule, cells) | _in_small_pairs(rule, cells))
+                and _chance_of_label(cells[one], cells[two]) < limit
+            ):
+                found.append(rule)
+    return found
+
+
+def _count_labels(cells: Cells, evidence: Evidence) -> int:
+    """Labels that are held in as many rows as decide something."""
+    counts = np.unique(cells.values[~cells.absent], return_counts=True)[1]
+    return int((counts >= evidence.least).sum())
+
+
+def _in_small_pairs(rule: Rule, cells: Mapping[str, Cells]) -> Bools:
+    """Rows whose pair of a label and what it decides too few rows hold to be a rule."""
+    _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
+    return np.asarray((rows < _PAIR)[pair], dtype=np.bool_)
+
+
+def _chance_of_label(first: Cells, second: Cells) -> float:
+    """Logarithm of the chance that each label has one value if the values were dealt out anew."""
+    _, rows, _ = pairs_of(first, second)  # each label stands in one pair
+    counts = np.unique(np.where(second.absent, np.inf, second.values), return_counts=True)[1]
+    shares = np.log(counts / counts.sum())
+    return float(sum(np.logaddexp.reduce(shares * count) for count in rows))
