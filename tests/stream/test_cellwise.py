@@ -149,6 +149,21 @@ def test_families_that_are_not_due_repeat_their_rows(tmp_path: Path) -> None:
     assert many.publication.table.slice(0, same.table.num_rows).equals(same.table)
 
 
+def test_a_batch_whose_rows_are_all_kept_out_is_counted_and_releases_nothing(tmp_path: Path) -> None:
+    table = people(300, share=0.0)
+    begin(tmp_path / "state", table, 200, level=5, k=5)
+    cluster = Cluster(tmp_path / "state", 4)
+    impossible = pa.array(np.full(table.num_rows, 999))
+    told = cluster.take(table.set_column(2, "age", impossible).slice(200, 60))
+    cluster.publish(tmp_path / "out", told, 0)
+    totals = last_batch(tmp_path / "out", cluster.first).totals
+    assert (totals.rows, totals.quarantined, totals.records) == (260, 60, 200)
+    assert not (tmp_path / "out" / "batch-00000000" / "release").exists()
+    cluster.publish(tmp_path / "out", cluster.take(table.slice(260, 40)), 1)
+    assert last_batch(tmp_path / "out", cluster.first).totals.records == 240
+    assert (tmp_path / "out" / "batch-00000001" / "release" / "table.csv").exists()
+
+
 def test_waiting_records_lie_in_a_cell_encrypted_and_without_a_key_none_may_wait(tmp_path: Path, key: Path) -> None:
     table = people(300, high=250)
     begin(tmp_path / "state", table, 200, pending="encrypted", pending_key=key, level=3)

@@ -422,9 +422,9 @@ def following(
 ) -> Carried:
     """The stream after one more batch: counts added up, and rows drawn for the families that leave."""
     totals = dataclasses.replace(_added(last.totals, changes.values(), out), batch=batch, query=query)
-    left = _joined([(cell, changes[cell].left) for cell in sorted(changes)])
-    if not len(left.families):
+    if not any(len(change.left.families) for change in changes.values()):
         return Carried(last.settings, last.codec, last.tails, totals, last.publication)
+    left = _joined([(cell, changes[cell].left) for cell in sorted(changes)])
     epoch, seed = len(totals.ledger) + 1, last.settings.seed
     held = {name: np.array(counts, dtype=np.int64) for name, counts in totals.held.items()}
     chance = Randomness(seed).generator(f"rare values of epoch {epoch}")
