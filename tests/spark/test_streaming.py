@@ -64,10 +64,12 @@ def test_a_driver_that_is_killed_twice_counts_each_record_once_and_publishes_eac
     for mark in ("after-0", "before-1"):  # a batch that is published and not committed, and one that is neither
         (tmp_path / mark).touch()
     published = [run_until(tmp_path, each) for each in ("after-0", "before-1", None)]
+    batches = [f"batch-{number:08d}" for number in range(FILES)]
+    assert sorted(each.name for each in (tmp_path / "run").glob("batch-*")) == batches, driver_log(tmp_path)
     tables = sorted((tmp_path / "run").glob("batch-*/release/table.csv"))
     assert published[0] == published[1][:1]
     assert published[1] == published[2][:1]
-    assert [each.parent.parent.name for each in tables] == [f"batch-{number:08d}" for number in range(FILES)]
+    assert [each.parent.parent.name for each in tables] == batches, counts_of_batches(tmp_path / "run")
     assert [each.read_bytes() for each in tables] == [
         each.read_bytes() for each in sorted((tmp_path / "whole").glob("batch-*/release/table.csv"))
     ]
@@ -84,6 +86,14 @@ def test_a_driver_that_is_killed_twice_counts_each_record_once_and_publishes_eac
         assert [check.name for check in checks if not check.holds] == ["made for release"]
 
 
+def driver_log(folder: Path) -> str:
+    return (folder / "log").read_text()[-4000:]
+
+
+def counts_of_batches(folder: Path) -> str:
+    return "\n".join(each.read_text() for each in sorted(folder.glob("batch-*/owner/carried/totals.json")))
+
+
 def run_until(folder: Path, mark: str | None) -> list[tuple[str, int, bytes]]:
     """Run a driver until it waits at a mark and kill it there, with its workers; or to its end."""
     command = [sys.executable, "-m", "tests.spark.streaming", str(folder)]
@@ -92,7 +102,7 @@ def run_until(folder: Path, mark: str | None) -> list[tuple[str, int, bytes]]:
     try:
         if mark is None:
             wait_for(lambda: driver.poll() is not None, lambda: False)
-            assert driver.returncode == 0, (folder / "log").read_text()[-2000:]
+            assert driver.returncode == 0, driver_log(folder)
         else:
             wait_for((folder / f"at-{mark}").exists, lambda: driver.poll() is not None)
     finally:
