@@ -51,8 +51,9 @@ def test_a_driver_that_is_killed_twice_counts_each_record_once_and_publishes_eac
     (tmp_path / "files").mkdir()
     table = people(FIRST + ROWS * FILES)
     for number in range(FILES):
-        rows = table.slice(FIRST + ROWS * number, ROWS)
-        pa.parquet.write_table(rows, tmp_path / "files" / f"{number}.parquet")
+        path = tmp_path / "files" / f"{number}.parquet"
+        pa.parquet.write_table(table.slice(FIRST + ROWS * number, ROWS), path)
+        os.utime(path, (number, number))  # Spark takes the oldest first; of the same millisecond, in any order
     for name in ("run", "whole"):
         begin(tmp_path, name)
     with session("local[2]") as spark:
