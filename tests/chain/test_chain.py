@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -491,3 +492,11 @@ def test_of_few_people_more_are_behind_each_value_unless_a_class_is_small() -> N
     rare = pa.array(["yes"] * 40 + ["no"] * 960)
     few = few.set_column(few.column_names.index("ill"), "ill", rare)
     assert chained(sf.sanitize(few, target="ill", seed=1, report=False)).k == 10
+
+
+def test_a_release_of_few_people_whose_k_nobody_chose_is_verified(tmp_path: Path) -> None:
+    release = sf.sanitize(visits(300, 9), target="ill", report=False)
+    assert release.certificate.parameters["k"] > Chain.k
+    release.save(tmp_path / "out", sign=False)
+    verification = sf.verify(tmp_path / "out")
+    assert verification, verification.describe()

@@ -282,8 +282,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
     mechanism = make_mechanism(method, parameters)
     if mechanism.method != method or not _is_told(mechanism, parameters):
         return False
-    least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
-    if any(least is None or fact.k < least for fact in facts if isinstance(fact, RareValues | TailsCoded)):
+    if not _fits_rare(mechanism, facts):
         return False
     match method:
         case "condense" | "condense-paper" | "classwise":
@@ -315,6 +314,21 @@ def _is_told(mechanism: Any, parameters: dict[str, Any]) -> bool:
     """Tell whether the parameters are all that the mechanism has, each of its type and as it keeps them."""
     told = write_json(mechanism, "canonical") == write_json(parameters, "canonical")
     return told and fits(type(mechanism), parameters)
+
+
+def _fits_rare(mechanism: Any, facts: Sequence[Fact]) -> bool:
+    """Tell whether rare values and tails are counted by at least as many persons as the method asks for.
+
+    If a chain takes a larger k for a small table, its cut-offs stay those of its default k.
+    """
+    from sfumato.mechanisms.chain import Chain
+
+    least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
+    limits = {RareValues: least, TailsCoded: least}
+    if isinstance(mechanism, Chain) and least is not None:
+        limits[TailsCoded] = min(least, Chain.k)
+    counted = [fact for fact in facts if isinstance(fact, RareValues | TailsCoded)]
+    return all((limit := limits[type(fact)]) is not None and fact.k >= limit for fact in counted)
 
 
 def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
