@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS, undo, undo_lines, undo_turn
+from sfumato.assess.attacks.known_input import (
+    KNOWN_INPUT,
+    PUBLIC_MOMENTS,
+    mean_as_tries,
+    undo,
+    undo_lines,
+    undo_turn,
+)
+from sfumato.assess.findings import wilson
+from sfumato.assess.plain import risk_sentence, show
+from sfumato.assess.report import Report, Ruling
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.core.facts import Transformed
@@ -21,12 +31,16 @@ from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
 from sfumato.mechanisms.protocol import Workings
 from sfumato.privacy.claims import draw_claims
+from sfumato.publish.judge import judge_report
+from sfumato.publish.policy import Policy
+from tests.assess.made_up import attack
 from tests.assess.moved import claimed, clustered, draw, moved, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.examples import at_length
 
 BOTH = [KNOWN_INPUT, PUBLIC_MOMENTS]
 SEEDS = [1, *at_length(2, 3)]
+KEYED_METHODS = ["translate", "scale", "rotate", "hybrid"]
 OPERATIONS = [("add",), ("mult",), ("rotate",), ("add", "mult", "rotate")]
 
 
@@ -182,6 +196,48 @@ def test_columns_that_are_nearly_always_0_are_not_taken_for_explained(mechanism:
     rare = pa.array(np.where(rng.random(400) < 0.05, rng.exponential(1000, 400), 0.0))
     table = draw(seed).append_column("e", rare).append_column("f", rare.take(pa.array(rng.permutation(400))))
     assert value(KNOWN_INPUT, moved(table, mechanism, seed), "recovered-cells/5 rows") > 0.85
+
+
+KEYED = pytest.mark.parametrize("mechanism", [Translation(), Scaling(), Rotation(), Hybrid()], ids=KEYED_METHODS)
+
+
+@KEYED
+def test_the_headline_of_a_keyed_method_is_what_few_known_rows_recover(mechanism: Any) -> None:
+    """It leads on the terminal, on the first page and in the verdict, whatever the other attacks get."""
+    study = moved(draw(4), mechanism, 4)
+    findings = (*found(KNOWN_INPUT, study).values(), attack("linkage-rank", 100, 100, 0.001))
+    headline = findings[0]
+    assert headline.name == "recovered-cells"
+    assert headline.value == findings[[each.name for each in findings].index("recovered-cells/5 rows")].value
+    assert headline.value is not None
+    assert headline.value > 0.9
+    said = f"An attacker who knows 5 rows recovers {show(headline.value, 'share')} of the cells (95\u00a0% CI "
+    assert risk_sentence(findings).startswith(said)
+    assert f"; baseline {show(headline.baseline, 'share')}." in risk_sentence(findings)
+    assert "surely better" not in risk_sentence(findings)
+    report = judge_report(Report(findings, (), 400, 400), study.facts, Policy("ours", {"attribute-gain": 0.05}))
+    assert f"Risk: {said}" in report.summary()
+    assert said in report.to_html(edition="owner", certificate={})
+    assert report.verdict is not None
+    assert report.verdict.outcome is Ruling.DOES_NOT_MEET
+    assert report.verdict.reasons[0].startswith("an attacker who knows a few rows recovers 9")
+
+
+def test_known_rows_that_recover_nothing_do_not_hide_another_attack() -> None:
+    study = claimed(draw(10), draw(11), ("rotate",))
+    findings = tuple(found(KNOWN_INPUT, study).values())
+    for hits, words in ((1000, "Of 100 people in the table 50 are linked"), (100, "does not do surely better")):
+        said = risk_sentence((*findings, attack("linkage-rank", hits, 100, 0.001)))
+        assert said.startswith("An attacker who knows 5 rows recovers ")
+        assert words in said
+
+
+def test_the_interval_over_sets_of_known_rows_is_no_narrower_than_sets_that_recover_all_or_nothing() -> None:
+    """Ten sets of ten tell no more than ten tosses of a coin; sets that agree tell as much as the cells, at most."""
+    whole = mean_as_tries(np.ones(10), 2000)
+    assert whole.interval == pytest.approx(wilson(10, 10))
+    assert mean_as_tries(np.array([0.0, 1.0] * 5), 2000).interval == pytest.approx(wilson(5, 10))
+    assert mean_as_tries(np.full(10, 0.5) + 1e-9 * np.arange(10), 2000).of == 2000
 
 
 def test_tables_that_were_not_moved_are_not_attacked() -> None:

@@ -15,13 +15,16 @@ from collections.abc import Iterable, Sequence
 from sfumato.assess.findings import CONFIDENCE, FEW, ColumnRisk, Family, Finding, Gain, difference_interval, gains
 
 __all__ = [
+    "KNOWN_ROWS",
     "MODELS",
     "by_knowledge",
     "command_words",
     "fitting",
     "hundred",
+    "known_rows_sentence",
     "limit_words",
     "missing_words",
+    "percent_range",
     "points",
     "risk_aside",
     "risk_sentence",
@@ -40,6 +43,9 @@ MODELS = {
     "ridge": "ridge regression",
 }
 """Models by the last word of a finding's name."""
+
+KNOWN_ROWS = 5
+"""Original rows that an attacker is taken to know where a secret key moved the table."""
 
 _PERCENT = "\u00a0%"
 _TO_TRY = "To try next:"
@@ -120,6 +126,7 @@ def _broken(text: str, width: int | None) -> list[str]:
     return room.wrap(text)
 
 
+_KNOWN_INPUT = "recovered-cells"
 _MOST_COLUMNS = 3
 _MORE = 0.02  # that a model tells rightly beyond the commonest class, or it tells next to nothing
 _LEAST = 0.005  # a share of people that is worth a word
@@ -243,27 +250,67 @@ def points(share: float) -> str:
 
 
 def risk_sentence(findings: Iterable[Finding]) -> str:
-    """What the attack that gains most does to people of the table, beside people who are not in it."""
+    """What the attack that gains most does to people of the table, beside people who are not in it.
+
+    Where a secret key moved the table, the attacker who knows a few rows comes first, and alone if that succeeds.
+    """
     some = tuple(findings)
-    ranked = [gain for gain in gains(some) if not gain.conceded]
+    ranked = _leading(some)
     idle = sum(f.family is Family.ATTACK and f.value is None and f.applies and "/" not in f.name for f in some)
     unknown = (
         "" if not idle else f" {idle} attack{'' if idle == 1 else 's'} could not be run: nothing is known of that."
     )
-    if not ranked:
-        return f"No attack on single people was tried.{unknown}"
     certain = [gain for gain in ranked if gain.certain]
+    known = known_rows_sentence(some)
+    if known and certain and certain[0].finding.name == _KNOWN_INPUT:
+        return f"{known}{unknown}"
+    known = f"{known} " if known else ""
+    if not ranked:
+        return f"{known}No {'other ' if known else ''}attack on single people was tried.{unknown}"
     if certain:
-        return f"{_people(certain[0])}{unknown}"
+        return f"{known}{_people(certain[0])}{unknown}"
     few = "The one attack tried does not do" if len(ranked) == 1 else f"None of {len(ranked)} attacks does"
-    return (
-        f"{few} surely better on people of the table than on others. The nearest to it: {_people(ranked[0])}{unknown}"
-    )
+    few = f"{few} surely better on people of the table than on others. The nearest to it: {_people(ranked[0])}"
+    return f"{known}{few}{unknown}"
+
+
+def _leading(findings: Sequence[Finding]) -> list[Gain]:
+    """Gains that may lead, the largest first, but an attacker who succeeds with a few known rows before all others."""
+    ranked = [gain for gain in gains(findings) if not gain.conceded]
+    known = [gain for gain in ranked if gain.finding.name == _KNOWN_INPUT and gain.certain]
+    return known + [gain for gain in ranked if gain.finding.name != _KNOWN_INPUT]
+
+
+def known_rows_sentence(findings: Sequence[Finding]) -> str:
+    """What an attacker recovers who knows a few rows, beside guessing; empty where no key moved the table."""
+    found = {finding.name: finding for finding in findings if finding.value is not None}
+    finding = found.get(_KNOWN_INPUT)
+    if finding is None:
+        return ""
+    number = max((each for each in range(1, KNOWN_ROWS + 1) if f"{_KNOWN_INPUT}/{each} rows" in found), default=1)
+    rows = "1 row" if number == 1 else f"{number} rows"
+    told = f"An attacker who knows {rows} recovers {show(finding.value, 'share')} of the cells"
+    interval = "" if finding.interval is None else f" (95\u00a0% CI {percent_range(*finding.interval)})"
+    baseline = "" if finding.baseline is None else f"; baseline {show(finding.baseline, 'share')}"
+    return f"{told}{interval}{baseline}."
+
+
+def percent_range(low: float, high: float) -> str:
+    """Two shares as a range of percentages.
+
+    Examples
+    --------
+    >>> print(percent_range(0.003, 0.11))
+    0.3\u201311\u00a0%
+    """
+    return f"{100 * low:.3g}\u2013{100 * high:.3g}{_PERCENT}"
 
 
 def risk_aside(findings: Iterable[Finding]) -> str:
     """What the word for the attack that gains most means, where it needs one."""
-    first = next((gain.finding.name for gain in gains(findings) if not gain.conceded), "")
+    some = tuple(findings)
+    shown = [gain for gain in _leading(some) if gain.certain or not known_rows_sentence(some)]
+    first = next((gain.finding.name for gain in shown), "")
     return next((words for start, words in _ASIDES.items() if first.startswith(start)), "")
 
 
@@ -423,6 +470,8 @@ def limit_words(
     column = (finding or "").partition("/")[2]
     if limit == "linkage-gain":
         told = f"{here} of 100 people{ends} are linked to a released row because they are in the table"
+    elif finding == _KNOWN_INPUT:
+        told = f"an attacker who knows a few rows recovers {here} of 100 cells{ends} more than by guessing"
     elif limit == "attribute-gain":
         cell = f"their '{column}'" if column else "a cell"
         told = f"{here} of 100 people{ends} have {cell} read because they are in the table"

@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import ColumnRisk, Finding
-from sfumato.assess.plain import fitting, limit_words, missing_words, risk_sentence, risky_columns, use_sentence
+from sfumato.assess.plain import (
+    fitting,
+    known_rows_sentence,
+    limit_words,
+    missing_words,
+    risk_sentence,
+    risky_columns,
+    use_sentence,
+)
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.core.pages import framed_page
@@ -378,7 +386,7 @@ class Report:
         said = verdict is not None and any(each.finding for each in verdict.exceeded[:1])  # the verdict tells the worst
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
-            (4 if said else 1, f"Risk: {risk_sentence(self.findings)}"),
+            (4 if said and not known_rows_sentence(self.findings) else 1, f"Risk: {risk_sentence(self.findings)}"),
             (1, f"Use:  {use_sentence(self.findings, self.target, short=True)}"),
             *(((5, f"Columns that carry most of the risk: {columns}."),) if columns else ()),
             *(() if verdict is None else ((2, f"To try next:  {line}") for line in verdict.to_try[:1])),

@@ -7,7 +7,8 @@ Pearson's exact limits, a difference of two shares as `sfumato.assess.findings.d
 largest of several attacks the interval goes from their largest lower end to their largest upper end.
 
 Links to one's own row have no people held out to be compared with, for nobody held out has a row: their gain is what
-they get beyond guessing one row of all, which is reckoned and exact.
+they get beyond guessing one row of all, which is reckoned and exact. So is that of an attacker who knows a few rows of
+a table that a key moved: cells recovered beyond guessing the mean of each column.
 
 Singling out is one attack with two kinds of descriptions, by one column and by several. Both kinds are taken together,
 for of one kind there may be so few that nothing could be told; a kind that alone is above the limit still exceeds it.
@@ -72,6 +73,7 @@ LEAST_HELD_OUT = 1_000
 """People held out with whom the membership attack at 1 % false alarms is judged."""
 
 _OWN_ROW = "own-row-linkage-"
+_KNOWN_ROWS = "recovered-cells"
 _SINGLING = "singling-out-"
 _EXTREMES = "extreme-values-shown"
 _SCORES = ("membership-auc", "membership-tpr")
@@ -80,7 +82,7 @@ _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
 
 FAMILIES: dict[str, Callable[[str], bool]] = {
     "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
-    "attribute-gain": lambda name: name.startswith("attribute-inference-"),
+    "attribute-gain": lambda name: name.startswith("attribute-inference-") or name == _KNOWN_ROWS,
     "singling-gain": lambda name: name.startswith(_SINGLING) or name in ("rare-combination-found", _EXTREMES),
     "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
     "membership-tpr": lambda name: name.startswith("membership-at-"),
@@ -160,8 +162,9 @@ def _merged(missing: Sequence[Missing]) -> list[Missing]:
 def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
     family = [finding for finding in report.findings if FAMILIES[limit](finding.name)]
     if limit == "attribute-gain":  # one finding a column; those of a whole attacker say why there is none
+        known = [finding for finding in family if finding.name == _KNOWN_ROWS]
         columns = [finding for finding in family if "/" in finding.name]
-        family = columns or [finding for finding in family if finding.value is None]
+        family = known + (columns or [each for each in family if each.value is None and each not in known])
     stakes: list[Stake] = []
     missing: list[Missing] = []
     for finding in family:
@@ -172,7 +175,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
         outside: Tries | float | None = finding.outside
         if limit in _SCORES:
             outside = None
-        elif finding.name.startswith(_OWN_ROW):
+        elif finding.name.startswith(_OWN_ROW) or finding.name == _KNOWN_ROWS:
             outside = finding.baseline
         if finding.inside is None or not finding.inside.of:
             missing.append(Missing(limit, finding.name, "it is not on record how many were tried"))

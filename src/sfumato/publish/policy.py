@@ -46,7 +46,7 @@ LIMITS = {
     "linkage-gain": "People of the table linked to a released row, beyond people held out: the largest of the linkage, "
     "own-row linkage and linkability attacks.",
     "attribute-gain": "A cell read off the release by somebody who knows the rest of the row, beyond people held out: "
-    "the largest over columns.",
+    "the largest over columns; of a table that a key moved also by somebody who knows a few rows, beyond guessing.",
     "singling-gain": "Descriptions read off the release that fit one person of the table alone, beyond people held "
     "out: the larger of singling out and rare combinations. Extreme values that show one person may exceed it, too.",
     "membership-auc": "How often an attacker who is shown one person of the table and one held out tells who is who; "

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, Need, NotRun, Number, Stated, Values, where
-from sfumato.assess.findings import Family, redraw_interval, wilson
+from sfumato.assess.findings import Family, Tries, wilson
+from sfumato.assess.plain import KNOWN_ROWS
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
@@ -30,6 +31,7 @@ __all__ = [
     "MovedColumns",
     "Turn",
     "find_turns",
+    "mean_as_tries",
     "moved_columns",
     "not_moved",
     "turn_back",
@@ -287,7 +289,6 @@ def _turn(rows: Matrix, turn: Turn) -> None:
 CLOSE = 0.1
 """Standard deviations within which a number counts as recovered."""
 _ENOUGH = 0.95  # share of cells that is as good as all
-_SMALL = 5  # known rows, each number of which is tried
 _MOST = 64  # known rows a column, at most
 _DRAWS = 10  # sets of known rows that are drawn for each number
 NOTHING = "fewer than three rows without missing cells are there, or nothing differs in them"
@@ -372,7 +373,7 @@ def _run(study: Study) -> Iterator[Stated]:
     moved = moved_columns(study, study.sizes.attempts, rng)
     rows, d = len(moved.before), len(moved.names)
     claimed = min(fact.known_rows, rows - 1)
-    numbers = sorted({*range(1, _SMALL + 1), d - 1, d, d + 1, claimed} & set(range(1, rows)))
+    numbers = sorted({*range(1, KNOWN_ROWS + 1), d - 1, d, d + 1, claimed} & set(range(1, rows)))
     curve = known_input_curve(moved, fact.operations, numbers, rng)
     while max(map(np.mean, curve.values())) < _ENOUGH and 2 * max(curve) <= min(rows // 2, _MOST * d):
         curve |= known_input_curve(moved, fact.operations, [2 * max(curve)], rng)  # rare values take more rows
@@ -380,10 +381,11 @@ def _run(study: Study) -> Iterator[Stated]:
     guess = moved.recovered(np.broadcast_to(moved.before.mean(axis=0), moved.before.shape), everyone)
 
     def share(number: int) -> Values:
-        value = float(curve[number].mean())
-        return Values(value, redraw_interval(value, curve[number]), guess, attempts=rows, note=note)
+        tries = mean_as_tries(curve[number], rows)
+        return Values(tries.share, tries.interval, guess, attempts=rows, note=note, inside=tries)
 
-    yield "recovered-cells", share(claimed)
+    few = min(KNOWN_ROWS, rows - 1)
+    yield "recovered-cells", dataclasses.replace(share(few), meaning=_HEADLINE.format(number=few))
     bare = moved.recovered(moved.after, everyone) >= _ENOUGH  # the released numbers are the original ones
     yield "known-rows-needed", Values(0.0 if bare else float(fact.known_rows), baseline=0.0, attempts=rows, note=note)
     for number in curve:
@@ -391,8 +393,28 @@ def _run(study: Study) -> Iterator[Stated]:
         yield f"recovered-cells/{number} rows", dataclasses.replace(share(number), meaning=told)
 
 
+def mean_as_tries(shares: Matrix, most: int) -> Tries:
+    """Mean of shares that were measured on several sets of known rows, as tries with its variance.
+
+    They are at least as many as the sets, which is exact for sets that recover all or nothing, and at most ``most``.
+
+    Examples
+    --------
+    >>> mean_as_tries(np.array([0.0, 1.0, 1.0, 1.0]), 100).of
+    4
+    """
+    mean, sets = float(shares.mean()), len(shares)
+    variance = float(shares.var(ddof=1))
+    even = mean * (1.0 - mean) / variance if variance > 0.0 else 1.0
+    tries = min(max(sets, sets * even), max(sets, most))
+    return Tries(mean * tries, tries)
+
+
 _RECOVERED = "The share of numbers that someone recovers to a tenth of a standard deviation who {knowing}"
 _BESIDE = "beside what guessing the mean recovers (baseline)"
+_HEADLINE = (
+    _RECOVERED.format(knowing="knows {number} original rows and which released rows they became") + f", {_BESIDE}"
+)
 KNOWN_INPUT = Measure(
     "known-input",
     Family.ATTACK,
@@ -402,12 +424,7 @@ KNOWN_INPUT = Measure(
     applies=not_moved,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells", "Numbers recovered with known rows", SHARE).means(
-        _RECOVERED.format(
-            knowing="knows as many original rows as the certificate names and which released rows they became"
-        )
-        + f", {_BESIDE}"
-    ),
+    Number("recovered-cells", "Numbers recovered with known rows", SHARE).means(_HEADLINE.format(number=KNOWN_ROWS)),
     Number("known-rows-needed", "Known rows that undo it", COUNT.more, figure="").means(
         "How many original rows, with the released rows that they became, fix the key: the number that the "
         "certificate names, fewer may do; more is better, and whoever took part knows one"
