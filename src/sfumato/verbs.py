@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, s
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.found_rules import with_found_rules
+from sfumato.tables.found_rules import find_decisions, with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table, propose_person
@@ -96,7 +97,10 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
     if people < k or not schema.encoded:
         return schema
     rng = Randomness(0).generator("inspect")
-    shared = share_values(arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng, most=None)
+    decisions = partial(find_decisions, arrow, schema, persons) if found else None
+    shared = share_values(
+        arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng, most=None, decisions=decisions
+    )
     if shared.changed and found:
         target = None if schema.target is None else schema.target.name
         left = [field.name for field in shared.schema.encoded if field.name == target]

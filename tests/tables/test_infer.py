@@ -145,7 +145,14 @@ def test_the_usual_marks_mean_missing(mark: str) -> None:
 def test_marks_do_not_keep_numbers_from_being_numbers() -> None:
     field = infer(["1", "25", "?", "7"])
     assert field.kind is Kind.INTEGER
-    assert "written as text, 1 missing (written '?')" in field.reason
+    assert field.reason == "whole numbers, 3 different, 1 missing (written '?')"
+
+
+def test_only_beside_columns_with_types_it_is_said_that_numbers_are_text() -> None:
+    texts = pa.table({"age": ["31", "45", "28"], "town": ["Ulm", "Bari", "Ulm"]})
+    typed = texts.append_column("pay", pa.array([1, 2, 7]))
+    assert Schema.infer(texts)["age"].reason == "whole numbers, 3 different"
+    assert Schema.infer(typed)["age"].reason == "whole numbers, 3 different, written as text"
 
 
 def test_none_can_be_a_category() -> None:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from textwrap import wrap
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -41,6 +42,7 @@ Reader = Callable[[Any], Any]
 
 _PLAIN = frozenset((str, int, float, bool, NoneType))
 
+_WIDEST = 116  # characters of a line of TOML, where a list or a comment can go on in the next
 UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
 """Metadata of a dataclass field that is written only where it is not its default."""
 
@@ -403,10 +405,23 @@ def toml_value(value: Any) -> str:
         return f"{{{', '.join(inside)}}}"
     if isinstance(value, list | tuple):
         items = [toml_value(each) for each in value]
-        if isinstance(value, Lines):
-            return "".join(["[\n", *(f"    {item},\n" for item in items), "]"])
-        return f"[{', '.join(items)}]"
+        line = f"[{', '.join(items)}]"
+        if len(line) <= _WIDEST and not isinstance(value, Lines):
+            return line
+        rows = items if isinstance(value, Lines) else _filled(items)
+        return "".join(["[\n", *(f"    {row},\n" for row in rows), "]"])
     raise TypeError(f"a {type(value).__name__} is no value of TOML")
+
+
+def _filled(items: Sequence[str]) -> Iterator[str]:
+    """Items side by side, in rows that are no wider than a page."""
+    row = ""
+    for item in items:
+        if row and len(row) + len(item) + 2 > _WIDEST:
+            yield row
+            row = ""
+        row = f"{row}, {item}" if row else item
+    yield row
 
 
 def _key(name: str) -> str:
@@ -415,4 +430,8 @@ def _key(name: str) -> str:
 
 
 def _comment(note: str) -> Iterator[str]:
-    return (f"# {line}" for line in note.splitlines())
+    """Lines of a comment; one that is wider than a page goes on in indented lines."""
+    for line in note.splitlines():
+        wide = len(line) > _WIDEST
+        parts = wrap(line, _WIDEST, subsequent_indent=" " * 8, break_long_words=False) if wide else [line]
+        yield from (f"# {part}" for part in parts)

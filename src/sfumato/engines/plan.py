@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from sfumato.mechanisms.methods import usual_k
 from sfumato.mechanisms.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
-from sfumato.tables.found_rules import find_rules
+from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
@@ -379,10 +380,12 @@ def _share(
         return SharedCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
-    k = max(level, holders)
+    k, ruled = max(level, holders), plan.mechanism.traits.synthetic and not plan.no_rules
+    found = partial(find_decisions, original, schema, persons) if plan.found_rules else None
     shared = share_values(
-        original, schema, k=k, way=plan.rare, persons=persons, rng=rng, most=most, stated=min(k, stated)
-    )
+        original, schema, k=k, way=plan.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
+        decisions=found if ruled else None,
+    )  # fmt: skip
     if not shared.schema.encoded:
         raise LevelError(
             f"in none of the {len(schema.encoded)} columns a value is held by {max(level, holders)} persons; lower the "
@@ -402,10 +405,10 @@ def _share(
             ),
             stacklevel=2,
         )
-    if not (shared.changed or coarse) or plan.no_rules or not plan.mechanism.traits.synthetic:
+    if not (shared.changed or coarse) or not ruled:
         return shared
     if plan.found_rules:
-        rules = find_rules(shared.table, shared.schema, persons)
+        rules = find_rules(shared.table, shared.schema, persons, pair=min(k, 10))
     else:
         rules = _rules_left(original, shared, coarse)
     return dataclasses.replace(shared, schema=dataclasses.replace(shared.schema, rules=rules))

@@ -103,7 +103,8 @@ def _among(values: pa.Array, strays: pa.Array) -> Bools:
 class Seen:
     """What is known of a column before its kind is: its present cells, whose they are, and a note on the others.
 
-    ``strays`` says what becomes of cells that are left aside because they are of few persons.
+    ``strays`` says what becomes of cells that are left aside because they are of few persons. In an ``untyped`` table
+    all columns are text.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Seen:
     note: str
     evidence: Evidence
     strays: str = ""
+    untyped: bool = False
 
     @cached_property
     def trimmed(self) -> pa.Array:

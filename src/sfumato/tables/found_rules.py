@@ -29,7 +29,7 @@ from sfumato.tables.rules import (
 )
 from sfumato.tables.schema import Schema
 
-__all__ = ["find_rules", "with_found_rules"]
+__all__ = ["find_decisions", "find_rules", "with_found_rules"]
 
 _LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _FEWEST = 30  # rows before a rule is found
@@ -43,7 +43,7 @@ _GLANCE = 40  # rows of the sample that are looked at first
 _NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
 
 
-def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> tuple[str, ...]:
+def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None, *, pair: int = _PAIR) -> tuple[str, ...]:
     """Rules that the rows of a table obey, and that unrelated columns would not obey by chance.
 
     Rows of fewer than `MIN_EVIDENCE` persons may break a rule, so that nobody alone decides whether there is one; a row
@@ -54,7 +54,8 @@ def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> 
     numbers, and a number that counts the days, hours, minutes or seconds between two dates: at least 30 rows in which
     no part is zero or constant. Two columns of numbers or dates that are the same: 30 rows, more than two values, and
     chance is below 1e-9; the later is made from the earlier. A label that decides another column: at least 10 rows hold
-    each pair, and chance is below 1e-9 again. The target is never made from other columns; a column is made once.
+    each pair (``pair``), and chance is below 1e-9 again. The target is never made from other columns; a column is made
+    once.
     """
     weight = schema.weight
     fields = [field for field in schema.encoded if field is not weight and table.num_rows >= _FEWEST]
@@ -65,11 +66,23 @@ def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> 
     copied = {rule.follows for rule in copies}
     fields = [field for field in fields if field.name not in copied]
     sums = _free(_sums(fields, cells, evidence), target)
-    decided = _free((*copies, *sums, *_decided(fields, cells, evidence)), target)
+    decided = _free((*copies, *sums, *_decided(fields, cells, evidence, pair)), target)
     made = {rule.follows for rule in decided}
     orders = [rule for rule in _orders(fields, cells, evidence) if not made & set(rule.columns)]
     found = (*_least_orders([rule for rule in orders if rule.follows != target]), *decided)
     return tuple(str(rule) for rule in found if _is_readable(rule, schema.names) and is_kept_by_months(rule, schema))
+
+
+def find_decisions(table: pa.Table, schema: Schema, persons: Ints | None = None) -> tuple[Rule, ...]:
+    """Labels that decide another column in the rows whose label is frequent; rare labels may not, or in too few rows.
+
+    Such a rule holds in a release if rare labels become labels that decide the column too.
+    """
+    fields = [field for field in schema.encoded if field is not schema.weight and table.num_rows >= _FEWEST]
+    cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
+    found = _decided(fields, cells, Evidence.of(table.num_rows, persons), _PAIR, frequent=True)
+    free = _free(found, None if schema.target is None else schema.target.name)
+    return tuple(rule for rule in free if _is_readable(rule, schema.names))
 
 
 def with_found_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> Schema:
@@ -254,8 +267,13 @@ def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) ->
     return not whole or all(unit % period == 0 for unit in units)
 
 
-def _decided(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> list[Rule]:
-    """Labels that decide another column, those of fewest labels first, so that a chain is found link by link."""
+def _decided(
+    fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence, least: int, *, frequent: bool = False
+) -> list[Rule]:
+    """Labels that decide another column, those of fewest labels first, so that a chain is found link by link.
+
+    At least so many rows hold each pair. If only ``frequent`` labels count, rows of others are left aside.
+    """
     labels = [field.name for field in fields if field.kind in _LABELS]
     others = [field.name for field in fields if field.kind in (*_LABELS, Kind.INTEGER)]
     sizes = {name: _count_labels(cells[name], evidence) for name in others}
@@ -269,12 +287,22 @@ def _decided(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evid
             first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
             if not evidence.take(slice(0, _SAMPLE)).few(broken_rows(rule, first)):
                 continue
+            count = len(cells[one].values)
+            rows = _frequent_rows(cells[one], least) if frequent else np.ones(count, dtype=np.bool_)
+            whole = {name: cells[name].take(rows) for name in rule.columns}
             if (
-                evidence.few(broken_rows(rule, cells) | _in_small_pairs(rule, cells))
-                and _chance_of_label(cells[one], cells[two]) < limit
+                2 * int(rows.sum()) > count
+                and evidence.take(rows).few(broken_rows(rule, whole) | _in_small_pairs(rule, whole, least))
+                and _chance_of_label(whole[one], whole[two]) < limit
             ):
                 found.append(rule)
     return found
+
+
+def _frequent_rows(cells: Cells, least: int) -> Bools:
+    """Rows whose label at least so many rows hold."""
+    _, label, rows = np.unique(cells.values, return_inverse=True, return_counts=True)
+    return np.asarray((rows >= least)[label], dtype=np.bool_)
 
 
 def _count_labels(cells: Cells, evidence: Evidence) -> int:
@@ -283,10 +311,10 @@ def _count_labels(cells: Cells, evidence: Evidence) -> int:
     return int((counts >= evidence.least).sum())
 
 
-def _in_small_pairs(rule: Rule, cells: Mapping[str, Cells]) -> Bools:
+def _in_small_pairs(rule: Rule, cells: Mapping[str, Cells], least: int) -> Bools:
     """Rows whose pair of a label and what it decides too few rows hold to be a rule."""
     _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
-    return np.asarray((rows < _PAIR)[pair], dtype=np.bool_)
+    return np.asarray((rows < least)[pair], dtype=np.bool_)
 
 
 def _chance_of_label(first: Cells, second: Cells) -> float:

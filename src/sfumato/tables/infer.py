@@ -67,10 +67,11 @@ def infer_schema(table: pa.Table, dropped: Collection[str] = (), *, persons: Int
         raise TableError("the table has no columns; bring one with at least one column")
     if table.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+    untyped = all(is_text(field.type) for field in table.schema)
     fields = {
-        name: _dropped_field(name, table.column(name))
+        name: _dropped_field(name, table.column(name), untyped=untyped)
         if name in dropped
-        else infer_field(name, table.column(name), persons=persons)
+        else infer_field(name, table.column(name), persons=persons, untyped=untyped)
         for name in table.column_names
     }
     clear = {is_day_first(field.format) for field in fields.values() if field.format and _DOUBT not in field.reason}
@@ -79,21 +80,29 @@ def infer_schema(table: pa.Table, dropped: Collection[str] = (), *, persons: Int
         order = clear.pop()
         for name, field in fields.items():
             if _DOUBT in field.reason and field.format:
-                fields[name] = infer_field(name, table.column(name), day_first=order, persons=persons)
+                fields[name] = infer_field(name, table.column(name), day_first=order, persons=persons, untyped=untyped)
     return Schema(tuple(fields.values()))
 
 
-def _dropped_field(name: str, column: pa.ChunkedArray) -> Field:
+def _dropped_field(name: str, column: pa.ChunkedArray, *, untyped: bool) -> Field:
     try:
-        return infer_field(name, column)
+        return infer_field(name, column, untyped=untyped)
     except SchemaError:
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, reason=f"cells of type {column.type}")
 
 
 def infer_field(
-    name: str, column: pa.ChunkedArray, *, day_first: bool | None = None, persons: Ints | None = None
+    name: str,
+    column: pa.ChunkedArray,
+    *,
+    day_first: bool | None = None,
+    persons: Ints | None = None,
+    untyped: bool = False,
 ) -> Field:
-    """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told."""
+    """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told.
+
+    If all columns of the table are text, as those of CSV, it is ``untyped``, and that numbers are text says nothing.
+    """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     dated = dated or is_span(kind)
@@ -107,7 +116,7 @@ def infer_field(
     if there.few(~absent):
         few = "no value in any" if absent.all() else f"{_FEW_VALUES}{there.least}"
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, missing=marks, reason=f"{few} of its {len(array)} rows")
-    seen = _seen(name, array, marks, absent, persons)
+    seen = dataclasses.replace(_seen(name, array, marks, absent, persons), untyped=untyped)
     if pa.types.is_dictionary(column.type):
         return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):

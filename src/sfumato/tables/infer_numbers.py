@@ -32,7 +32,7 @@ _MOST_STRAYS = 64  # different values of a column that may have but two
 def text_number_field(seen: Seen, trimmed: pa.Array) -> Field:
     """Propose the field of numbers that are written as text; ``trimmed`` are the different texts."""
     numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
-    seen = seen.told(", written as text")
+    seen = seen if seen.untyped else seen.told(", written as text")
     furthest = max(abs(edge) for edge in pc.min_max(numbers).as_py().values())
     far = _at_least(numbers, EXACT) if furthest >= EXACT else None
     if far is not None and not seen.evidence.few(far) and pc.all(pc.match_substring_regex(trimmed, r"^-?\d+$")).as_py():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
-from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.cells import absent_cells, plain, read_codes
 from sfumato.tables.codec import MOST_CATEGORIES
+from sfumato.tables.evidence import Evidence
 from sfumato.tables.field import Field, Kind, Role
 from sfumato.tables.infer import complete_field
 from sfumato.tables.recoding import Codes, Floors, Mask, Recoding, Way, count_holders, recode, recode_column
-from sfumato.tables.rules import rules_within, tied_columns
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within, tied_columns
 from sfumato.tables.schema import Schema
 
 __all__ = ["WAYS", "SharedCategories", "check_way", "lost_cells", "share_values"]
@@ -114,6 +115,7 @@ def share_values(
     rng: np.random.Generator,
     most: int | None = MOST_CATEGORIES,
     stated: int = 0,
+    decisions: Callable[[], Iterable[Rule]] | None = None,
 ) -> SharedCategories:
     """A table in which at least ``k`` persons hold each category, and as many lack a cell if any does.
 
@@ -138,6 +140,9 @@ def share_values(
         Categories that a column may keep; of more the smallest join others. None where there is no end.
     stated : int
         Number of persons that the fact states, at most k; by default k.
+    decisions : callable, optional
+        Gives rules ``a -> b`` that are to hold afterwards, besides those of the schema: a new label of ``a`` that
+        several values of ``b`` go with takes the value of a similar record.
 
     Raises
     ------
@@ -160,6 +165,12 @@ def share_values(
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
     recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
+    rules = tuple(rules_within(told))
+    if decisions is not None and any(each.hides for each in recodings):
+        rules = tuple(dict.fromkeys((*rules, *(each for each in decisions() if not dropped & {*each.columns}))))
+        told = dataclasses.replace(told, rules=tuple(map(str, rules)))
+    evidence = Evidence(1) if decisions is None else Evidence.of(table.num_rows, persons)
+    recodings = _deciding(table, told, recodings, rules, evidence)
     filled = frozenset(
         name
         for name, gone in absent.items()
@@ -189,6 +200,31 @@ def share_values(
         frozenset({*after, *copied, *dropped}),
         copied,
     )
+
+
+def _deciding(
+    table: pa.Table, schema: Schema, recodings: Sequence[Recoding], rules: Iterable[Rule], evidence: Evidence
+) -> tuple[Recoding, ...]:
+    """Recodings without the new labels that do not decide what their column decides."""
+    left = {each.before.name: each for each in recodings}
+    recoded, fields = (
+        recode(table, recodings),
+        {each.name: left[each.name].after if each.name in left else each for each in schema},
+    )
+    for rule in rules:
+        recoding = left.get(rule.columns[0])
+        if rule.form != "->" or recoding is None or recoding.after is None or not recoding.new_labels.any():
+            continue
+        cells = {name: cells_of_column(recoded.column(name), field) for name in rule.columns if (field := fields[name])}
+        codes, _ = read_codes(recoded.column(recoding.before.name), recoding.after)
+        broken = broken_rows(rule, cells) & np.isin(codes, np.flatnonzero(recoding.new_labels))
+        if evidence.few(broken):
+            continue
+        mixed = np.unique(codes[broken])
+        several = [place for place in mixed if not evidence.few(broken & (codes == place))]
+        rest = broken & ~np.isin(codes, several)
+        left[recoding.before.name] = recoding.without(several if evidence.few(rest) else mixed.tolist())
+    return tuple(left.values())
 
 
 def lost_cells(table: pa.Table, filled: Mapping[str, Field], recodings: Iterable[Recoding]) -> dict[str, Mask]:
@@ -235,7 +271,10 @@ def _fill(
             continue
         origin = np.arange(len(gone))
         others = [each for each in schema.encoded if each.name not in names]
-        origin[gone] = _similar_donors(table, others, np.flatnonzero(gone), donors, rng)
+        decided = [schema[name] for name in sorted(names) if name not in lost and schema[name].kind in _LISTED]
+        rows = np.flatnonzero(gone)
+        tried = _drawn_donors(table, decided, rows, donors, rng)
+        origin[gone] = _most_similar(table, others, rows, tried, rng)
         for name in names:
             cells = table.column(name).take(pa.array(origin))
             table = table.set_column(table.column_names.index(name), name, cells)
@@ -243,11 +282,27 @@ def _fill(
     return table, copied
 
 
-def _similar_donors(
-    table: pa.Table, fields: Sequence[Field], rows: Codes, donors: Codes, rng: np.random.Generator
+def _drawn_donors(
+    table: pa.Table, decided: Sequence[Field], rows: Codes, donors: Codes, rng: np.random.Generator
 ) -> Codes:
-    """For each row the donor, of some drawn at random, that agrees with it in most of the columns of categories."""
-    tried = donors[rng.integers(0, len(donors), (len(rows), _DONORS))]
+    """For each row some donors, drawn at random: of those with its value in the columns that it keeps, if there are."""
+    if not decided:
+        return donors[rng.integers(0, len(donors), (len(rows), _DONORS))]
+    kept = np.zeros(table.num_rows, dtype=np.int64)
+    for each in decided:
+        codes = pc.dictionary_encode(plain(table.column(each.name)), null_encoding="encode").indices.to_numpy()
+        kept = np.unique(kept * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    ordered = donors[np.argsort(kept[donors], kind="stable")]
+    first, last = (np.searchsorted(kept[ordered], kept[rows], side=side) for side in ("left", "right"))
+    nobody = first == last
+    first, last = np.where(nobody, 0, first), np.where(nobody, len(ordered), last)
+    return ordered[rng.integers(first[:, None], last[:, None], (len(rows), _DONORS))]
+
+
+def _most_similar(
+    table: pa.Table, fields: Sequence[Field], rows: Codes, tried: Codes, rng: np.random.Generator
+) -> Codes:
+    """For each row that of its donors which agrees with it in most of the columns of categories."""
     if len(rows) > _MOST_MATCHED:  # so many cells are common ones of a table that lacks few others
         return tried[:, 0]
     agree = rng.random(tried.shape)  # breaks ties

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -314,6 +314,30 @@ class Recoding:
         found[codes >= 0] = self.places[codes[codes >= 0]]
         gap = gap_of_cells(array, absent) if absent.any() else None
         return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
+
+    @property
+    def new_labels(self) -> Bools:
+        """Which labels after it are none before."""
+        before = {label_of(each) for each in self.before.domain.categories or ()}
+        after = () if self.after is None else self.after.domain.categories or ()
+        return np.array([label_of(each) not in before for each in after], dtype=np.bool_)
+
+    def without(self, labels: Sequence[int]) -> Recoding:
+        """The same without some labels after it, whose cells take the category of another record.
+
+        The same recoding if no label would be left.
+        """
+        listed = () if self.after is None else self.after.domain.categories or ()
+        kept = [place for place in range(len(listed)) if place not in set(labels)]
+        if self.after is None or not kept or len(kept) == len(listed):
+            return self
+        place_of = np.full(len(listed) + 1, -1)  # the last is that of -1
+        place_of[kept] = np.arange(len(kept))
+        after = _with_categories(self.after, tuple(listed[place] for place in kept))
+        left = dataclasses.replace(self, after=after, places=place_of[self.places], rest=int(place_of[self.rest]))
+        wider = left.new_labels
+        wider[[left.rest] if left.rest >= 0 else []] = False
+        return dataclasses.replace(left, lifted=bool(wider.any()))
 
     def words(self) -> str:
         """What rare categories become."""

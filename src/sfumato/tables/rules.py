@@ -141,7 +141,7 @@ class Cells:
     absent: Bools
     unit: int | None = None
 
-    def take(self, rows: Ints | slice) -> Cells:
+    def take(self, rows: Ints | Bools | slice) -> Cells:
         """Some of its cells."""
         return Cells(self.values[rows], self.absent[rows], self.unit)
 

@@ -103,8 +103,9 @@ def _column(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def field_to_document(field: Field) -> dict[str, Any]:
-    """Write a field as plain values."""
-    document = plain(field)
+    """Write a field as plain values; a column that is dropped keeps no value that was read off the data."""
+    dropped = field.role in (Role.IDENTIFIER, Role.PERSON) and not field.domain.declared
+    document = plain(dataclasses.replace(field, domain=Domain()) if dropped else field)
     domain = document.pop("domain")
     source = {"source": "declared" if domain.pop("declared") else "observed"}
     return {**document, "domain": source | domain} if domain or field.domain.declared else document

@@ -175,12 +175,13 @@ def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], p
     """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
     told = {*identifiers}
     head = source.head([name for name in source.schema.names if name not in told], _HEAD)
+    untyped = all(is_text(field.type) for field in source.schema)
     fields = []
     for name in source.schema.names:
         if name in told:
             fields.append(Field(name, Kind.NOMINAL, Role.IDENTIFIER))
             continue
-        field = infer_field(name, head.column(name))
+        field = infer_field(name, head.column(name), untyped=untyped)
         if name in numbers and name not in public:
             whole = pa.types.is_integer(source.schema.field(name).type)  # first rows of text would not say of all
             field = Field(name, Kind.INTEGER if whole else Kind.CONTINUOUS, missing=MISSING_MARKS)
