@@ -52,6 +52,8 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "enhance": (("0.2",), 0.2),
     "enhance_size": (("2.5",), 2.5),
     "enhance_laws": (("age=laplace",), (("age", "laplace"),)),
+    "enhance_means": (("age=0.5",), (("age", 0.5),)),
+    "exact_digits": ((), True),
     "groups": (("3",), 3),
     "b": (("0.5",), 0.5),
     "guarantee": (("record",), "record"),
@@ -81,7 +83,7 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "limit": (("0.25",), 0.25),
     "hidden": (("0.5",), 0.5),
 }
-NEEDED = {"enhance_laws": {"enhance": 0.2}, "rho2": {"rho1": 0.01}}
+NEEDED = {"enhance_laws": {"enhance": 0.2}, "enhance_means": {"enhance": 0.2}, "rho2": {"rho1": 0.01}}
 NEEDED_OF_METHOD: dict[str, dict[str, Any]] = {"randomize": {"epsilon": 1.0}, "downgrade": {"private": "smokes"}}
 CASES = [(method, name) for method in METHODS for name in parameters_of_method(method)]
 
@@ -137,7 +139,7 @@ def test_a_parameter_is_reached_from_everywhere(method: str, name: str, tmp_path
     assert Recipe(replayed.method, parameters_of(replayed), again.schema).to_toml() == recipe.to_toml()
 
 
-@pytest.mark.parametrize("name", ["shifts", "units", "enhance_laws"])
+@pytest.mark.parametrize("name", ["shifts", "units", "enhance_laws", "enhance_means"])
 @pytest.mark.parametrize("text", ["age", "=1", "age=", "age=1,2,3", "age=,"])
 def test_a_value_of_a_column_that_is_none_is_refused(name: str, text: str) -> None:
     nothing = dict.fromkeys(WORDS)

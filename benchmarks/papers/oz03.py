@@ -13,7 +13,7 @@ K-means is scikit-learn's with 10 starts, and once with a single one; Chameleon 
 given the cluster of its nearest neighbour, since the paper labels all points. Misclassified are points whose cluster
 differs, clusters paired by the best assignment. TDP, SDP and RDP have the paper's vectors. HDP "combines the three
 previous ones": its printed Sec of exactly 0 for age and 0.64 % for salary is that of <Add, -3>, <Mult, 0.92>. The extra
-noise of section 5.4 has the paper's laws, which are not centred: `enhance_rows` plus their means on the rows chosen.
+noise of section 5.4 has the paper's laws, which are not centred: `enhance_rows` with their means.
 """
 
 from __future__ import annotations
@@ -94,9 +94,7 @@ def distort(points: _Matrix, method: str, rng: np.random.Generator) -> _Matrix:
 def enhance(points: _Matrix, share: float, rng: np.random.Generator) -> _Matrix:
     """Add the noise of section 5.4, whose laws are not centred, to a share of the rows."""
     laws = [law_of_size(name, sd, choose_step(sd)) for name, _, sd in MORE]
-    enhanced, chosen = enhance_rows(points, share, laws, rng)
-    enhanced[chosen] += [mean for _, mean, _ in MORE]
-    return enhanced
+    return enhance_rows(points, share, laws, rng, [mean for _, mean, _ in MORE])[0]
 
 
 def k_means(points: _Matrix, count: int, seed: int, starts: int = 10) -> _Labels:

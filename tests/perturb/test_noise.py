@@ -351,7 +351,7 @@ def test_a_table_without_numbers_is_refused() -> None:
         ({"enhance": 0.1, "enhance_size": -1.0}, "enhance_size must lie"),
         ({"enhance_laws": (("v0", "uniform"),)}, "needs a share"),
         ({"enhance": 0.1, "enhance_laws": (("v0", "flat"),)}, "no noise law"),
-        ({"enhance": 0.1, "enhance_laws": ("v0",)}, "pairs of a column"),
+        ({"enhance": 0.1, "enhance_laws": ("v0",)}, "columns and their laws"),
         ({"enhance": 0.1, "enhance_laws": (("v0", "uniform"), ("v0", "laplace"))}, "twice"),
     ],
 )

@@ -277,7 +277,9 @@ def moved(draw: Any) -> Facts:
     order: Fact = draw(st.sampled_from((Shuffled(rows), ShuffledWithin(1), ShuffledWithin(7))))
     return (
         *draw(around()),
-        Transformed(draw(st.sampled_from((("add",), ("mult", "rotate")))), columns, draw(st.integers(1, 4))),
+        Transformed(
+            draw(st.sampled_from((("add",), ("mult", "rotate")))), columns, draw(st.integers(1, 4)), draw(st.booleans())
+        ),
         *draw(maybe(TargetMoved(columns[-1]))),
         *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
         *draw(maybe(Untouched(1, draw(st.integers(0, 2))))),

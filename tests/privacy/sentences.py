@@ -1010,6 +1010,11 @@ REFUSED = (
         lambda facts, said: int(said["n"]) == len(the(facts, Transformed).columns),
     ),
     Sentence(
+        "digits",
+        r"The digits of the moved numbers say nothing of the key\.",
+        lambda facts, said: the(facts, Transformed).exact_digits,
+    ),
+    Sentence(
         "target", r"A model of .* that is learned from this table predicts it in its own units\.", of(TargetMoved)
     ),
     Sentence(

@@ -192,6 +192,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Untouched(1, 0),
         Shuffled(100),
     ),
+    "scale-exact": (*AROUND, Transformed(("mult",), ("age",), 1, exact_digits=True), Shuffled(200)),
     "hybrid-in-runs": (*AROUND, Transformed(("add", "rotate"), ("age", "pay"), 4), ShuffledWithin(50)),
     "randomize": (
         *AROUND,

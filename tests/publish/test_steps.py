@@ -58,13 +58,13 @@ SEEN: dict[str, str] = {
     "baskets-sizes": "cutoff~ gamma+- insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~",
     "block": "columns<~",
     "chain": "k+ leaf+- order~ rare-values.k- tails-coded.k- chained.k- chained.leaf-",
-    "chunks-hybrid": "degrees< deviations< enhance+- factor< pairs~",
-    "chunks-rotate": "degrees< enhance+- pairs~",
+    "chunks-hybrid": "degrees< deviations< enhance+- exact_digits~ factor< pairs~ transformed.exact_digits~",
+    "chunks-rotate": "degrees< enhance+- exact_digits~ pairs~ transformed.exact_digits~",
     "classwise": "effort~ grouping~ k+ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-",
     "condense": "effort~ grouping~ k+ scores~ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-",
     "condense-paper": "effort~ grouping~ k+ scores~ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-",
     "downgrade": "hidden+ limit+- private~ downgraded.private~ downgraded.limit+-",
-    "hybrid": "degrees< deviations< enhance+- factor< pairs~",
+    "hybrid": "degrees< deviations< enhance+- exact_digits~ factor< pairs~ transformed.exact_digits~",
     "joint-columns": (
         "b~ centres~ engine~ few~ grouping~ groups~ guarantee~ k+ noise~ parties<~ partition~ rho1~ rho2~ rounds- "
         "grouped.algorithm~ grouped.smallest- component-noise.scale+- component-noise.rho1+ component-noise.grid+ "
@@ -82,14 +82,14 @@ SEEN: dict[str, str] = {
     "noise": "correlated~ enhance+- kind~ law~ size+- noised.size+- noised.correlated~ noised.grid+",
     "noise-multiplicative": "enhance+- kind~ law~ size+- noised.size+- noised.correlated~ noised.grid+",
     "randomize": "allow_observed~ epsilon- pass_missing~",
-    "rotate": "degrees< enhance+- pairs~",
+    "rotate": "degrees< enhance+- exact_digits~ pairs~ transformed.exact_digits~",
     "sample": "share+-",
-    "scale": "enhance+- factor<",
+    "scale": "enhance+- exact_digits~ factor< transformed.exact_digits~",
     "stream-first": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
     "stream-second": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
     "swap": "window+- within~ swapped.window+-",
     "swap-leaves": "leaf+ within~ swapped.within~ swapped.columns~ swapped.target~ swapped.smallest-",
-    "translate": "deviations< enhance+-",
+    "translate": "deviations< enhance+- exact_digits~ transformed.exact_digits~",
     "baskets-cut": "cutoff+- gamma~ insert~ keep~ operator~",
     "baskets-usual-sizes": (
         "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~"
@@ -111,7 +111,7 @@ SEEN: dict[str, str] = {
         "correlated~ enhance+- kind~ law~ pass_categories~ size+- noised.size+- noised.correlated~ noised.grid+ "
         "enhanced.share+- enhanced.rows+-"
     ),
-    "rotate target": "degrees< enhance+- pairs~ pass_categories~",
+    "rotate target": "degrees< enhance+- exact_digits~ pairs~ pass_categories~ transformed.exact_digits~",
     "randomize by a spec": "allow_observed~ epsilon- pass_missing~ specs~",
     "stream of persons": (
         "epoch+- grouping~ k+- split~ person_rows+- rare-values.k+- person-rows-bounded.most- maintained.algorithm~"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import PrivacyRefusal, SfumatoError
 from sfumato.core.facts import EpochPublished, Maintained, Shuffled
 from sfumato.engines.stream import StreamSession, cut_batches
@@ -23,6 +24,7 @@ from sfumato.publish.release import Release
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
+from sfumato.tables.frames import frame_of
 from tests.stream.cases import ROWS, begin, look, people, take
 
 TABLE = people(900)
@@ -227,3 +229,11 @@ def test_published_numbers_have_the_decimals_of_the_first_records(tmp_path: Path
     assert len(cells) == 200
     assert all(len(cell.partition(".")[2]) <= 2 for cell in cells)
     assert len(set(cells)) > 150
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_what_is_published_comes_in_the_kind_of_frame_that_the_stream_was_begun_with(kind: str, tmp_path: Path) -> None:
+    first = frame_of(people(120, share=0.0).drop_columns(["level"]), kind)
+    sf.stream(tmp_path / "state", first, k=3, identifiers=["name"], seed=1)
+    table = sf.stream(tmp_path / "state").publish(tmp_path / "out", report=False).table
+    assert type(table) is type(first)

@@ -343,6 +343,8 @@ WORDS: dict[str, str] = {
     "enhance": "noise and geometry: share of the rows that get extra noise.",
     "enhance_size": "noise and geometry: size of that extra noise.",
     "enhance_laws": "noise and geometry: law of a column's extra noise, as in age=uniform; repeatable.",
+    "enhance_means": "noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable.",
+    "exact_digits": "geometry: write all digits of moved numbers, which show the key.",
     "groups": "laplace-pca: number of groups, instead of --k.",
     "b": "laplace-pca: noise in ranges; odds change by up to e^(1/b).  [default: 0.2]",
     "guarantee": "laplace-pca: what that factor is to bound.",

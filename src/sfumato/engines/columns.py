@@ -81,8 +81,9 @@ def schema_of(
         if person == target or person in public:
             raise OptionError(f"column {person!r} says who a row is about, so it cannot be released; choose another")
         schema = schema.with_role(Role.PERSON, person)
-    if target is not None:
+    if target is not None:  # a public one leaves as it is, whatever the method does to the others
         schema = schema.with_role(Role.TARGET, target)
+        schema = schema.with_role(Role.PUBLIC, target) if target in public else schema
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
     if found:

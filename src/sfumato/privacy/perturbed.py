@@ -130,6 +130,13 @@ def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> Statements:
         "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the "
         f"shape of the numbers alone, may do as well{blurred}",
     )
+    if fact.exact_digits:
+        yield Refused(
+            "The digits of the moved numbers say nothing of the key.",
+            "they are written as the move left them and not rounded to hide it (exact_digits): numbers that lay a step "
+            "apart lie that step times the factor apart, so the digits of one column show its factor to anybody, and "
+            "numbers of a known step show a shift or an angle",
+        )
     yield Refused("The release is differentially private.", drawn)
 
 

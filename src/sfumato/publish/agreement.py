@@ -403,6 +403,7 @@ def _fits_key(mechanism: Any, facts: Sequence[Fact]) -> bool:
     passed = [fact for fact in _all(Untouched, facts) if fact.category_columns]
     return (
         set(moved.operations) <= set(mechanism.operations)
+        and moved.exact_digits == mechanism.exact_digits
         and all(fact.column in moved.columns for fact in _all(TargetMoved, facts))
         and _is_enhanced(mechanism.enhance, facts)
         and (mechanism.pass_categories or not passed)

@@ -47,6 +47,7 @@ from sfumato.publish.release import Release, Signing, form_named, publish, signe
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.tables.files import FileForm, FileFormat, read_file
+from sfumato.tables.frames import frame_of
 from sfumato.tables.spreadsheet import unquote_formulas
 
 __all__ = ["EpochAttack", "attack_epochs", "attack_tables", "publish_stream", "stream_on_spark", "totals_on_spark"]
@@ -89,6 +90,11 @@ def publish_stream(
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
 
+    Returns
+    -------
+    Release
+        Its table is of the kind of frame that the stream was begun with.
+
     Raises
     ------
     PolicyNotMet
@@ -111,7 +117,13 @@ def publish_stream(
             lost="the epoch is kept, publish again to write it",
         )
         session.delivered(release.certificate.table_sha256)
-    return release
+    return _as_frame(release, settings.frame)
+
+
+def _as_frame(release: Release, kind: str) -> Release:
+    """The release with its table in the kind of frame that the stream was begun with."""
+    report = None if release.report is None else dataclasses.replace(release.report, frame=kind)
+    return dataclasses.replace(release, table=frame_of(release.table, kind), report=report)
 
 
 @dataclass(frozen=True)

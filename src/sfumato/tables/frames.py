@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -36,9 +36,9 @@ class Origin:
         return f"Origin({self.library})"
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["arrow", "pandas", "polars"]:
         """Kind of frame, as `frame_of` has it."""
-        return self.library if self.library in ("pandas", "polars") else "arrow"
+        return "pandas" if self.library == "pandas" else "polars" if self.library == "polars" else "arrow"
 
 
 def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:

@@ -366,11 +366,13 @@ class Transformed(Fact):
     """The numbers of these columns were moved by a secret key, in the same way for every row.
 
     ``operations`` are kinds (add, mult, rotate), never terms; ``known_rows`` original rows suffice to undo it.
+    ``exact_digits`` if the moved numbers are written with all their digits, and not rounded so that these hide the key.
     """
 
     operations: tuple[str, ...]
     columns: tuple[str, ...]
     known_rows: int
+    exact_digits: bool = False
 
 
 @dataclass(frozen=True)

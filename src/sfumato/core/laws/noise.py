@@ -6,9 +6,9 @@ With the procedure to improve privacy: more noise for some of the rows [OZ03, se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ __all__ = [
     "DiscreteLaplace",
     "DiscreteUniform",
     "Law",
+    "Means",
     "Pairs",
     "add_noise",
     "check_columns",
@@ -31,6 +32,7 @@ __all__ = [
     "choose_step",
     "enhance_rows",
     "law_of_size",
+    "means_of",
     "pairs_of",
     "snap",
 ]
@@ -265,16 +267,41 @@ def add_noise(values: Floats, law: Law, rng: np.random.Generator) -> Floats:
 
 Pairs = tuple[tuple[str, str], ...]
 """Columns and the law of each."""
+Means = tuple[tuple[str, float], ...]
+"""Columns and the mean of the noise of each."""
 
 _SMALLEST, _LARGEST = 0.01, 100.0  # below a hundredth of the deviation nothing is hidden, above a hundredfold none left
 
 
-def pairs_of(given: Iterable[Any]) -> Pairs:
-    """Read pairs of column and law, which come as lists from a recipe."""
-    pairs = tuple(tuple(pair) if isinstance(pair, list | tuple) else (pair,) for pair in given)
+def pairs_of(given: Mapping[str, str] | Iterable[Any]) -> Pairs:
+    """Read the laws of columns from a mapping, or from pairs of column and law as a recipe has them.
+
+    Examples
+    --------
+    >>> pairs_of({"age": "uniform"}) == pairs_of([["age", "uniform"]])
+    True
+    """
+    pairs = _pairs(given)
     if any(len(pair) != 2 or not all(isinstance(word, str) for word in pair) for pair in pairs):
-        raise OptionError("enhance_laws takes pairs of a column and a law, such as ('age', 'uniform')")
+        raise OptionError("enhance_laws takes columns and their laws, such as {'age': 'uniform'}")
     return tuple((pair[0], pair[1]) for pair in pairs)
+
+
+def means_of(given: Mapping[str, float] | Iterable[Any]) -> Means:
+    """Read the means of the noise of columns, as `pairs_of` reads laws."""
+    pairs = _pairs(given)
+    if any(len(pair) != 2 or not isinstance(pair[0], str) or not _is_finite(pair[1]) for pair in pairs):
+        raise OptionError("enhance_means takes columns and finite numbers, such as {'age': 0.5}")
+    return tuple((pair[0], float(pair[1])) for pair in pairs)
+
+
+def _pairs(given: Mapping[str, Any] | Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    rows = given.items() if isinstance(given, Mapping) else given
+    return tuple(tuple(row) if isinstance(row, list | tuple) else (row,) for row in rows)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
 
 
 def check_size(name: str, size: float) -> None:
@@ -283,38 +310,68 @@ def check_size(name: str, size: float) -> None:
         raise OptionError(f"{name} must lie between {_SMALLEST:g} and {_LARGEST:g} standard deviations; try 1")
 
 
-def check_enhance(share: float, size: float, laws: Pairs) -> None:
-    """Refuse laws that there are not, a size that is none, and what is no share of the rows."""
-    check_size("enhance_size", size)
+class _Enhanced(Protocol):
+    """Parameters of the extra noise that a share of the rows gets."""
+
+    @property
+    def enhance(self) -> float: ...
+
+    @property
+    def enhance_size(self) -> float: ...
+
+    @property
+    def enhance_laws(self) -> Pairs | Mapping[str, str]: ...
+
+    @property
+    def enhance_means(self) -> Means | Mapping[str, float]: ...
+
+
+def check_enhance(noise: _Enhanced) -> None:
+    """Refuse laws that there are not, a size or a mean that is none, and what is no share of the rows."""
+    laws, means = pairs_of(noise.enhance_laws), means_of(noise.enhance_means)
+    check_size("enhance_size", noise.enhance_size)
     for _, name in laws:
         if name not in LAWS:
             raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
-    if isinstance(share, bool) or not 0.0 <= share <= 1.0:
+    if any(abs(mean) > _LARGEST for _, mean in means):
+        raise OptionError(f"enhance_means lie between -{_LARGEST:g} and {_LARGEST:g} standard deviations; try 0.5")
+    if isinstance(noise.enhance, bool) or not 0.0 <= noise.enhance <= 1.0:
         raise OptionError("enhance is a share of the rows and must lie between 0 and 1; the paper takes 0.05")
-    columns = [column for column, _ in laws]
-    if len(set(columns)) < len(columns):
-        raise OptionError("enhance_laws names a column twice; give each column one law")
-    if laws and not share:
-        raise OptionError("enhance_laws needs a share of rows; set enhance, the paper takes 0.05")
+    for option, columns in _named(laws, means):
+        if len(set(columns)) < len(columns):
+            raise OptionError(f"{option} names a column twice; name each column once")
+        if columns and not noise.enhance:
+            raise OptionError(f"{option} needs a share of rows; set enhance, the paper takes 0.05")
 
 
-def check_columns(laws: Pairs, columns: Iterable[str]) -> None:
-    """Refuse a law for a column that gets no noise."""
+def check_columns(laws: Pairs, means: Means, columns: Iterable[str]) -> None:
+    """Refuse a law or a mean for a column that gets no noise."""
     known = set(columns)
-    unknown = [column for column, _ in laws if column not in known]
-    if unknown:
-        raise OptionError(f"enhance_laws names {unknown[0]!r}, which is no column of numbers; name another")
+    for option, named in _named(laws, means):
+        unknown = [column for column in named if column not in known]
+        if unknown:
+            raise OptionError(f"{option} names {unknown[0]!r}, which is no column of numbers; name another")
 
 
-def enhance_rows(values: Floats, share: float, laws: Sequence[Law], rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _named(laws: Pairs, means: Means) -> tuple[tuple[str, list[str]], ...]:
+    """Columns that each option names."""
+    return ("enhance_laws", [column for column, _ in laws]), ("enhance_means", [column for column, _ in means])
+
+
+def enhance_rows(
+    values: Floats, share: float, laws: Sequence[Law], rng: np.random.Generator, means: Sequence[float] = ()
+) -> tuple[Floats, Ints]:
     """Rows of which a share rho got noise, in each attribute by its own law, and which these are.
 
-    Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. The laws here have mean 0,
-    those of the paper's example do not (uniform on [-12, 18], normal around 15,000). At least one row is chosen.
+    Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. ``means`` are those of the
+    noise of each attribute, brought to the grid of its law; 0 if none are given. The paper's example has uniform noise
+    on [-12, 18], of mean 3, and normal noise of mean 15,000. At least one row is chosen.
     """
     rho = min(len(values), max(1, round(share * len(values))))
     chosen = rng.choice(len(values), size=rho, replace=False)  # step 2
     enhanced = values.copy()
     for place, law in enumerate(laws):
         enhanced[chosen, place] = add_noise(values[chosen, place], law, rng)  # step 3, by ADP
+        if means:
+            enhanced[chosen, place] += round(means[place] / law.step) * law.step
     return enhanced, np.asarray(chosen, dtype=np.int64)

@@ -212,7 +212,8 @@ class Mover:
     """Moves batches by a key, and remembers in which columns cells were missing.
 
     Mutable for the sake of one pass: ``gaps`` grows, and ``means`` of the turned columns are read when first needed.
-    ``spacings`` are how far apart the numbers of columns lie that `spaced_fields` names.
+    ``spacings`` are how far apart the numbers of columns lie that `spaced_fields` names. ``exact_digits`` writes all
+    digits.
     """
 
     def __init__(
@@ -222,12 +223,15 @@ class Mover:
         key: Key,
         spacings: Mapping[str, float],
         means: Callable[[], Mapping[str, float]],
+        *,
+        exact_digits: bool = False,
     ) -> None:
         self.plan, self.key = plan, key
         self.gaps: set[str] = set()
         self._grids = {field.name: _declared_grid(field, schema.field(field.name).type) for field in plan.moved}
         self._kinds = plan.arrow_schema(schema)
-        self._written = key.written_steps({field.name: step_of(field) for field in plan.moved}, spacings)
+        steps = {field.name: step_of(field) for field in plan.moved}
+        self._written = (key.exact_steps if exact_digits else key.written_steps)(steps, spacings)
         self._read_means = means
         self._means: Mapping[str, float] | None = None
         self._rooms: dict[str, NDArray[np.float64]] = {}

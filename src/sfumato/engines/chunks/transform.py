@@ -164,6 +164,7 @@ def transform_file(
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
     pass_categories: bool = False,
+    exact_digits: bool = False,
     shuffle: Shuffle = "batches",
     batch_rows: int | None = None,
     seed: int | None = None,
@@ -194,6 +195,8 @@ def transform_file(
         Columns to pass through.
     pass_categories : bool
         Release categories, orders and dates as they are; without it a file that has some is refused.
+    exact_digits : bool
+        Write moved numbers with all their digits, which show the key.
     shuffle : {"batches", "none"}
         ``"batches"`` draws the order of the rows within each batch; a row stays in its batch. ``"none"`` keeps it.
     batch_rows : int, optional
@@ -236,7 +239,14 @@ def transform_file(
     size = batch_rows or usual_rows(plan, origin.schema)
     randomness = Randomness(seed)
     spacings = read_spacings(origin, plan, key, size)
-    mover = Mover(origin.schema, plan, key, spacings, lambda: read_means(origin, plan, key, size))
+    mover = Mover(
+        origin.schema,
+        plan,
+        key,
+        spacings,
+        lambda: read_means(origin, plan, key, size),
+        exact_digits=exact_digits,
+    )
     kinds = plan.arrow_schema(origin.schema)
     formulas = FormulaCount(kinds.names)
     with (
@@ -252,7 +262,7 @@ def transform_file(
     ):
         order = randomness if shuffle == "batches" else None
         sizes = _write(origin, sink, kinds, mover, order, formulas, rows=size, threads=threads)
-    moving = facts_of_moving(plan, key, mover.gaps, sizes, shuffled=shuffle == "batches")
+    moving = facts_of_moving(plan, key, mover.gaps, sizes, shuffled=shuffle == "batches", exact_digits=exact_digits)
     facts = (*facts_around(plan, _empty(origin, plan, size), randomness), *moving)
     facts = (*facts, *formulas.facts(quoted=spreadsheet_safe))
     return MovedFile(place, sum(sizes), len(sizes), min(sizes), plan.public, facts)
@@ -319,10 +329,17 @@ def facts_around(plan: ColumnPlan, empty: tuple[str, ...], randomness: Randomnes
 
 
 def facts_of_moving(
-    plan: ColumnPlan, key: Key, gaps: Collection[str], sizes: Sequence[int], *, shuffled: bool
+    plan: ColumnPlan,
+    key: Key,
+    gaps: Collection[str],
+    sizes: Sequence[int],
+    *,
+    shuffled: bool,
+    exact_digits: bool = False,
 ) -> tuple[Fact, ...]:
     """State what was done to numbers, to all else but public columns, and to the order of the rows."""
-    facts: list[Fact] = [Transformed(key.operations, tuple(field.name for field in plan.moved), key.known_rows)]
+    moved = tuple(field.name for field in plan.moved)
+    facts: list[Fact] = [Transformed(key.operations, moved, key.known_rows, exact_digits)]
     if plan.schema.target in plan.moved:
         facts.append(TargetMoved(plan.schema.target.name))
     inside = {field.name for field in plan.schema.encoded}
@@ -430,6 +447,7 @@ def run_in_chunks(
         tried.key,
         schema=plan.schema,
         pass_categories=tried.mechanism.pass_categories,
+        exact_digits=tried.mechanism.exact_digits,
         batch_rows=batch_rows,
         seed=plan.randomness.seed,
         spreadsheet_safe=spreadsheet_safe,

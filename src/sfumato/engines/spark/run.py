@@ -360,6 +360,7 @@ class _Move:
     means: Mapping[str, ExactMean]
     size: int
     randomness: Randomness
+    exact_digits: bool = False
 
     @property
     def sizes(self) -> list[int]:
@@ -368,7 +369,14 @@ class _Move:
         return [self.size] * (batches - 1) + [self.numbered.rows - self.size * (batches - 1)]
 
     def __call__(self, batches: Batches) -> Batches:
-        mover = Mover(self.schema, self.plan, self.key, self.spacings, lambda: means_of(self.means))
+        mover = Mover(
+            self.schema,
+            self.plan,
+            self.key,
+            self.spacings,
+            lambda: means_of(self.means),
+            exact_digits=self.exact_digits,
+        )
         kinds, part = self.plan.arrow_schema(self.schema), part_number()
         formulas = FormulaCount(kinds.names)
         for batch, run, places in self._pieces(self.numbered.runs(batches)):
@@ -419,7 +427,8 @@ def move_on_spark(
         seen.merge(_ColumnsSeen.from_bytes(bytes(row["frame"])))
     spacings = finest_of(seen.spacings, plan)
     size = batch_rows or usual_rows(plan, schema)
-    work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness)
+    exact = tried.mechanism.exact_digits
+    work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness, exact)
     done = frame.mapInArrow(work, FRAMES).persist()
     gaps, formulas = set[str](), FormulaCount(plan.arrow_schema(schema).names)
     for row in done.filter(done["kind"] == _TOLD).collect():
@@ -434,7 +443,7 @@ def move_on_spark(
                 sink.write(pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], schema=kinds))
     facts = (
         *facts_around(plan, seen.empty, randomness),
-        *facts_of_moving(plan, tried.key, gaps, work.sizes, shuffled=True),
+        *facts_of_moving(plan, tried.key, gaps, work.sizes, shuffled=True, exact_digits=exact),
         *formulas.facts(quoted=spreadsheet_safe),
     )
     outcome = outcome_of_moving(tried, source.path, numbered.rows, plan.public, facts, where="table")

@@ -158,7 +158,7 @@ def init_stream(
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
     if (measure_rows > 0) != (measure_key is not None):
         raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
-    arrow = to_arrow(table)[0]
+    arrow, origin = to_arrow(table)
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
     arrow = whole = arrow.slice(0, init_number)
@@ -194,6 +194,7 @@ def init_stream(
         measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
         person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
         rare=rare or USUAL, tails="keep" if tails == "keep" else "code", marks=dict(form.numerals.marks),
+        frame=origin.kind,
     )  # fmt: skip
     tails_held = StreamTails.begun(codec, settings, values)
     coded = tails_held.code(values)

@@ -144,7 +144,7 @@ class StreamSettings:
     taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
     key. ``rare`` is what becomes of categories that too few persons hold. ``tails`` says whether values beyond those
     of k persons are coded to cut-offs. ``marks`` are the decimal marks of columns of CSV whose numbers are not written
-    plainly.
+    plainly. ``frame`` is the kind of frame that the first records came in, and that published tables come back in.
     """
 
     state_id: str
@@ -171,6 +171,7 @@ class StreamSettings:
     rare: str
     tails: Literal["code", "keep"]
     marks: dict[str, str] = dataclasses.field(hash=False)
+    frame: Literal["arrow", "pandas", "polars"] = dataclasses.field(default="arrow", metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.noise import Pairs, check_enhance, pairs_of
+from sfumato.core.laws.noise import Means, Pairs, check_enhance, means_of, pairs_of
 from sfumato.core.records import Layout, Records
 from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
 from sfumato.mechanisms.geometry.move import Extra, move, number_blocks
@@ -34,13 +34,15 @@ class _Geometric:
     pass_categories: bool = False
     enhance: float = 0.0
     enhance_size: float = 1.0
-    enhance_laws: Pairs = ()
+    enhance_laws: Pairs | Mapping[str, str] = ()
+    enhance_means: Means | Mapping[str, float] = ()
+    exact_digits: bool = False
     key: InitVar[Key | None] = None
 
     def __post_init__(self, key: Key | None) -> None:
         check_parameters(self)
-        _set_fields(self, enhance_laws=pairs_of(self.enhance_laws))
-        check_enhance(self.enhance, self.enhance_size, self.enhance_laws)
+        _set_fields(self, enhance_laws=pairs_of(self.enhance_laws), enhance_means=means_of(self.enhance_means))
+        check_enhance(self)
         if key is not None and not isinstance(key, Key):
             raise OptionError("the key is not one; read it with Key.load")
         if key is not None:
@@ -71,8 +73,16 @@ class _Geometric:
         The key that was used is in the workings, which stay with the owner.
         """
         key = self._key or self.new_key(records.layout, rng=rng)
-        extra = Extra(self.enhance, self.enhance_size, self.enhance_laws)
-        return move(records, key, extra=extra, pass_categories=self.pass_categories, method=self.method, rng=rng)
+        extra = Extra(self.enhance, self.enhance_size, pairs_of(self.enhance_laws), means_of(self.enhance_means))
+        return move(
+            records,
+            key,
+            extra=extra,
+            pass_categories=self.pass_categories,
+            exact_digits=self.exact_digits,
+            method=self.method,
+            rng=rng,
+        )
 
 
 @dataclass(frozen=True)
@@ -89,8 +99,15 @@ class Translation(_Geometric):
         Share of the rows, drawn at random, that get noise after the move: the privacy enhance rho [OZ03, sec. 5.4].
     enhance_size : float
         Standard deviation of what they get, in standard deviations of the moved column.
-    enhance_laws : tuple of (str, str)
+    enhance_laws : mapping of str to str
         Columns and the law of what they get, gaussian, uniform or laplace; gaussian for those that are not named.
+    enhance_means : mapping of str to float
+        Columns and the mean of what they get, in standard deviations of the moved column; 0 for those that are not
+        named.
+    exact_digits : bool
+        Write moved numbers with all their digits, whole ones rounded to the unit as in the figures of the paper. The
+        digits show how far apart the numbers lie, and with it the factor; by default they are rounded so that they do
+        not (errata OZ03.2).
     key : Key, optional
         By default one is drawn; never part of what is printed or written.
     shifts : mapping of str to (float, float)
@@ -101,8 +118,8 @@ class Translation(_Geometric):
     Examples
     --------
     >>> Translation(shifts={"age": (-5, 5)})
-    Translation(pass_categories=False, enhance=0.0, enhance_size=1.0, enhance_laws=(),
-        shifts=(('age', -5.0, 5.0),), deviations=(-3.0, 3.0))
+    Translation(pass_categories=False, enhance=0.0, enhance_size=1.0, enhance_laws=(), enhance_means=(),
+        exact_digits=False, shifts=(('age', -5.0, 5.0),), deviations=(-3.0, 3.0))
     """
 
     operations: ClassVar[tuple[str, ...]] = ("add",)
@@ -128,7 +145,7 @@ class Scaling(_Geometric):
 
     Parameters
     ----------
-    pass_categories, enhance, enhance_size, enhance_laws, key
+    pass_categories, enhance, enhance_size, enhance_laws, enhance_means, exact_digits, key
         As in `Translation`.
     factors : mapping of str to (float, float)
         Between which bounds the factor of a column is drawn.
@@ -160,7 +177,7 @@ class Rotation(_Geometric):
 
     Parameters
     ----------
-    pass_categories, enhance, enhance_size, enhance_laws, key
+    pass_categories, enhance, enhance_size, enhance_laws, enhance_means, exact_digits, key
         As in `Translation`.
     degrees : (float, float)
         Between which bounds an angle is drawn, clockwise.
@@ -201,7 +218,7 @@ class Hybrid(_Geometric):
 
     Parameters
     ----------
-    pass_categories, enhance, enhance_size, enhance_laws, key, shifts, deviations
+    pass_categories, enhance, enhance_size, enhance_laws, enhance_means, exact_digits, key, shifts, deviations
         As in `Translation`.
     factors, factor
         As in `Scaling`.

@@ -34,6 +34,7 @@ __all__ = [
 
 _FEW = 3  # known rows that tell turns of pairs, two for each angle and its pair and one for doubt
 _COLUMNS = 40  # up to which that was tried
+_DIGITS = 6  # below the step of a column, of exact numbers
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,11 +194,7 @@ class Key:
             How far apart the numbers of a column really lie, where that was looked at: multiples of a thousand lie
             farther apart than their step, and others may have a spacing that no step names, or none and a fineness.
         """
-        factors = dict.fromkeys(self.columns, 1.0)
-        for step in self.steps:
-            if isinstance(step, Mult):
-                factors[step.column] *= abs(step.term)
-        units, written = self.units, {}
+        factors, units, written = self._factors(), self.units, {}
         for columns in self._together():
             apart = {column: max(steps.get(column) or 0.0, (spacings or {}).get(column, 0.0)) for column in columns}
             known = {column: steps.get(column) or value for column, value in apart.items() if value}
@@ -217,6 +214,25 @@ class Key:
             parts = [column for column, value in known.items() if value % 1 or not steps.get(column)]
             written |= {column: 10.0 ** math.floor(math.log10(finest * units[column])) for column in parts}
         return {column: written[column] for column in self.columns if column in written}
+
+    def exact_steps(self, steps: Mapping[str, float | None], spacings: Mapping[str, float]) -> dict[str, float]:
+        """Find a step far below that of each moved column: all digits that the move gave, and no rounding error.
+
+        The parameters are those of `written_steps`. Whole numbers have no such step and are rounded to the unit;
+        neither have numbers without step and spacing, which keep all bits.
+        """
+        factors = self._factors()
+        fine = {column: steps.get(column) or spacings.get(column) or 1.0 for column in self.columns}
+        fractions = {column: step * min(1.0, factors[column]) for column, step in fine.items() if step % 1}
+        return {column: 10.0 ** (math.floor(math.log10(step)) - _DIGITS) for column, step in fractions.items()}
+
+    def _factors(self) -> dict[str, float]:
+        """Product of the factors of each column."""
+        factors = dict.fromkeys(self.columns, 1.0)
+        for step in self.steps:
+            if isinstance(step, Mult):
+                factors[step.column] *= abs(step.term)
+        return factors
 
     @property
     def units(self) -> dict[str, float]:

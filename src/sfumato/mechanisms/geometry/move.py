@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
-from sfumato.core.laws.noise import Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
+from sfumato.core.laws.noise import Means, Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
 from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.transformations import hybrid
@@ -158,20 +158,30 @@ def number_blocks(layout: Layout) -> tuple[Block, ...]:
 class Extra:
     """Noise that a share of the rows gets after the move: the privacy enhance rho [OZ03, sec. 5.4].
 
-    ``size`` is in standard deviations of the moved column; columns without a law in ``laws`` get a Gaussian one.
+    ``size`` and ``means`` are in standard deviations of the moved column. Columns without a law in ``laws`` get a
+    Gaussian one, those without a mean noise of mean 0.
     """
 
     share: float = 0.0
     size: float = 1.0
     laws: Pairs = ()
+    means: Means = ()
 
 
 def move(
-    records: Records, key: Key, *, extra: Extra, pass_categories: bool, method: str, rng: np.random.Generator
+    records: Records,
+    key: Key,
+    *,
+    extra: Extra,
+    pass_categories: bool,
+    method: str,
+    rng: np.random.Generator,
+    exact_digits: bool = False,
 ) -> Sanitized:
     """Move every number by the key, add noise to a share of the rows where that is asked for, and shuffle the rows.
 
-    A missing cell counts as its column's mean where it is turned with another, and stays missing.
+    A missing cell counts as its column's mean where it is turned with another, and stays missing. Moved numbers are
+    written so that their digits do not show the key, unless ``exact_digits``.
     """
     _refuse_asked(records, method)
     blocks = number_blocks(records.layout)
@@ -179,7 +189,7 @@ def move(
     places = [block.start for block in blocks]
     centre, scale = (np.array([getattr(block, name) for block in blocks]) for name in ("centre", "scale"))
     names = tuple(block.column for block in blocks)
-    check_columns(extra.laws, names)
+    check_columns(extra.laws, extra.means, names)
     own = records.values[:, places] * scale + centre
     order = rng.permutation(len(records))
     values = records.values.copy()
@@ -187,24 +197,25 @@ def move(
     beyond = int((~np.isfinite(values)).sum())
     if beyond:
         raise OptionError(f"the key moves {beyond} numbers beyond what a double holds; choose smaller terms")
-    facts: list[Fact] = [Transformed(key.operations, names, key.known_rows)]
+    facts: list[Fact] = [Transformed(key.operations, names, key.known_rows, exact_digits)]
     if records.target in names:
         facts.append(TargetMoved(records.target))
     if extra.share:
         values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
         facts.append(Enhanced(extra.share, chosen))
     nothing = np.zeros(len(records), dtype=np.int64)
-    grids = _grids(records, blocks, key)
+    grids = _grids(records, blocks, key, exact_digits=exact_digits)
     moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
     facts.extend([*untouched, Shuffled(len(records))])
     return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
 
 
-def _grids(records: Records, blocks: Sequence[Block], key: Key) -> Grids:
+def _grids(records: Records, blocks: Sequence[Block], key: Key, *, exact_digits: bool) -> Grids:
     """Find the grids that moved numbers are written on."""
     steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
     spacings = {block.column: _spacing(records, block).finest(steps[block.column]) for block in blocks}
-    return tuple((column, 0.0, step) for column, step in key.written_steps(steps, spacings).items())
+    written = key.exact_steps(steps, spacings) if exact_digits else key.written_steps(steps, spacings)
+    return tuple((column, 0.0, step) for column, step in written.items())
 
 
 def _spacing(records: Records, block: Block) -> Spacing:
@@ -228,7 +239,8 @@ def _enhance(values: Floats, names: Sequence[str], extra: Extra, rng: np.random.
     step, named = choose_step(extra.size), dict(extra.laws)
     laws = [law_of_size(named.get(name, _USUAL), extra.size, step) for name in names]
     on_grid = np.asarray(snap((values - mean) / spread, step) * step, dtype=np.float64)
-    enhanced, chosen = enhance_rows(on_grid, extra.share, laws, rng)
+    means = dict(extra.means)
+    enhanced, chosen = enhance_rows(on_grid, extra.share, laws, rng, [means.get(name, 0.0) for name in names])
     return mean + enhanced * spread, len(chosen)
 
 

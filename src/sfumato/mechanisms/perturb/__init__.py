@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -14,6 +15,7 @@ from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.core.laws.noise import (
     LAWS,
     Law,
+    Means,
     Pairs,
     add_noise,
     check_columns,
@@ -22,6 +24,7 @@ from sfumato.core.laws.noise import (
     choose_step,
     enhance_rows,
     law_of_size,
+    means_of,
     pairs_of,
     snap,
 )
@@ -72,7 +75,8 @@ def check_records(records: Records, noise: Noise) -> None:
         )
     refuse_levels(records, "noise")
     refuse_strata(records, "noise")
-    check_columns(noise.enhance_laws, (block.column for block in number_blocks(records.layout)))
+    names = [block.column for block in number_blocks(records.layout)]
+    check_columns(pairs_of(noise.enhance_laws), means_of(noise.enhance_means), names)
 
 
 def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Generator) -> Sanitized:
@@ -80,10 +84,11 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
     blocks = number_blocks(records.layout)
     facts: list[Fact] = [Noised(noise.law, noise.kind, noise.size, len(blocks), noise.correlated, noise.grid)]
     if noise.enhance:
-        named = dict(noise.enhance_laws)
+        named, means = dict(noise.enhance_laws), dict(noise.enhance_means)
         laws = [law_of_size(named.get(block.column, noise.law), noise.enhance_size, noise.grid) for block in blocks]
         places = _number_places(records.layout)
-        values[:, places], chosen = enhance_rows(values[:, places], noise.enhance, laws, rng)
+        centres = [means.get(block.column, 0.0) for block in blocks]
+        values[:, places], chosen = enhance_rows(values[:, places], noise.enhance, laws, rng, centres)
         facts.append(Enhanced(noise.enhance, len(chosen)))
     _restore_missing(records, values)
     categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
@@ -117,15 +122,17 @@ class _Noise:
         size: float
         enhance: float
         enhance_size: float
-        enhance_laws: Pairs
+        enhance_laws: Pairs | Mapping[str, str]
+        enhance_means: Means | Mapping[str, float]
 
     def __post_init__(self) -> None:
         check_parameters(self)
         object.__setattr__(self, "enhance_laws", pairs_of(self.enhance_laws))
+        object.__setattr__(self, "enhance_means", means_of(self.enhance_means))
         if self.law not in LAWS:
             raise OptionError(f"there is no noise law {self.law!r}; choose one of {', '.join(LAWS)}")
         check_size("size", self.size)
-        check_enhance(self.enhance, self.enhance_size, self.enhance_laws)
+        check_enhance(self)
 
     @property
     def grid(self) -> float:
@@ -152,8 +159,11 @@ class AdditiveNoise(_Noise):
         Share of the rows, drawn at random, that get more noise on top: the privacy enhance rho [OZ03, sec. 5.4].
     enhance_size : float
         Standard deviation of what they get, in standard deviations of the column.
-    enhance_laws : tuple of (str, str)
+    enhance_laws : mapping of str to str
         Columns and the law of what they get on top; ``law`` for those that are not named.
+    enhance_means : mapping of str to float
+        Columns and the mean of what they get on top, in standard deviations of the column; 0 for those that are not
+        named.
     pass_categories : bool
         Publish categories as they are. Noise does not change them, so without it they are refused.
 
@@ -173,7 +183,8 @@ class AdditiveNoise(_Noise):
     correlated: bool = False
     enhance: float = 0.0
     enhance_size: float = 1.0
-    enhance_laws: Pairs = ()
+    enhance_laws: Pairs | Mapping[str, str] = ()
+    enhance_means: Means | Mapping[str, float] = ()
     pass_categories: bool = False
 
     def __post_init__(self) -> None:
@@ -233,14 +244,14 @@ class MultiplicativeNoise(_Noise):
         Uniform factors are bounded: the product proves between which numbers the original lies.
     size : float
         Standard deviation of the factor: 0.1 changes a number by about a tenth of itself.
-    enhance, enhance_size, enhance_laws, pass_categories
+    enhance, enhance_size, enhance_laws, enhance_means, pass_categories
         As in `AdditiveNoise`: what some rows get on top is added.
 
     Examples
     --------
     >>> MultiplicativeNoise(size=0.2)
     MultiplicativeNoise(kind='multiplicative', law='gaussian', size=0.2, enhance=0.0, enhance_size=1.0,
-        enhance_laws=(), pass_categories=False)
+        enhance_laws=(), enhance_means=(), pass_categories=False)
     """
 
     correlated: ClassVar[bool] = False
@@ -250,7 +261,8 @@ class MultiplicativeNoise(_Noise):
     size: float = 0.2
     enhance: float = 0.0
     enhance_size: float = 1.0
-    enhance_laws: Pairs = ()
+    enhance_laws: Pairs | Mapping[str, str] = ()
+    enhance_means: Means | Mapping[str, float] = ()
     pass_categories: bool = False
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
@@ -303,7 +315,8 @@ def make_noise(
     correlated: bool = False,
     enhance: float = 0.0,
     enhance_size: float = 1.0,
-    enhance_laws: Pairs = (),
+    enhance_laws: Pairs | Mapping[str, str] = (),
+    enhance_means: Means | Mapping[str, float] = (),
     pass_categories: bool = False,
 ) -> AdditiveNoise | MultiplicativeNoise:
     """Build noise of a kind; without a size it takes that kind's own.
@@ -318,6 +331,7 @@ def make_noise(
         "enhance": enhance,
         "enhance_size": enhance_size,
         "enhance_laws": enhance_laws,
+        "enhance_means": enhance_means,
         "pass_categories": pass_categories,
     }
     if size is not None:
