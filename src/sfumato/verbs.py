@@ -33,7 +33,8 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.found_rules import find_decisions, with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
-from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import share_values
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema

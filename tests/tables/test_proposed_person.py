@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.tables.persons import propose_person
+from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.schema import Role, Schema
 
 
@@ -159,3 +159,73 @@ def test_what_inspect_proposes_is_a_word_in_the_schema() -> None:
     made = sf.sanitize(visits(), k=5, schema=schema, seed=1, effort="fast", report=False)
     assert any(type(fact).__name__ == "PersonsApart" for fact in made.certificate.facts)
     assert sf.inspect(visits().drop_columns(["who", "town"]))["born"].role is Role.CONFIDENTIAL
+
+
+def four_columns(first: str, second: str, keys: list[str], values: list[str], rows: int = 2_000) -> pa.Table:
+    """Rows of a key and a value that it decides, most of them of few keys, as codes are used."""
+    rng = np.random.default_rng(31)
+    weights = 1.0 / np.arange(1, len(keys) + 1)
+    drawn = rng.choice(len(keys), rows, p=weights / weights.sum())
+    return pa.table(
+        {
+            first: [keys[place] for place in drawn],
+            second: [values[place] for place in drawn],
+            "age": rng.integers(18, 90, rows),
+            "cost": rng.gamma(2.0, 900.0, rows).round(2),
+        }
+    )
+
+
+_CODES = [f"{letter}{number:02d}.{number % 7}" for letter in "ABCDEFGHIJKL" for number in range(30)]
+_SKUS = [f"PR-{number:04d}" for number in range(500)]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(four_columns("diagnosis", "title", _CODES, [f"title {code}" for code in _CODES]), id="diagnosis"),
+        pytest.param(four_columns("code", "title", _CODES, [f"title {code}" for code in _CODES]), id="ICD-10 by form"),
+        pytest.param(four_columns("k", "title", [f"T{7 * n}" for n in range(360)], [f"title {n}" for n in range(360)]),
+                     id="codes used unequally"),
+        pytest.param(four_columns("zip", "town", [f"{1000 + 9 * n:05d}" for n in range(400)],
+                                  [f"town {n // 3}" for n in range(400)]), id="postcode"),
+        pytest.param(four_columns("product_id", "group", _SKUS, [f"group {n % 40}" for n in range(500)]), id="product"),
+        pytest.param(four_columns("Artikelnummer", "group", _SKUS, [f"group {n % 40}" for n in range(500)]),
+                     id="product in German"),
+        pytest.param(visits().select(["visit", "town", "cost", "stay"]), id="visits of one row"),
+    ],
+)  # fmt: skip
+def test_codes_of_things_are_nobody(table: pa.Table) -> None:
+    assert proposed(table) is None
+
+
+@pytest.mark.parametrize("name", ["patient_id", "Patientennummer", "Kundennr", "Kennung", "k"])
+def test_persons_of_several_rows_are_proposed_whatever_the_column_is_called(name: str) -> None:
+    table = visits(2_000, 700).drop_columns(["visit", "stay"]).rename_columns([name, "born", "town", "cost"])
+    assert proposed(table) == name
+
+
+def test_of_persons_with_many_rows_what_stays_the_same_does_not_follow_from_each_other() -> None:
+    rng = np.random.default_rng(2)
+    who = np.repeat(np.arange(60), 30)
+    sex, town = rng.choice(["f", "m"], 60), rng.integers(0, 9, 60)
+    region = pa.array([f"region {each // 3}" for each in town[who]])
+    measured = pa.table({"k": [f"K-{7 * each}" for each in who], "pulse": rng.normal(70, 9, len(who)).round(1)})
+    nested = measured.append_column("town", pa.array([f"town {each}" for each in town[who]])).append_column("r", region)
+    assert proposed(nested) is None
+    assert proposed(nested.append_column("sex", pa.array(sex[who]))) == "k"
+
+
+def test_a_visit_of_several_rows_is_not_taken_for_its_patient() -> None:
+    visit = np.repeat(np.arange(600), 4)
+    born = np.random.default_rng(2).integers(1930, 2000, 200)
+    table = pa.table(
+        {
+            "visit_id": [f"V{each}" for each in visit],
+            "patient": [f"P{each // 3}" for each in visit],
+            "born": born[visit // 3],
+            "ward": [f"ward {each % 25}" for each in visit],
+            "value": np.random.default_rng(3).normal(5, 1, len(visit)).round(2),
+        }
+    )
+    assert proposed(table) == "patient"

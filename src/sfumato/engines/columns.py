@@ -21,7 +21,7 @@ from sfumato.mechanisms.protocol import Mechanism
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.infer import has_few_values, is_mixed
-from sfumato.tables.persons import propose_person
+from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Kind, Role, Schema, check_columns
 

@@ -24,7 +24,8 @@ from sfumato.mechanisms.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.persons import propose_person, refuse_weight
+from sfumato.tables.persons import refuse_weight
+from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.tails import Tails, fit_tails

@@ -36,7 +36,8 @@ from sfumato.mechanisms.condense import Condensation
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
-from sfumato.tables.persons import persons_of_table, propose_person
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.recoding import column_and_level, hierarchy_of, known_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
