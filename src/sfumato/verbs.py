@@ -114,7 +114,11 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
     for field in schema:
         words = shared.words(field.name)
         if words and field.role is Role.TARGET:
-            words = f"a class that fewer than {k} persons hold: say with --rare what becomes of it"
+            rare = any(each.before.name == field.name and each.hides for each in shared.recodings)
+            rare = rare or shared.fact is None or field.name in shared.fact.dropped
+            words = f"a class that fewer than {k} persons hold: say with --rare what becomes of it" if rare else ""
+            words += "; " if rare and field.name in shared.filled else ""
+            words += "rows without a class will be left out" if field.name in shared.filled else ""
         fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)
     return dataclasses.replace(schema, fields=tuple(fields))
 

@@ -178,9 +178,16 @@ def test_strata_and_classes_never_mix() -> None:
     by_class = run(
         people().drop_columns(["who", "level"]), sf.ClasswiseCondensation(effort="fast"), target="town", rare="pool"
     )
-    assert the(ClassPure, by_class).classes == 3
-    assert the(Grouped, by_class).smallest >= 5
+    pure = the(ClassPure, by_class)
+    assert pure.classes == 3
+    assert 5 <= pure.unit < pure.size <= the(Grouped, by_class).smallest
     assert the(Grouped, by_class).algorithm == "class-wise: principal-axis tree and local search"
+
+
+@pytest.mark.parametrize("mechanism", [sf.ClasswiseCondensation(k=5), sf.Chain(k=30, leaf=30)])
+def test_a_missing_class_is_refused_if_it_cannot_leave(mechanism: Any) -> None:
+    with pytest.raises(SchemaError, match=r"column 'ill' lacks the class of some rows.*sanitized in partitions; fill"):
+        run(people().drop_columns(["who", "level"]), mechanism, target="ill")
 
 
 PAIRS = sf.Condensation(k=2, effort="fast")

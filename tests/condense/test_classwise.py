@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +15,18 @@ from numpy.typing import NDArray
 
 import sfumato
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
-from sfumato.core.facts import ClassPure, Grouped
+from sfumato.core.facts import ClassPure, Grouped, UnlabelledRows
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.mechanisms.condense.classwise import (
     MOST_CLASSES,
     ClasswiseCondensation,
+    approximate_gcd,
     check_pure,
     choose_size,
     classes_of,
 )
 from sfumato.mechanisms.condense.partition import GROUPINGS
-from sfumato.mechanisms.protocol import Sanitized
+from sfumato.mechanisms.protocol import Mechanism, Sanitized
 from tests.condense.tables import VALUES, assert_meets, draw_values
 from tests.examples import examples, sized
 from tests.groups.drawn_groups import one_hot
@@ -108,24 +110,31 @@ def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_gro
 
 
 @examples(30, few=7)
-@given(classed_tables(), st.sampled_from([0.05, 0.1, 0.2, 1.0]), st.integers(0, 2**32 - 1))
-def test_without_k_the_size_is_at_least_5_every_level_and_the_tolerance_and_fits_every_class(
-    table: tuple[Records, int], tolerance: float, seed: int
+@given(classed_tables(), st.sampled_from([None, 0.05, 0.1, 0.2, 1.0]), st.integers(0, 2**32 - 1))
+def test_without_k_the_size_is_at_least_5_and_the_tolerance_and_fits_every_class(
+    table: tuple[Records, int], tolerance: float | None, seed: int
 ) -> None:
     records, _ = table
-    smallest = np.unique(np.column_stack([class_of(records), records.strata]), axis=0, return_counts=True)[1].min()
-    if smallest < max(5, int(records.levels.max())):
-        with pytest.raises(LevelError, match=rf"the smallest has {smallest} and level .*recode them into one class"):
+    _, cells, sizes = np.unique(
+        np.column_stack([class_of(records), records.strata]), axis=0, return_inverse=True, return_counts=True
+    )
+    highest = np.full(len(sizes), 5)
+    np.maximum.at(highest, cells.ravel(), records.levels)
+    if (sizes < highest).any():
+        with pytest.raises(LevelError, match=r"the smallest has \d+ and level .*recode them into one class"):
             ClasswiseCondensation(tolerance=tolerance).sanitize(records, rng=np.random.default_rng(seed))
         return
     sanitized = ClasswiseCondensation(tolerance=tolerance, effort="fast").sanitize(
         records, rng=np.random.default_rng(seed)
     )
     assert_pure(records, sanitized)
+    pure, grouped = sanitized.facts[:2]
+    assert isinstance(pure, ClassPure)
+    assert isinstance(grouped, Grouped)
     _, levels, _ = groups_of(sanitized)
-    assert len(set(levels.tolist())) == 1
-    cells = np.unique(np.column_stack([class_of(records), records.strata]), axis=0, return_counts=True)[1]
-    assert max(5, int(records.levels.max()), round(tolerance * cells.min())) <= levels[0] <= cells.min()
+    assert levels.tolist() == np.maximum(5, records.levels).tolist()
+    assert max(5, round((tolerance or 0.05) * sizes.min())) <= pure.unit <= pure.size <= sizes.min()
+    assert grouped.smallest >= pure.size
 
 
 def test_a_class_of_ten_among_hundreds_gives_groups_of_5_and_not_of_2() -> None:
@@ -145,12 +154,56 @@ def test_a_class_of_ten_among_hundreds_gives_groups_of_5_and_not_of_2() -> None:
         ([15, 10], 2, 0.5, 5),  # figure 1: t = 5
         ([1001, 501], 2, 0.04, 500),  # t = 20
         ([1001, 501], 2, 0.1, 500),  # t = 50: 20 and 10 units
+        ([49, 50, 51], 5, 0.1, 5),
+        ([49, 50, 51], 5, None, 49),  # t = 7: 7 units each
+        ([1001, 501], 2, None, 500),
+        ([20, 7], 6, None, 6),  # a floor above a fifth of the smallest class
         ([20, 7], 6, 0.1, 6),  # a floor above a tenth of the smallest class
         ([9, 9], 2, 0.1, 8),  # a tenth is less than 2
     ],
 )
-def test_the_chosen_size_is_the_approximate_gcd(counts: list[int], floor: int, tolerance: float, size: int) -> None:
-    assert choose_size(np.array(counts), floor, tolerance) == size
+def test_the_chosen_size_is_the_approximate_gcd(
+    counts: list[int], floor: int, tolerance: float | None, size: int
+) -> None:
+    assert choose_size(np.array(counts), floor, tolerance).size == size
+
+
+@given(st.lists(st.integers(5, 3000), min_size=1, max_size=6), st.integers(2, 5))
+def test_no_unit_of_5_to_20_percent_of_the_smallest_class_gives_a_larger_size_than_the_chosen_one(
+    counts: list[int], floor: int
+) -> None:
+    units = [t for t in range(floor, min(counts) + 1) if min(counts) <= 20 * t and 5 * t <= min(counts)] or [floor]
+    chosen = choose_size(np.array(counts), floor)
+    assert chosen.unit in units
+    assert chosen.size == approximate_gcd(counts, chosen.unit) == max(approximate_gcd(counts, t) for t in units)
+
+
+def test_the_median_size_of_random_classes_grows_from_a_tenth_to_two_fifths_of_the_smallest() -> None:
+    rng = np.random.default_rng(0)
+    cases = [rng.integers(50, 1000, rng.integers(2, 5)) for _ in range(2000)]
+    shares = {
+        tolerance: np.median([choose_size(case, 5, tolerance).size / case.min() for case in cases])
+        for tolerance in (0.1, None)
+    }
+    assert shares[0.1] == pytest.approx(0.10, abs=0.01)
+    assert shares[None] == pytest.approx(0.43, abs=0.03)
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_without_k_a_high_level_raises_its_own_group_and_no_other_class(grouping: str) -> None:
+    rng = np.random.default_rng(0)
+    classes, levels = np.repeat([0, 1], [200, 130]), np.zeros(330, dtype=np.int64)
+    levels[0] = 150  # more than the other class has
+    made = ClasswiseCondensation(tolerance=0.05, grouping=grouping, effort="fast").sanitize(
+        labelled(rng.normal(size=(330, 2)), classes, levels), rng=rng
+    )
+    labels, met, _ = groups_of(made)
+    sizes = np.bincount(labels)[labels]
+    assert sizes[0] >= 150
+    assert sizes[classes == 1].max() < 60
+    assert (met[0], met[1:].max()) == (150, 5)
+    if grouping in ("compact", "paper"):
+        assert sizes.min() < 30
 
 
 def test_the_paper_s_figure_4_has_three_groups_of_one_class_and_two_of_the_other() -> None:
@@ -219,7 +272,7 @@ def test_a_class_smaller_than_k_or_a_level_is_refused_with_both_numbers() -> Non
     words = r"1 of 2 classes of column 'class'.*4 records in all; the smallest has 4 and level 5.*condense"
     with pytest.raises(LevelError, match=words):
         ClasswiseCondensation(k=5).sanitize(labelled(features, classes), rng=np.random.default_rng(0))
-    records = labelled(features, classes, np.array([9] + [0] * 23))
+    records = labelled(features, classes, np.array([0] * 23 + [9]))
     with pytest.raises(LevelError, match=r"1 of 2 classes of column 'class'.*the smallest has 4 and level 9"):
         ClasswiseCondensation().sanitize(records, rng=np.random.default_rng(0))
 
@@ -283,6 +336,42 @@ def test_the_whole_job_gives_the_classes_back_and_certifies_l_1() -> None:
     release = sfumato.sanitize(table, ClasswiseCondensation(k=5), target="class", seed=1, report=False)
     assert sorted(release.table.column("class").to_pylist()) == sorted(table.column("class").to_pylist())
     assert any("l = 1" in refused.because for refused in release.certificate.refused)
+
+
+@pytest.mark.parametrize(
+    ("method", "missing", "rows", "stated"),
+    [
+        (ClasswiseCondensation(k=10), 8, 292, 0),
+        (ClasswiseCondensation(k=10), 30, 270, 30),
+        (sfumato.Chain(k=10), 8, 292, 0),
+        (sfumato.Condensation(k=10), 8, 292, 0),
+    ],
+)
+def test_rows_without_a_class_are_left_out_and_counted_if_of_k_persons(
+    method: Mechanism, missing: int, rows: int, stated: int
+) -> None:
+    rng = np.random.default_rng(0)
+    classes = np.array(["a", "b", "c"] * 100, dtype=object)
+    classes[rng.choice(300, missing, replace=False)] = None
+    table = pa.table({"x": rng.normal(size=300).round(2), "class": pa.array(classes, pa.string())})
+    with pytest.warns(UserWarning, match=rf"{missing} of 300 rows have no class in column 'class' and were left out"):
+        release = sfumato.sanitize(table, method, target="class", seed=1, report=False, holdout=None)
+    assert release.table.num_rows == release.certificate.rows_in == rows
+    assert UnlabelledRows("class", stated, 10) in release.certificate.facts
+    if isinstance(method, sfumato.ClasswiseCondensation | sfumato.Condensation):
+        known = Counter(each for each in classes if each is not None)
+        assert Counter(release.table.column("class").to_pylist()) == known
+
+
+@pytest.mark.parametrize("rare", [None, "keep"])
+def test_missing_classes_of_k_persons_or_kept_by_choice_stay_missing_in_a_chain(rare: str | None) -> None:
+    rng = np.random.default_rng(0)
+    classes = np.array(["a", "b", "c"] * 100, dtype=object)
+    classes[rng.choice(300, 8 if rare else 60, replace=False)] = None
+    table = pa.table({"x": rng.normal(size=300).round(2), "class": pa.array(classes, pa.string())})
+    release = sfumato.sanitize(table, sfumato.Chain(k=10), target="class", rare=rare, seed=1, report=False)
+    assert release.table.num_rows == 300
+    assert not any(isinstance(fact, UnlabelledRows) for fact in release.certificate.facts)
 
 
 def test_no_message_holds_a_value_of_the_class() -> None:

@@ -57,6 +57,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
     Unchanged,
+    UnlabelledRows,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -92,6 +93,7 @@ def around(draw: Any) -> Facts:
         Drawn(mode, generator),
         ColumnsDropped(names, levels, empty),
         *draw(maybe(HeldOut(draw(st.integers(1, 9))))),
+        *draw(maybe(UnlabelledRows("class", draw(st.integers(0, 9)), 5))),
         *draw(maybe(DatesCoarsened(("born", "died")[: draw(st.integers(1, 2))]))),
         *draw(st.sampled_from(((), (Unmeasured(),), (despite,)))),
     )
@@ -125,6 +127,7 @@ def condensed(draw: Any) -> Facts:
     apart = draw(maybe(PersonsApart(persons)))
     count = draw(st.integers(1, grouped.groups))
     cells = Celled(count, draw(st.integers(grouped.smallest, grouped.records // count)))
+    sizes = st.sampled_from(((), (10, 5), (7, 7)))
     most, constant = -(-grouped.records // persons), ("age", "town")[: draw(st.integers(0, 2))]
     linked = () if asked or not apart else draw(maybe(PersonsLinked("released_person", persons, most, constant)))
     return (
@@ -133,7 +136,11 @@ def condensed(draw: Any) -> Facts:
         *draw(tails(grouped.smallest)),
         *apart,
         *draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans())))),
-        *(() if linked else draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)))))),
+        *(
+            ()
+            if linked
+            else draw(maybe(ClassPure(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), *draw(sizes))))
+        ),
         *linked,
         grouped,
         Synthesized("mean and covariance", "uniform along eigenvectors", rows),

@@ -61,6 +61,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
     Unchanged,
+    UnlabelledRows,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -589,6 +590,16 @@ CLAIMS = (
         "one class",
         r"Every released row has the one class of (?P<column>['\"].*['\"]) that there is\.",
         lambda facts, said: the(facts, ClassPure).classes == 1,
+    ),
+    Sentence(
+        "chosen group size",
+        r"The group size, (?P<size>\d+), is the approximate greatest common divisor of the sizes of the classes\.",
+        lambda facts, said: int(said["size"]) == the(facts, ClassPure).size > 0,
+    ),
+    Sentence(
+        "rows without a class",
+        r"No released row was made from an original row whose class (?P<column>['\"].*['\"]) is missing\.",
+        lambda facts, said: bool(the(facts, UnlabelledRows).column),
     ),
     Sentence(
         "dropped",

@@ -12,6 +12,7 @@ from tests.recount.patterns import Parts, beyond, differs
 
 __all__ = [
     "alone",
+    "chosen_size",
     "classes",
     "combination",
     "constant_in_persons",
@@ -32,6 +33,7 @@ __all__ = [
     "single_valued",
     "strata",
     "tiny_groups",
+    "unlabelled",
 ]
 
 _NEAR = 20  # original numbers around a released one by which the chance of lying on one is stated
@@ -293,6 +295,29 @@ def classes(evidence: Evidence, parts: Parts) -> Iterator[str]:
         yield from differs("classes", int(parts["classes"]), len(before))
     if len(evidence.original) == len(evidence.released) and not before.sort_index().equals(after.sort_index()):
         yield f"the classes of {parts['column']!r} have other counts than in the original"
+
+
+def chosen_size(evidence: Evidence, parts: Parts) -> Iterator[str]:
+    """The size is the greatest common divisor of the classes in these units, and no group is smaller."""
+    size, unit = int(parts["size"]), int(parts["unit"])
+    yield from beyond("group size", size, unit, evidence.certificate["levels"]["smallest_group"])
+    counts = evidence.original[evidence.fact("class-pure")["column"]].value_counts()
+    if evidence.person_count == len(evidence.original) and not evidence.fact("stratified"):
+        yield from differs("group size", size, unit * int(np.gcd.reduce(counts.to_numpy() // unit)))
+
+
+def unlabelled(evidence: Evidence, parts: Parts) -> Iterator[str]:
+    """So many rows of the original lack a class, or they are of fewer persons, and no released row does."""
+    whole = pd.concat(evidence.tables, ignore_index=True)
+    absent = evidence.missing(whole, parts["column"])
+    if "rows" in parts:
+        yield from differs("rows without a class", int(parts["rows"]), int(absent.sum()))
+    else:
+        column = evidence.options.get("person")
+        persons = int(absent.sum()) if column is None else whole.loc[absent, column].nunique()
+        yield from beyond("persons without a class", persons, 1, int(parts["fewer"]) - 1)
+    if evidence.missing(evidence.released, parts["column"]).any():
+        yield "released rows lack a class"
 
 
 def scores(evidence: Evidence, parts: Parts) -> Iterator[str]:

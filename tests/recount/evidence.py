@@ -68,7 +68,11 @@ class Evidence:
     def original(self) -> pd.DataFrame:
         """All original records: batches and owners' rows one below the other, owners' columns joined by their key."""
         if self.options.get("partition") != "vertical":
-            return pd.concat(self.tables, ignore_index=True)
+            whole = pd.concat(self.tables, ignore_index=True)
+            column = self.fact("unlabelled-rows").get("column")
+            if column is None:
+                return whole
+            return whole[~self.missing(whole, column)].reset_index(drop=True)
         joined: pd.DataFrame = self.tables[0]
         for part in self.tables[1:]:
             joined = joined.merge(part, on="person", validate="one_to_one")

@@ -355,6 +355,19 @@ SENTENCES = (
         groups.classes,
     ),
     counted(
+        "The group size, <size>, is the approximate greatest common divisor of the sizes of the classes.",
+        "Classes were counted in units of <unit> record{s|}; the size is the largest number of units into which the "
+        "units of every class divide [KCG12, fig. 5, theorem 1]. A group may be larger if records inside have a higher "
+        "level.",
+        groups.chosen_size,
+    ),
+    counted(
+        "No released row was made from an original row whose class '<column:name>' is missing.",
+        "[[Such rows, of fewer than <fewer> persons, were]][[<rows> such row{s were| was}]] left out before anything "
+        "was computed.",
+        groups.unlabelled,
+    ),
+    counted(
         "A reader cannot be sure of the class '<column:name>' of the people behind a row.",
         "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
         groups.classes,

@@ -331,7 +331,7 @@ WORDS: dict[str, str] = {
     "grouping": "How records are grouped.  [default: compact]",
     "effort": "How long the compact grouping searches.",
     "allow_level_1": "Let records ask for no protection at all.",
-    "tolerance": "classwise: smallest group, as a share of the smallest class.  [default: 0.1]",
+    "tolerance": "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]",
     "scores": "condense: groups and statistics of numbers as they are, or of their normal scores.",
     "response_weight": "Weight of the target in the distance between records.",
     "leaf": "chain: fewest people alike that a cell is drawn from; swap, downgrade: of a leaf.  [default: 50]",

@@ -36,6 +36,7 @@ from sfumato.core.facts import (
     Alike,
     Blocked,
     Chained,
+    ClassPure,
     Downgraded,
     Fact,
     FormulaTexts,
@@ -390,7 +391,16 @@ def _group_words(certificate: Certificate) -> str:
     kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
     chained = any(isinstance(fact, Chained) for fact in certificate.facts)
     groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
-    return f"{counts} {kind}rows out; {groups}, the smallest of {levels['smallest_group']}; every level is met."
+    smallest, size = levels["smallest_group"], _size_words(certificate)
+    return f"{counts} {kind}rows out; {groups}, the smallest of {smallest}; every level is met.{size}"
+
+
+def _size_words(certificate: Certificate) -> str:
+    """Say which group size class-wise condensation chose; nothing if it did not choose."""
+    fact = next((fact for fact in certificate.facts if isinstance(fact, ClassPure) and fact.size), None)
+    if fact is None:
+        return ""
+    return f" Group size {fact.size}: approximate GCD of the classes, in units of {_counted(fact.unit, 'record')}."
 
 
 def _modified_words(fact: Fact) -> str | None:

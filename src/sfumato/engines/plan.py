@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, shown
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified
+from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
 from sfumato.engines.columns import (
@@ -277,6 +277,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     kept, outside = _hold_out(arrow, plan.holdout, randomness, persons)
     if outside is not None and not isinstance(plan.holdout, float):
         outside = coarsen(repaired(outside, plan.schema), before)[0]
+    kept, unlabelled = _with_class(arrow, schema, plan, kept, asked, persons)
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     people = len(kept) if persons is None else len(np.unique(persons[kept]))
     if people < crowd:
@@ -308,7 +309,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
         records = dataclasses.replace(records, persons=whose, linked=plan.keep_persons)
     drawn_out = outside if isinstance(plan.holdout, float) else None
     facts = _facts(original, schema, shared.schema, strata, codes, drawn_out, randomness)
-    facts = (*facts, *aggregated(before, {field.name for field in shared.schema.encoded}))
+    facts = (*facts, *unlabelled, *aggregated(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return Prepared(
         shared.table.select([field.name for field in shared.schema.encoded]),
@@ -474,6 +475,41 @@ def _hold_out(
     drawn = randomness.generator("holdout").permutation(int(units.max()) + 1)
     out = np.isin(units, drawn[: max(1, round(holdout * len(drawn)))])
     return rows[~out], arrow.take(pa.array(rows[out]))
+
+
+def _with_class(
+    arrow: pa.Table,
+    schema: Schema,
+    plan: Plan,
+    kept: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    persons: NDArray[np.int64] | None,
+) -> tuple[NDArray[np.int64], tuple[UnlabelledRows, ...]]:
+    """Rows whose class is known, if missing classes cannot leave, and the fact of those left out; else all rows.
+
+    A method that keeps classes apart has no place for a missing one. Of other methods with a minimum frequency, rows
+    are left out if fewer persons lack a class: their missing cells would take the class of another record.
+    """
+    target, classed = schema.target, plan.mechanism.traits.classed
+    if target is None or not (classed or target.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)):
+        return kept, ()
+    absent = absent_cells(plain(arrow.column(target.name)), target.missing)[kept]
+    rows = int(absent.sum())
+    if not rows or not (classed or (plan.holders is not None and plan.rare != "keep")):
+        return kept, ()
+    k = max(int(asked[kept].max(initial=0)), plan.holders or 2)
+    lacking = rows if persons is None else len(np.unique(persons[kept[absent]]))
+    if lacking >= k and not classed:
+        return kept, ()
+    warnings.warn(
+        UserWarning(
+            f"{rows} of {len(kept)} rows have no class in column {target.name!r} and were left out; fill their classes "
+            "in to keep them"
+        ),
+        stacklevel=3,
+    )
+    stated = min(k, public_level(asked[kept], None if persons is None else persons[kept], plan.holders or 2))
+    return kept[~absent], (UnlabelledRows(target.name, rows if lacking >= k else 0, stated),)
 
 
 def _facts(

@@ -32,6 +32,7 @@ from sfumato.core.facts import (
     Shuffled,
     Stratified,
     TailsCoded,
+    UnlabelledRows,
     Unmeasured,
     WeightsScaled,
 )
@@ -105,9 +106,29 @@ def _of_classes(fact: ClassPure, _: tuple[Fact, ...]) -> Statements:
         "by group.",
         "the classes in the table are right",
     )
+    if fact.size:
+        yield Claim(
+            f"The group size, {fact.size}, is the approximate greatest common divisor of the sizes of the classes.",
+            "proved",
+            f"Classes were counted in units of {counted(fact.unit, 'record', 'records')}; the size is the largest "
+            "number of units into which the units of every class divide [KCG12, fig. 5, theorem 1]. A group may be "
+            "larger if records inside have a higher level.",
+            "nothing but that the program ran as it is written",
+        )
     yield Refused(
         f"A reader cannot be sure of the class {fact.column!r} of the people behind a row.",
         "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
+    )
+
+
+def _of_unlabelled(fact: UnlabelledRows, _: tuple[Fact, ...]) -> Statements:
+    rows = counted(fact.rows, "such row was", "such rows were")
+    yield Claim(
+        f"No released row was made from an original row whose class {fact.column!r} is missing.",
+        "proved",
+        (rows if fact.rows else f"Such rows, of fewer than {fact.k} persons, were")
+        + " left out before anything was computed.",
+        "missing cells are marked as such",
     )
 
 
@@ -344,6 +365,7 @@ _CLAIMS: ClaimsOf = {
     Shuffled: _of_order,
     Stratified: _of_strata,
     TailsCoded: _of_tails,
+    UnlabelledRows: _of_unlabelled,
     Unmeasured: _of_no_report,
     WeightsScaled: _of_weights,
     # the sentences about baskets and about maintained groups speak of these; who was held out is a matter of measuring

@@ -56,6 +56,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
     Unchanged,
+    UnlabelledRows,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -210,7 +211,11 @@ def _agrees_with_itself(fact: Fact) -> bool:
         case RowsKept():
             return not (fact.forgotten and fact.rows)
         case ClassPure():
-            return fact.classes >= 1
+            return fact.classes >= 1 and (
+                fact.size == fact.unit == 0 or (fact.size >= fact.unit >= 1 and fact.size % fact.unit == 0)
+            )
+        case UnlabelledRows():
+            return fact.k >= 2
         case RowsDrawn():
             return min(fact.records, fact.rows) >= 1
         case Stratified():
@@ -302,7 +307,7 @@ def _names_agree(facts: Sequence[Fact]) -> bool:
     """Tell whether no column is both dropped and released, and none randomized or moved twice."""
     randomized = [fact.column for fact in _all(Randomized, facts)]
     moved = [name for fact in _all(Transformed, facts) for name in fact.columns]
-    named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved)}
+    named = {fact.column for fact in facts if isinstance(fact, ClassPure | Stratified | TargetMoved | UnlabelledRows)}
     observed = {name for fact in _all(DomainsObserved, facts) for name in fact.columns}
     named |= {name for fact in _all(BoundsKept, facts) for name in fact.columns}
     chained = {name for fact in _all(Chained, facts) for name in fact.columns}

@@ -60,6 +60,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
     Unchanged,
+    UnlabelledRows,
     Unmeasured,
     Untouched,
     WeightsScaled,
@@ -203,7 +204,7 @@ Kinds = tuple[type[Fact], ...]
 F = TypeVar("F", bound=Fact)
 
 _AROUND: Kinds = (Drawn, ColumnsDropped)
-_OF_ANY: Kinds = (FormulaTexts, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
+_OF_ANY: Kinds = (FormulaTexts, UnlabelledRows, Unmeasured, DespitePolicy, DatesCoarsened, Aggregated)
 _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, TailsCoded, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked, Scored))
@@ -342,6 +343,9 @@ def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
     if mechanism.method == "classwise":
         algorithm = algorithm.removeprefix("class-wise: ")
         if algorithm == grouped.algorithm:
+            return False
+        pure = _the(ClassPure, facts)
+        if bool(pure.size) == (mechanism.k is not None) or grouped.smallest < pure.size:
             return False
         if mechanism.grouping is None:
             algorithm = algorithm.removesuffix(", chosen by trial")

@@ -19,7 +19,7 @@ from sfumato.assess.risk.uniqueness import Standing, whole_standings
 from sfumato.assess.study import study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, is_quoted
+from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
 from sfumato.engines.memory import measured_note, measured_rows
@@ -399,7 +399,9 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
 
 def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterator[UserWarning]:
     """Say if a certificate speaks of other rows than the original has."""
-    if certificate is not None and certificate.rows_in != rows:
+    if certificate is None or any(isinstance(fact, UnlabelledRows) for fact in certificate.facts):
+        return  # how many rows had no class may be unknown
+    if certificate.rows_in != rows:
         yield UserWarning(
             f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
             "held out belong into --holdout, not into the original"

@@ -39,10 +39,16 @@ class Stratified(Fact):
 
 @dataclass(frozen=True)
 class ClassPure(Fact):
-    """No group holds records of two classes of this column, and every released row has the class of its group."""
+    """No group holds records of two classes of this column, and every released row has the class of its group.
+
+    ``size`` is the group size if it was chosen from the sizes of the classes, their approximate greatest common divisor
+    in units of ``unit`` records; 0 if it was not.
+    """
 
     column: str
     classes: int
+    size: int = 0
+    unit: int = 0
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ __all__ = [
     "TargetMoved",
     "Transformed",
     "Unchanged",
+    "UnlabelledRows",
     "Unmeasured",
     "Untouched",
     "WeightsScaled",
@@ -82,6 +83,18 @@ class HeldOut(Fact):
     """So many rows were kept out of the release, for measuring."""
 
     rows: int
+
+
+@dataclass(frozen=True)
+class UnlabelledRows(Fact):
+    """Rows without a class in this column, the target, were left out before anything else was done.
+
+    ``rows`` is their number if it is of at least ``k`` persons, else 0.
+    """
+
+    column: str
+    rows: int
+    k: int
 
 
 @dataclass(frozen=True)

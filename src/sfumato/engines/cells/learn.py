@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.core.facts import UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import runs_of_rows
@@ -218,7 +219,17 @@ def learn(
         warnings.warn(each.message, stacklevel=2)
     _refuse_crowded(seen.table, plan.schema)
     plan = dataclasses.replace(plan, randomness=randomness)
-    job = prepare(seen.table, plan)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        job = prepare(seen.table, plan)
+    without = next((fact for fact in job.facts if isinstance(fact, UnlabelledRows)), None)
+    if without is not None:
+        raise SchemaError(
+            f"column {without.column!r} lacks the class of some rows, which cannot be left out of a table that is "
+            "sanitized in partitions; fill them in, leave those rows out, or grant more memory with --memory"
+        )
+    for each in said:
+        warnings.warn(each.message, stacklevel=2)
     if isinstance(mechanism, AdditiveNoise | MultiplicativeNoise):
         check_records(job.records, mechanism)
     if isinstance(mechanism, Chain):

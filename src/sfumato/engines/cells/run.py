@@ -15,7 +15,7 @@ from sfumato.assess.risk.uniqueness import Standing
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Fact, HeldOut, fact_from_json, fact_to_json
+from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
@@ -29,7 +29,7 @@ from sfumato.engines.memory import crowd_of, grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, choose_size
+from sfumato.mechanisms.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.mechanisms.protocol import Mechanism, Workings
 from sfumato.mechanisms.randomize import Randomization
@@ -122,7 +122,7 @@ def run_by_cells(
         counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
     learned = with_all_rows(learned, counted)
-    cells = merged(cuts, counted.rows, counted.people, least_people(learned))
+    cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
     task, pairs = task_of(learned, counted, cells, native=native, measured=measured)
     bits = bits_of(learned)
     for number, leaves in enumerate(cells):
@@ -185,9 +185,11 @@ def with_all_rows(learned: Learned, counted: CutCounts) -> Learned:
     return dataclasses.replace(learned, job=dataclasses.replace(learned.job, codec=codec))
 
 
-def least_people(learned: Learned) -> int:
-    """Fewest people of a cell: the highest privacy level."""
-    return max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
+def least_people(learned: Learned, counted: CutCounts) -> int:
+    """Fewest people of a cell: the highest privacy level, or the group size that is chosen."""
+    size = _chosen_size(learned, counted)
+    least = max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
+    return least if size is None else max(least, size.size)
 
 
 def bits_of(learned: Learned) -> int:
@@ -258,10 +260,8 @@ def task_of(
     public = tuple(field.name for field in plan.schema if field.role is Role.PUBLIC)
     mechanism: Mechanism = plan.mechanism
     if isinstance(mechanism, ClasswiseCondensation):
-        if mechanism.k is None:
-            floor = max(FLOOR, learned.look.highest)
-            size = choose_size(np.array(counted.people_of_parts), floor, mechanism.tolerance)
-            mechanism = dataclasses.replace(mechanism, k=size)
+        size = _chosen_size(learned, counted)
+        mechanism = mechanism if size is None else dataclasses.replace(mechanism, k=size.size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
     share = min(1.0, measured / max(rows, plan.rows or 0)) if measured else 0.0
     sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
@@ -269,6 +269,14 @@ def task_of(
     asked = ask(learned)[0] if 0.0 < share < 1.0 else None
     settled = (rows, highest, share, native, wanted, asked, job.tails, job.records.public_level)
     return CellTask(plan, mechanism, codec, job.told, public, *settled), pairs
+
+
+def _chosen_size(learned: Learned, counted: CutCounts) -> GroupSize | None:
+    """Group size that class-wise condensation chooses from the sizes of all classes; None if it does not."""
+    mechanism = learned.plan.mechanism
+    if not isinstance(mechanism, ClasswiseCondensation) or mechanism.k is not None:
+        return None
+    return choose_size(np.array(counted.people_of_parts), FLOOR, mechanism.tolerance)
 
 
 def frames_of(done: DoneCell, bits: int) -> list[bytes]:
@@ -317,6 +325,10 @@ def gather(
         classes=_classes(learned),
         pairs=pairs,
     )
+    size = _chosen_size(learned, counted)
+    if size is not None:
+        named = dataclasses.asdict(size)
+        facts = tuple(dataclasses.replace(each, **named) if isinstance(each, ClassPure) else each for each in facts)
     kinds = pa.schema([field for field in table_of(spill.frame("cell-0", 1)).schema if field.name != ORDER])
     formulas, whole = FormulaCount(kinds.names), list[pa.Table]()
     for each in told:

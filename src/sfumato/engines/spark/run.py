@@ -168,7 +168,7 @@ def run_on_spark(
     cuts, light = cuts_of(learned, most_rows), learned.to_cut
     counted = _add_up(frames_from(frame, _PartCutter(numbered, light, cuts, ()).count), Cutter(light, cuts))
     learned = with_all_rows(learned, counted)
-    cells = merged(cuts, counted.rows, counted.people, least_people(learned))
+    cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
     if not isinstance(told.get("holdout"), float | None):
         raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
     cell_of = [0] * cuts.leaves

@@ -21,6 +21,7 @@ __all__ = [
     "FLOOR",
     "MOST_CLASSES",
     "ClasswiseCondensation",
+    "GroupSize",
     "approximate_gcd",
     "check_pure",
     "choose_size",
@@ -34,8 +35,16 @@ FLOOR = 5
 MOST_CLASSES = 20
 """Most distinct values of a numeric target that is taken as a class; more are a response."""
 
-_TOLERANCE = 0.1
-"""Share of the smallest class that is the paper's t where nothing is said; the paper took 0.05 to 0.2."""
+_TOLERANCES = (0.05, 0.2)
+"""Shares of the smallest class between which the paper took t."""
+
+
+@dataclass(frozen=True)
+class GroupSize:
+    """Group size that was chosen from the sizes of the classes, g*, and the unit t that classes were counted in."""
+
+    size: int
+    unit: int
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,12 @@ class ClasswiseCondensation:
     ----------
     k : int, optional
         The floor: a record's level is max(k, the level it asks for). Without it the group size is the approximate
-        greatest common divisor of the classes, which is large: a tenth of the smallest class or more, and never less
-        than 5.
-    tolerance : float
-        The smallest group size that the divisor may choose, as a share of the smallest class; the paper took 0.05 to
-        0.2. It is raised to 5 and to the highest level asked for. Not used where k is given.
+        greatest common divisor of the classes, which is large: a twentieth of the smallest class or more, and never
+        less than 5. A group is larger if a record inside asks for a higher level.
+    tolerance : float, optional
+        The unit t that classes are counted in, as a share of the smallest class, as figure 5 has it; it is raised to 5.
+        By default the unit between 0.05 and 0.2, the shares that the paper took, with which the divisor is largest.
+        Not used if k is given.
     grouping : {"compact", "mdav", "paper", "modified", "holistic"}, optional
         As in `Condensation`, but compact groups may differ in width, so that dense regions of a class stay whole.
         Without it whichever of ``"compact"`` and the paper's own ``"modified"`` does better in a trial on the records
@@ -71,7 +81,7 @@ class ClasswiseCondensation:
     method: ClassVar[str] = "classwise"
 
     k: int | None = None
-    tolerance: float = _TOLERANCE
+    tolerance: float | None = None
     grouping: str | None = None
     effort: str = "default"
     allow_level_1: bool = False
@@ -80,8 +90,8 @@ class ClasswiseCondensation:
         check_parameters(self)
         check_k(FLOOR if self.k is None else self.k, allow_level_1=self.allow_level_1)
         check_options(self.grouping or "compact", self.effort)
-        if not 0.0 < self.tolerance <= 1.0:
-            raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; the usual one is 0.1")
+        if self.tolerance is not None and not 0.0 < self.tolerance <= 1.0:
+            raise OptionError("tolerance is a share of the smallest class, above 0 and at most 1; try 0.1")
 
     @property
     def traits(self) -> Traits:
@@ -104,23 +114,21 @@ class ClasswiseCondensation:
         cells = np.unique(np.column_stack([classes, records.strata]), axis=0, return_inverse=True)[1].ravel()
         floor = FLOOR if self.k is None else self.k
         levels = effective_levels(records.levels, floor, allow_level_1=self.allow_level_1)
-        if self.k is None:
-            levels = np.full(len(records), levels.max())
         first = first_of_person(cells, records.persons)
         _check_sizes(block.column, cells[first], levels[first])
-        if self.k is None:
-            levels = np.full(len(records), choose_size(np.bincount(cells[first]), int(levels[0]), self.tolerance))
+        size = None if self.k is not None else choose_size(np.bincount(cells[first]), floor, self.tolerance)
+        least = levels if size is None else np.maximum(levels, size.size)
         grouping, chosen = self.grouping, ""
         if grouping is None:
-            layers = layers_of(cells, records.persons, levels)
+            layers = layers_of(cells, records.persons, least)
             rows = np.flatnonzero(layers.begins) if not layers.begins.all() else slice(None)
             parts = np.unique(layers.code[rows], return_inverse=True)[1].ravel()
-            tried = (records.values[rows], levels[rows], classes[rows], parts)
+            tried = (records.values[rows], least[rows], classes[rows], parts)
             grouping = better_grouping(*tried, records.layout, rng, shared=block.where)
             chosen = ", chosen by trial" if can_try(*tried) else ""
         labels, kept = partition_layers(
             records.values,
-            levels,
+            least,
             cells,
             records.persons,
             rng,
@@ -132,7 +140,8 @@ class ClasswiseCondensation:
         check_pure(labels, cells if kept is None else cells[kept])
         algorithm = f"class-wise: {ALGORITHMS[grouping]}{chosen}"
         sanitized = synthesize(records, labels, levels, algorithm, rng, shared=block.where, kept=kept)
-        pure = ClassPure(block.column, int(classes.max()) + 1)
+        chosen_size = {} if size is None else dataclasses.asdict(size)
+        pure = ClassPure(block.column, int(classes.max()) + 1, **chosen_size)
         return dataclasses.replace(sanitized, facts=(pure, *sanitized.facts))
 
 
@@ -163,12 +172,35 @@ def classes_of(records: Records) -> tuple[Block, Ints]:
     return block, codes.astype(np.int64)
 
 
-def choose_size(counts: Ints, floor: int, tolerance: float = _TOLERANCE) -> int:
+def choose_size(counts: Ints, floor: int, tolerance: float | None = None) -> GroupSize:
     """Choose the group size from the sizes of the classes [KCG12, fig. 5, step 1].
 
-    The paper's t is the given share of the smallest class, a tenth by default, and at least the floor.
+    The unit t is the share ``tolerance`` of the smallest class and at least the floor. Without a tolerance it is the
+    unit of 5 to 20 % of the smallest class with which the size is largest, the smallest of equally good ones.
+
+    Notes
+    -----
+    The paper sets t to 5 to 20 % of the smallest class and does not say to which. One fixed share falls back to t if
+    the numbers of units have no common divisor: of classes of 49, 50 and 51 a tenth gives 5, the choice gives 49
+    (errata KCG12.4).
+
+    Examples
+    --------
+    >>> choose_size(np.array([49, 50, 51]), 5), choose_size(np.array([49, 50, 51]), 5, 0.1)
+    (GroupSize(size=49, unit=7), GroupSize(size=5, unit=5))
     """
-    return approximate_gcd(counts.tolist(), max(floor, round(tolerance * int(counts.min()))))
+    smallest = int(counts.min())
+    if tolerance is not None:
+        unit = max(floor, round(tolerance * smallest))
+        return GroupSize(approximate_gcd(counts.tolist(), unit), unit)
+    low, high = (share * smallest for share in _TOLERANCES)
+    first = max(floor, math.ceil(low))
+    units = np.arange(first, max(first, math.floor(high)) + 1)
+    divisor = np.zeros(len(units), dtype=np.int64)
+    for count in counts.tolist():
+        divisor = np.gcd(divisor, count // units)
+    unit = int(units[np.argmax(units * divisor)])
+    return GroupSize(approximate_gcd(counts.tolist(), unit), unit)
 
 
 def check_pure(labels: Ints, cells: Ints) -> None:
