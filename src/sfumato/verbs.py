@@ -37,7 +37,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import share_values
 from sfumato.tables.repair import repaired
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Role, Schema, missing_marks
 
 __all__ = ["Relation", "Stream", "inspect", "reconstruct", "relate", "stream"]
 
@@ -50,6 +50,7 @@ def inspect(
     person: str | None = None,
     k: int = 10,
     schema: Schema | str | Path | None = None,
+    missing: Iterable[str] = (),
 ) -> Schema:
     """What each column is taken for and what will happen to it, to be printed and edited.
 
@@ -66,6 +67,8 @@ def inspect(
         Fewest persons who hold a category that leaves, as a run with that k has it.
     schema : Schema or path, optional
         One that was edited, to see what it will do: its columns and rules stay as they are written.
+    missing : iterable of str
+        Texts or numbers that mean a missing cell in every column, besides the usual marks and those that are found.
 
     Examples
     --------
@@ -75,12 +78,12 @@ def inspect(
     age     confidential  integer  sanitized     whole numbers, 5 different
     name    identifier    nominal  dropped       text with 3 categories; identifier, as told
     """
-    arrow = to_arrow(table)[0]
-    identifiers = tuple(identifiers)
+    identifiers, missing = tuple(identifiers), tuple(missing)
+    arrow = to_arrow(table, missing_marks(schema, missing))[0]
     if schema is not None:
-        told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True)
+        told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True, missing=missing)
         return _with_rare(arrow, told, k, found=False)
-    schema = Schema.infer(arrow, identifiers=identifiers, target=target, person=person)
+    schema = Schema.infer(arrow, identifiers=identifiers, target=target, person=person, missing=missing)
     if person is not None:
         return _with_rare(arrow, schema.with_role(Role.PERSON, person), k)
     proposed = propose_person(arrow, schema)

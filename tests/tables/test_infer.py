@@ -139,13 +139,13 @@ def test_the_usual_marks_mean_missing(mark: str) -> None:
     field = infer(["a", "b", mark, "a", mark])
     assert field.missing == (mark.strip(),)
     assert field.domain.categories == ("a", "b")
-    assert "2 missing" in field.reason
+    assert field.reason.endswith(f"missing: {mark.strip()!r} (2 cells)" if mark else "2 missing")
 
 
 def test_marks_do_not_keep_numbers_from_being_numbers() -> None:
     field = infer(["1", "25", "?", "7"])
     assert field.kind is Kind.INTEGER
-    assert field.reason == "whole numbers, 3 different, 1 missing (written '?')"
+    assert field.reason == "whole numbers, 3 different, missing: '?' (1 cell)"
 
 
 def test_only_beside_columns_with_types_it_is_said_that_numbers_are_text() -> None:

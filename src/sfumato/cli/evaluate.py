@@ -49,7 +49,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def evaluate(
     console: Console,
@@ -171,7 +171,9 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "known",
     seed="Repeat the same samples and draws.",
 )
-@options("encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name.")
+@options(
+    "missing", "encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name."
+)
 @verb
 def tune(
     console: Console,

@@ -97,6 +97,11 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"multiple": True, "metavar": "COL"},
     ),
     "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
+    "missing": (
+        "A text or number that means a missing cell, in every column; repeatable.  [default: usual marks, and those "
+        "found]",
+        {"multiple": True, "metavar": "MARK"},
+    ),
     "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
     "no_sign": ("Do not sign the release; nobody can check then who made it.", _FLAG),
     "no_report": ("Do not measure.", _FLAG),
@@ -183,8 +188,11 @@ def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None
 
 
 def reading_told(told: dict[str, Any]) -> dict[str, Any]:
-    """How a table is read, taken out of all that was told."""
-    return {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
+    """How a table is read, taken out of all that was told; what means a missing cell stays, the schema needs it too."""
+    from sfumato.tables.schema import missing_marks
+
+    reading = {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
+    return reading | {"missing": missing_marks(told["schema"], told["missing"])}
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

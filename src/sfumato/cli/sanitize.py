@@ -200,7 +200,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 @options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
 @click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
-@options("policy", "despite_policy", "budget", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def sanitize(
     console: Console,
@@ -239,6 +239,7 @@ def sanitize(
     from sfumato.mechanisms.geometry.key import keeping_key
     from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
+    from sfumato.tables.schema import missing_marks
 
     check_output(output, overwrite=overwrite)
     if pdf:
@@ -254,7 +255,8 @@ def sanitize(
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
     signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+    marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])
+    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
     if place.is_chunked(console, (sheet, query), run):
         refuse_in_chunks(place, form, (sheet, query), {**run, "holdout": holdout})
         for name in ("weight", "where", "keep_persons"):

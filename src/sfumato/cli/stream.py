@@ -69,7 +69,16 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options("level", "target", "identifier", "person", "rare", "tails", schema="Schema; what it declares binds all rows.")
+@options(
+    "level",
+    "target",
+    "identifier",
+    "person",
+    "missing",
+    "rare",
+    "tails",
+    schema="Schema; what it declares binds all rows.",
+)
 @usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
 @_person_key
 @click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
@@ -114,8 +123,10 @@ def init(
 
     FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
+    from sfumato.tables.schema import missing_marks
+
     known = None if schema is None else sf.Schema.load(schema)
-    table, form = read_people(file, encoding=encoding)
+    table, form = read_people(file, encoding=encoding, missing=missing_marks(known, told["missing"]))
     if form.numerals.sentences():
         console.say(reading_words(file, form))
     with console.progress():

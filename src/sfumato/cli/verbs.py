@@ -26,6 +26,7 @@ from sfumato.cli.options import (
     check_new,
     check_output,
     options,
+    reading_told,
     usual,
     write_private,
 )
@@ -83,7 +84,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
 @options("identifier", "target", "person", schema="Look again at a schema that was edited.")
 @usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
 @options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
-@options("encoding", "delimiter", "decimal", "sheet", "query")
+@options("missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def inspect(
     console: Console,
@@ -93,9 +94,8 @@ def inspect(
     target: str | None,
     person: str | None,
     k: int,
-    schema: Path | None,
     overwrite: bool,
-    **reading: Any,
+    **told: Any,
 ) -> None:
     """Say what each column is and what will happen to it, with the reason.
 
@@ -105,8 +105,8 @@ def inspect(
     from sfumato.tables.schema import field_to_document
 
     check_new(output, overwrite=overwrite)
-    table, form = read_people(source, **reading)
-    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, schema=schema)
+    table, form = read_people(source, **reading_told(told))
+    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, **told)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say(f"{reading_words(source, form)}\n")
     console.say(found.describe(domains=True))

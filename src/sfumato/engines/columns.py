@@ -18,12 +18,12 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_colu
 from sfumato.core.facts import PersonsLinked
 from sfumato.core.records import Records
 from sfumato.mechanisms.protocol import Mechanism
-from sfumato.tables.cells import absent_cells, plain
+from sfumato.tables.cells import MISSING_MARKS, absent_cells, plain
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.infer import has_few_values, is_mixed
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rules import read_rules
-from sfumato.tables.schema import Field, Kind, Role, Schema, check_columns
+from sfumato.tables.schema import Field, Kind, Role, Schema, check_columns, missing_marks
 
 __all__ = [
     "RELEASED_PERSON",
@@ -51,6 +51,7 @@ def schema_of(
     level: object = None,
     keep_empty: bool = False,
     coarsens: bool = False,
+    missing: Iterable[str] = (),
 ) -> Schema:
     """The given schema, its file read, or an inferred one; with the roles that were told.
 
@@ -58,16 +59,19 @@ def schema_of(
 
     Columns that are to be coarsened are refused unless the caller ``coarsens`` them.
 
+    Texts in ``missing`` mean a missing cell in every column.
+
     Columns without any value are dropped with a word, unless they are kept because other owners may have values.
     """
     if arrow.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     identifiers, public = tuple(identifiers), tuple(public)
-    found = schema is None
+    found, missing = schema is None, missing_marks(None, missing)
     if schema is None:
-        schema = _infer_rest(arrow, identifiers, public, target, person)
+        schema = _infer_rest(arrow, identifiers, public, target, person, missing)
     elif not isinstance(schema, Schema):
         schema = Schema.load(schema)
+    schema = schema if found else schema.with_missing(missing)
     check_columns(arrow, schema)
     if not coarsens and (wide := coarse_columns(schema)):
         raise OptionError(
@@ -87,11 +91,11 @@ def schema_of(
     if weight is not None:
         schema = _weighed(schema, weight, found=found)
     if found:
-        _tell_strays(schema, {*identifiers, person, level})
+        _tell_strays(schema, {*identifiers, person, level}, missing)
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 
-def _tell_strays(schema: Schema, told: Collection[object]) -> None:
+def _tell_strays(schema: Schema, told: Collection[object], missing: Collection[str]) -> None:
     """Say in which columns cells of few persons are of another form, and what becomes of the cells or the column."""
     left = [field for field in schema if field.name not in told]
     for names, what, then in (
@@ -99,6 +103,11 @@ def _tell_strays(schema: Schema, told: Collection[object]) -> None:
             [field.name for field in left if is_mixed(field)],
             "that are mostly dates or numbers, but not all, were taken as texts",
             "'sfumato inspect' says what to do",
+        ),
+        (
+            [field.name for field in left if not {*field.missing} <= {*MISSING_MARKS, *missing}],
+            "of numbers or dates in which a frequent text was taken as missing",
+            "'sfumato inspect' names the text",
         ),
         (
             [field.name for field in left if field.repair],
@@ -160,7 +169,12 @@ def _is_empty(column: pa.ChunkedArray, field: Field) -> bool:
 
 
 def _infer_rest(
-    arrow: pa.Table, identifiers: tuple[str, ...], public: tuple[str, ...], target: str | None, person: str | None
+    arrow: pa.Table,
+    identifiers: tuple[str, ...],
+    public: tuple[str, ...],
+    target: str | None,
+    person: str | None,
+    missing: tuple[str, ...],
 ) -> Schema:
     """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
     told = (*identifiers, *(() if person is None else (person,)), *public)
@@ -168,7 +182,7 @@ def _infer_rest(
     if unknown:
         raise OptionError(no_column(unknown[0], arrow.column_names))
     target = target if target in arrow.column_names else None
-    return Schema.infer(arrow, identifiers=identifiers, target=target, person=person)
+    return Schema.infer(arrow, identifiers=identifiers, target=target, person=person, missing=missing)
 
 
 def coarse_columns(schema: Schema) -> frozenset[str]:

@@ -193,13 +193,23 @@ def make_plan(
     keep_persons: bool = False,
     tails: str | None = None,
     tails_k: int | None = None,
+    missing: Iterable[str] = (),
 ) -> Plan:
     """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
     told: tuple[Any, ...] = (level, rows, holdout)
     level, rows, holdout = (each.item() if isinstance(each, np.number) else each for each in told)
     found = schema is None
     schema = schema_of(
-        arrow, schema, target, identifiers, public, person=person, weight=weight, level=level, coarsens=True
+        arrow,
+        schema,
+        target,
+        identifiers,
+        public,
+        person=person,
+        weight=weight,
+        level=level,
+        coarsens=True,
+        missing=missing,
     )
     if found:
         check_people(arrow, schema, person=person, rows_are_people=rows_are_people)

@@ -38,7 +38,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import check_weight_cells, persons_of_table
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
 from sfumato.tables.repair import repaired
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.spreadsheet import unquote_formulas
 
 __all__ = ["Evaluation", "check_evaluation_folder", "compare_tables", "evaluate", "most_unpacked"]
@@ -123,6 +123,7 @@ def evaluate(
     weight: str | None = None,
     no_rules: bool = False,
     public: Iterable[str] = (),
+    missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
     budget: float | None = None,
@@ -148,6 +149,8 @@ def evaluate(
         Column that says how many people a row stands for, which the measures of utility count by.
     no_rules : bool
         Do not count the rules between columns that every row of the original obeys.
+    missing : iterable of str
+        Texts or numbers that mean a missing cell in every column of the original, besides the usual marks.
     holdout : table, optional
         Rows like the original's that the release was not made from.
     known : iterable of str
@@ -177,6 +180,7 @@ def evaluate(
         weight=weight,
         no_rules=no_rules,
         public=public,
+        missing=missing,
         holdout=holdout,
         known=known,
         budget=budget,
@@ -199,6 +203,7 @@ def compare_tables(
     weight: str | None = None,
     no_rules: bool = False,
     public: Iterable[str] = (),
+    missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
     budget: float | None = None,
@@ -214,11 +219,13 @@ def compare_tables(
     asked, known = asked_policy(policy), tuple(known)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
-    before, origin = to_arrow(original)
+    missing = tuple(missing)
+    marks = missing_marks(schema, missing)
+    before, origin = to_arrow(original, marks)
     why_not = None
     if isinstance(released, str | Path):
         most = most_unpacked(before, most_bytes)
-        released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most)
+        released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most, missing=marks)
     after = [to_arrow(released)[0]]
     del released  # whoever measures it holds a large table no longer than needed
     dropped = dropped_columns(certificate, before.column_names)
@@ -226,7 +233,15 @@ def compare_tables(
     months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
     dropped = [name for name in dropped if name != person]
     told = schema_of(
-        before, schema, target, [*identifiers, *dropped], public, person=person, weight=weight, coarsens=True
+        before,
+        schema,
+        target,
+        [*identifiers, *dropped],
+        public,
+        person=person,
+        weight=weight,
+        coarsens=True,
+        missing=missing,
     )
     before = repaired(before, told)
     check_weight_cells(before, told)
@@ -270,7 +285,7 @@ def most_unpacked(original: pa.Table, most_bytes: int | None) -> int:
 
 
 def _read_released(
-    released: str | Path, *, encoding: str, most_bytes: int
+    released: str | Path, *, encoding: str, most_bytes: int, missing: tuple[str, ...]
 ) -> tuple[pa.Table, Certificate | None, str | None]:
     """Table of a file or of a release's folder, the certificate that speaks of it, or why one beside it does not."""
     path = Path(released)
@@ -283,7 +298,7 @@ def _read_released(
     certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
     table, form = read_file(str(path), encoding=encoding if certificate is None else "utf-8", most_bytes=most_bytes)
     if certificate is None and form.format is FileFormat.CSV:
-        table, _ = read_numerals(table, form)
+        table, _ = read_numerals(table, form, missing=missing)
     if certificate is not None and is_quoted(certificate.facts):
         table = unquote_formulas(table)
     return table, certificate, why_not

@@ -233,7 +233,7 @@ def _spilling(folder: Path, key: bytes, *, kept: bool) -> Iterator[Spill]:
         yield FileSpill(place, key)
 
 
-_COLUMNS = ("schema", "target", "identifiers", "public", "person", "rows_are_people")
+_COLUMNS = ("schema", "target", "identifiers", "public", "person", "rows_are_people", "missing")
 
 
 def release_moved(

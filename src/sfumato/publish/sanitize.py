@@ -39,7 +39,7 @@ from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Schema, missing_marks
 
 __all__ = ["file_of", "load_recipe", "sanitize", "sanitize_file"]
 
@@ -59,6 +59,7 @@ def sanitize(
     rows_are_people: bool = False,
     weight: str | None = None,
     public: Iterable[str] = (),
+    missing: Iterable[str] = (),
     holdout: float | Any | None = None,
     seed: int | None = None,
     no_rules: bool = False,
@@ -110,6 +111,9 @@ def sanitize(
         by the measures of utility.
     public : iterable of str
         Columns to pass through; refused by mechanisms that make synthetic rows.
+    missing : iterable of str
+        Texts or numbers that mean a missing cell in every column, besides the usual marks, those that the schema lists
+        and those that are found.
     holdout : float or table, optional
         Share of rows to keep out of the release, or rows that were kept out, for measuring.
     seed : int, optional
@@ -176,9 +180,12 @@ def sanitize(
     told: dict[str, Any] = {"schema": schema, "target": target, "level": level, "strata": strata, "public": public}
     told |= {"identifiers": identifiers, "person": person, "weight": weight, "holdout": holdout, "seed": seed}
     told |= {"no_rules": no_rules or None, "rare": rare, "tails": tails, "tails_k": None}
-    told |= {"rows": rows, "where": where}
+    told |= {"rows": rows, "where": where, "missing": tuple(missing)}
     told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
-    frame = None if is_spark_frame(table) else to_arrow(table)
+    if isinstance(recipe, str | Path):
+        recipe = Recipe.load(recipe)
+    marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
+    frame = None if is_spark_frame(table) else to_arrow(table, marks)
     if method is None and mechanism is None and recipe is None:
         method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
@@ -294,6 +301,7 @@ def sanitize_file(
     person: str | None = None,
     rows_are_people: bool = False,
     public: Iterable[str] = (),
+    missing: Iterable[str] = (),
     holdout: float | Any | None = None,
     no_rules: bool | None = None,
     rare: str | None = None,
@@ -341,7 +349,7 @@ def sanitize_file(
         In place of a mechanism, as in `sanitize`.
     schema : Schema or path, optional
         By default proposed from the sample; bounds and steps seen there do not bind the other rows.
-    target, identifiers, person, rows_are_people, public
+    target, identifiers, person, rows_are_people, public, missing
         As in `sanitize`.
     level, strata, holdout, no_rules, rare, tails, rows
         As in `sanitize`; not for geometric methods.
@@ -396,13 +404,16 @@ def sanitize_file(
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
     told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
-    told |= {"person": person, "seed": seed}
+    told |= {"person": person, "seed": seed, "missing": tuple(missing)}
     whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
     whole |= {"tails": tails, "tails_k": None}
     whole["rows"] = rows
     inputs = (getattr(source, "path", source), schema, recipe, policy, sign, holdout, parameters.get("key"), resume_key)
     check_folder(folder, overwrite=overwrite, inputs=inputs)
-    reading = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+    if isinstance(recipe, str | Path):
+        recipe = Recipe.load(recipe)
+    marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
+    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
         file = file_of(source, engine, master, **reading)
@@ -441,7 +452,7 @@ def sanitize_file(
 _SYNTHETIC = ("rare", "tails", "tails_k", "rows", "where", "keep_persons")
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
-_COLUMNS = {"identifiers": "identifier", "person": "person", "weight": "weight", "public": "public"}
+_COLUMNS = {"identifiers": "identifier"} | {each: each for each in ("person", "weight", "public", "missing")}
 
 
 def as_told(

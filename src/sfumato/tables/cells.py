@@ -6,6 +6,9 @@ the column, never the cell.
 
 from __future__ import annotations
 
+import math
+import re
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
@@ -33,6 +36,7 @@ __all__ = [
     "NUMBER",
     "TICKS",
     "Gap",
+    "Gaps",
     "absent_cells",
     "bound_to_number",
     "codes_of_cells",
@@ -42,6 +46,7 @@ __all__ = [
     "is_number",
     "is_span",
     "is_text",
+    "marks_among_numbers",
     "marks_as_array",
     "native_type",
     "numbers_of_cells",
@@ -63,8 +68,29 @@ MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "nul
 """Texts that usually mean a missing cell; "none" is not among them, it is often a category."""
 
 Gap = str | float | None
-"""How a column writes a missing cell: a text, NaN or null."""
+"""How a column writes a missing cell: a text, a number that stands for none, NaN or null."""
 
+
+@dataclass(frozen=True)
+class Gaps:
+    """Several ways in which a column writes missing cells, with the share of each.
+
+    Examples
+    --------
+    >>> Gaps(("k.A.", None), (0.75, 0.25)).choose(1_000).tolist().count(1)
+    250
+    """
+
+    ways: tuple[Gap, ...]
+    shares: tuple[float, ...]
+
+    def choose(self, count: int) -> Ints:
+        """Which way each of so many missing cells is written: evenly mixed, and whatever the cell was before."""
+        ranks = np.argsort(np.argsort(np.arange(1, count + 1) * _GOLDEN % 1.0))  # neighbours are far from each other
+        return np.searchsorted(np.rint(np.cumsum(self.shares[:-1]) * count), ranks, side="right")
+
+
+_GOLDEN = (5.0**0.5 - 1.0) / 2.0
 _SINGLE_DECIMALS = 7
 _MOST_DECIMALS = 18
 _SAMPLE = 1_000
@@ -119,12 +145,14 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> Bools:
-    """Tell which cells are missing: nulls, NaN, and the texts that mean so, spaces around them aside."""
+    """Tell which cells are missing: nulls, NaN, and those that hold a mark, spaces around it aside."""
     absent = pc.is_null(array, nan_is_null=True)
     if marks and is_text(array.type):
         marked = pc.is_in(pc.utf8_trim_whitespace(array), value_set=marks_as_array(marks, array.type))
         absent = pc.or_(absent, marked)
-    return np.asarray(absent.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    found = np.asarray(absent.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    codes = [float(mark) for mark in marks if _is_numeral(mark)] if is_number(array.type) else []
+    return found | np.isin(floats(array), codes) & ~found if codes else found
 
 
 @lru_cache(maxsize=256)
@@ -133,17 +161,49 @@ def marks_as_array(marks: tuple[str, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(list(marks), kind)
 
 
-def gap_of_cells(array: pa.Array, absent: Bools) -> Gap:
-    """Find how missing cells are written; of several ways in one column, the most frequent."""
+def marks_among_numbers(array: pa.Array, marks: tuple[str, ...]) -> tuple[str, ...]:
+    """Marks such as -9 or 999 that occur in a column of numbers."""
+    codes = [mark for mark in marks if _is_numeral(mark)]
+    numbers = floats(array.drop_null()) if codes else np.empty(0)
+    return tuple(mark for mark in codes if (numbers == float(mark)).any())
+
+
+def _is_numeral(mark: str) -> bool:
+    return re.match(NUMBER, mark) is not None
+
+
+def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints | None = None) -> Gap | Gaps:
+    """Find how missing cells are written: in several ways, each that ``least`` persons or more hold.
+
+    A row is a person unless ``persons`` tells whom each is about. A way that fewer hold is written as the commonest; if
+    none is held by so many, a mark is written only if it is a usual one.
+    """
     gone = array.filter(pa.array(absent))
-    if pa.types.is_floating(array.type):
-        return float("nan") if 2 * gone.null_count < len(gone) else None
-    if not is_text(array.type) or not len(gone):
+    if not len(gone) or not (is_text(array.type) or is_number(array.type)):
         return None
-    found = pc.value_counts(gone)
-    place = int(np.argmax(found.field("counts").to_numpy(zero_copy_only=False)))
-    way: str | None = found.field("values")[place].as_py()
-    return way
+    encoded = pc.dictionary_encode(gone, null_encoding="encode")
+    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    ways: list[Gap] = encoded.dictionary.to_pylist()
+    counts = np.bincount(codes, minlength=len(ways))
+    held = counts if persons is None else _persons_of_each(codes, persons[absent], len(ways))
+    commonest = int(np.argmax(counts))
+    if held[commonest] < least and not _is_usual(ways[commonest]):
+        return None
+    kept = [place for place in np.argsort(-counts, kind="stable") if place == commonest or held[place] >= least]
+    if len(kept) == 1:
+        return ways[commonest]
+    shares = counts[kept] / counts.sum()
+    shares[0] += 1.0 - shares.sum()
+    return Gaps(tuple(ways[place] for place in kept), tuple(shares.tolist()))
+
+
+def _persons_of_each(codes: Ints, persons: Ints, ways: int) -> Ints:
+    pairs = np.unique(np.column_stack([codes, persons]), axis=0)
+    return np.bincount(pairs[:, 0], minlength=ways)
+
+
+def _is_usual(way: Gap) -> bool:
+    return way is None or (isinstance(way, float) and math.isnan(way)) or str(way).strip() in MISSING_MARKS
 
 
 def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Bools]:
@@ -183,8 +243,8 @@ def _complaint(field: Field, strange: int, kind: pa.DataType) -> str:
         return f"holds {strange} cells outside its categories; add them to its domain"
     if field.kind is not Kind.DATE:
         return (
-            f"is declared {field.kind.value} but {strange} cells are not numbers; declare it nominal or list their "
-            "mark under 'missing'"
+            f"is declared {field.kind.value} but {strange} cells are not numbers such as 12.5; list marks of missing "
+            "cells under 'missing' (--missing), say --decimal , for a decimal comma, or declare the column nominal"
         )
     if is_text(kind) or pa.types.is_dictionary(kind):
         form = field.format or "%Y-%m-%d"
@@ -296,19 +356,21 @@ def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
         ) from None
 
 
-def write_codes(codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap = None) -> pa.Array:
+def write_codes(codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | Gaps = None) -> pa.Array:
     """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
     places = pa.array(np.where(absent, 0, codes), mask=absent)
     if not pa.types.is_dictionary(kind):
         return _marked(_category_cells(field, kind).take(places), absent, gap)
     names = _category_cells(field, kind.value_type)
-    if isinstance(gap, str) and is_text(kind.value_type) and absent.any():
-        names = pa.concat_arrays([names, pa.array([gap], kind.value_type)])
-        places = pa.array(np.where(absent, len(names) - 1, codes))
+    if gap is not None and is_text(kind.value_type) and absent.any():
+        marks = _marked(pa.nulls(len(codes), kind.value_type), absent, gap)
+        encoded = pc.dictionary_encode(marks)
+        places = pc.if_else(pa.array(absent), pc.add(encoded.indices.cast(pa.int64()), len(names)), places)
+        names = pa.concat_arrays([names, encoded.dictionary])
     return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
-def write_numbers(values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap = None) -> pa.Array:
+def write_numbers(values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | Gaps = None) -> pa.Array:
     """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`."""
     if field.kind is Kind.ORDINAL:
         return write_codes(values.astype(np.int64), absent, field, kind, gap)
@@ -354,12 +416,24 @@ def _decimal_texts(numbers: pa.Array, decimals: int) -> pa.Array:
     return numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
 
 
-def _marked(cells: pa.Array, absent: Bools, gap: Gap) -> pa.Array:
-    """Fill the missing cells with the column's own mark, where it has one that its type can hold."""
-    fits = is_text(cells.type) if isinstance(gap, str) else gap is not None and pa.types.is_floating(cells.type)
-    if not fits or not absent.any():
+def _marked(cells: pa.Array, absent: Bools, gap: Gap | Gaps) -> pa.Array:
+    """Fill the missing cells with the column's own marks, as far as its type can hold them."""
+    if gap is None or not absent.any():
         return cells
-    return pc.if_else(pa.array(absent), pa.scalar(gap, cells.type), cells)
+    several = gap if isinstance(gap, Gaps) else Gaps((gap,), (1.0,))
+    ways = [way if _can_hold(cells.type, way) else None for way in several.ways]
+    if all(way is None for way in ways):
+        return cells
+    marks = pa.array(ways, cells.type, from_pandas=False)
+    chosen = np.zeros(len(cells), dtype=np.int64)
+    chosen[absent] = several.choose(int(absent.sum()))
+    return pc.if_else(pa.array(absent), marks.take(pa.array(chosen)), cells)
+
+
+def _can_hold(kind: pa.DataType, way: Gap) -> bool:
+    if isinstance(way, str):
+        return is_text(kind)
+    return pa.types.is_floating(kind) or (is_number(kind) and way is not None and way == way)
 
 
 def decimals_of_step(step: float) -> int:

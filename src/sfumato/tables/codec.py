@@ -33,6 +33,7 @@ from sfumato.core.records import (
 )
 from sfumato.tables.cells import (
     Gap,
+    Gaps,
     codes_of_cells,
     gap_of_cells,
     native_type,
@@ -91,7 +92,7 @@ class EncodedColumn:
     grid: Grid | None = None
     mean: float = 0.0
     scale: float = 1.0
-    gap: Gap = None
+    gap: Gap | Gaps = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,10 +127,10 @@ class Codec:
     ) -> Codec:
         """Learn means, scales and grids from a table.
 
-        An observed extreme may cut the release only where ``crowd`` persons hold it; a row is a person unless
-        ``persons`` tells whom each is about. With ``gaps`` every column can hold missing cells, whether it does or not;
-        with ``codes`` columns of very many categories are one coordinate, and else they are refused. ``within`` gives
-        columns narrower bounds, which cut the release.
+        An observed extreme may cut the release, and a missing mark stands in it, only where ``crowd`` persons hold it;
+        a row is a person unless ``persons`` tells whom each is about. With ``gaps`` every column can hold missing
+        cells, whether it does or not; with ``codes`` columns of very many categories are one coordinate, and else they
+        are refused. ``within`` gives columns narrower bounds, which cut the release.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -320,7 +321,7 @@ def _fit_column(
         column = EncodedColumn(field, written_type(cells.type), (), grid, mean, scale)
     if gaps or absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
-    return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent))
+    return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent, crowd, persons))
 
 
 def _check_category_count(field: Field, *, coded: bool) -> bool:

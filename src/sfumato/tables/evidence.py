@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.tables.cells import plain
+from sfumato.tables.cells import floats, is_text, plain
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 
-__all__ = ["MIN_EVIDENCE", "Evidence", "Seen", "categories_of", "codes_of_persons", "least_evidence"]
+__all__ = ["MIN_EVIDENCE", "Evidence", "Seen", "categories_of", "codes_of_persons", "least_evidence", "missing_counts"]
 
 MIN_EVIDENCE = 10
 """Persons whose cells together may decide the kind, the step or the role of a column; of fewer, no cell does.
@@ -84,6 +84,10 @@ class Evidence:
             return not count
         return self.few(off(values))
 
+    def of_rows(self, rows: Bools) -> Evidence:
+        """Evidence of some of the cells as if there were no others: fewer persons decide in a smaller column."""
+        return Evidence.of(int(rows.sum()), None if self.persons is None else self.persons[rows])
+
     def take(self, rows: Bools | slice) -> Evidence:
         """Evidence of some of the cells, of which as many persons decide."""
         return self if self.persons is None else dataclasses.replace(self, persons=self.persons[rows])
@@ -101,18 +105,19 @@ def _among(values: pa.Array, strays: pa.Array) -> Bools:
 
 @dataclass(frozen=True, repr=False)
 class Seen:
-    """What is known of a column before its kind is: its present cells, whose they are, and a note on the others.
+    """What is known of a column before its kind is: its present cells, whose they are, and how many are missing.
 
-    ``strays`` says what becomes of cells that are left aside because they are of few persons. In an ``untyped`` table
-    all columns are text.
+    ``missing`` has each mark with its cells, and an empty text for empty cells. ``strays`` says what becomes of cells
+    that are left aside because they are of few persons. In an ``untyped`` table all columns are text.
     """
 
     name: str
     present: pa.Array
     rows: int
     marks: tuple[str, ...]
-    note: str
+    missing: tuple[tuple[str, int], ...]
     evidence: Evidence
+    note: str = ""
     strays: str = ""
     untyped: bool = False
 
@@ -132,16 +137,29 @@ class Seen:
 
     def field(self, kind: Kind, why: str, domain: Domain | None = None, form: str | None = None) -> Field:
         """The column as one of a kind, to be sanitized."""
-        reason = why + self.note + self.strays
+        reason = why + self.note + _missing_words(self.missing) + self.strays
         domain, repair = domain or Domain(), bool(self.strays)
         return Field(self.name, kind, Role.CONFIDENTIAL, domain, self.marks, form, reason, repair=repair)
 
     def identifier(self, kind: Kind, why: str) -> Field:
         """The column as one that is dropped."""
-        return Field(self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note)
+        return Field(
+            self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note + _missing_words(self.missing)
+        )
+
+    def with_marks(self, marks: tuple[str, ...]) -> Seen:
+        """The same with further missing marks, whose cells are missing."""
+        gone = _among(self.trimmed, pa.array(marks, self.trimmed.type))
+        return dataclasses.replace(
+            self,
+            present=self.present.filter(pa.array(~gone)),
+            marks=(*marks, *self.marks),
+            missing=(*missing_counts(self.present, gone, marks), *self.missing),
+            evidence=self.evidence.of_rows(~gone),
+        )
 
     def told(self, note: str) -> Seen:
-        """The same with a note before that on missing cells."""
+        """The same with a note before what is said of missing cells."""
         return dataclasses.replace(self, note=note + self.note)
 
     def mended(self, what: str) -> Seen:
@@ -165,6 +183,30 @@ class Seen:
     def without_texts(self, strays: pa.Array) -> Seen:
         """The same without cells that hold some texts, spaces around them aside."""
         return self.without(_among(self.trimmed, strays)) if len(strays) else self
+
+
+def missing_counts(array: pa.Array, absent: Bools, marks: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Missing cells of each mark, and those of an empty text for the rest."""
+    gone = array.filter(pa.array(absent))
+    counts = dict.fromkeys(marks, 0)
+    if is_text(array.type) and marks:
+        found = pc.value_counts(pc.utf8_trim_whitespace(gone))
+        counts |= {each["values"].as_py(): each["counts"].as_py() for each in found if each["values"].is_valid}
+    elif marks:
+        counts |= {mark: int((floats(gone) == float(mark)).sum()) for mark in marks}
+    written = {mark: count for mark, count in counts.items() if mark and count}
+    empty = len(gone) - sum(written.values())
+    return (*written.items(), *([("", empty)] if empty else []))
+
+
+def _missing_words(counts: tuple[tuple[str, int], ...]) -> str:
+    """Say how many cells are missing, by their marks: ", missing: 'k.A.' (412 cells), empty (1 cell)"."""
+    if all(not mark for mark, _ in counts):
+        return "".join(f", {count} missing" for _, count in counts)
+    ways = (
+        f"{repr(mark) if mark else 'empty'} ({count} {'cell' if count == 1 else 'cells'})" for mark, count in counts
+    )
+    return f", missing: {', '.join(ways)}"
 
 
 def categories_of(present: pa.Array) -> tuple[Category, ...]:

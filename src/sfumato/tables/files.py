@@ -177,20 +177,23 @@ def read_file(
     return _checked(table, repr(str(path))), FileForm(ENDINGS[ending])
 
 
-def read_numerals(table: pa.Table, form: FileForm, decimal: str | None = None) -> tuple[pa.Table, FileForm]:
+def read_numerals(
+    table: pa.Table, form: FileForm, decimal: str | None = None, missing: tuple[str, ...] = ()
+) -> tuple[pa.Table, FileForm]:
     """Texts such as 1.234,50 rewritten as numbers with a decimal point, and the form with what was found of them.
 
-    ``decimal`` is the mark before decimals, where it is known. A file with semicolons between cells is taken to have
+    ``decimal`` is the mark before decimals, where it is known, ``missing`` what means a missing cell besides the usual
+    marks. A file with semicolons between cells is taken to have
     commas before decimals where its numbers do not say.
     """
-    table, numerals = plain_numerals(table, MISSING_MARKS, decimal=decimal, likely=form.likely_decimal)
+    table, numerals = plain_numerals(table, (*MISSING_MARKS, *missing), decimal=decimal, likely=form.likely_decimal)
     return table, replace(form, numerals=numerals)
 
 
-def read_table(source: str | Path) -> pa.Table:
+def read_table(source: str | Path, missing: tuple[str, ...] = ()) -> pa.Table:
     """A table in a file, as people write it: of CSV also numbers with decimal commas or marks between thousands."""
     table, form = read_file(source)
-    return read_numerals(table, form)[0] if form.format is FileFormat.CSV else table
+    return read_numerals(table, form, missing=missing)[0] if form.format is FileFormat.CSV else table
 
 
 def ending_of(path: Path) -> str | None:

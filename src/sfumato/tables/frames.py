@@ -41,10 +41,11 @@ class Origin:
         return "pandas" if self.library == "pandas" else "polars" if self.library == "polars" else "arrow"
 
 
-def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
+def to_arrow(frame: Any, missing: tuple[str, ...] = ()) -> tuple[pa.Table, Origin]:
     """Turn a pandas, polars or pyarrow table into an Arrow table; an index is left behind.
 
-    A file is read as on the command line, numbers such as 1.234,50 among its cells too.
+    A file is read as on the command line, numbers such as 1.234,50 among its cells too; texts in ``missing`` are not
+    taken for misspelt numbers there.
     An enumeration of polars becomes a dictionary without an order: listing the words is not ranking them.
 
     Raises
@@ -55,7 +56,7 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Origin]:
     if isinstance(frame, str | Path):
         from sfumato.tables.files import read_table
 
-        frame = read_table(frame)
+        frame = read_table(frame, missing)
     wrapped = _wrapped(frame)
     library = wrapped.implementation.value
     if library == "pyarrow":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sfumato.tables.cells import (
     is_number,
     is_span,
     is_text,
+    marks_among_numbers,
     marks_as_array,
     plain,
 )
@@ -38,10 +40,11 @@ from sfumato.tables.dates import (
     seconds_of_texts,
     step_of_moments,
 )
-from sfumato.tables.evidence import Evidence, Seen, categories_of
+from sfumato.tables.evidence import Evidence, Seen, categories_of, missing_counts
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.hierarchies import hierarchy_of_texts
 from sfumato.tables.infer_numbers import number_field, refuse_infinite, text_number_field
+from sfumato.tables.marks import frequent_marks
 from sfumato.tables.schema import Schema
 
 __all__ = ["MISSING_MARKS", "complete_field", "has_few_values", "infer_field", "infer_schema", "is_mixed"]
@@ -57,8 +60,12 @@ _NEARLY = 0.8  # share of different texts of a form that others of another keep 
 _NUMERAL = rf"{NUMBER}|^[-+(]?[$€£]? ?\d{{1,3}}([., ']?\d{{3}})*([.,]\d+)? ?(%|[$€£]|kg|cm|mm|mg|ml|km|EUR|USD)?\)?$"
 
 
-def infer_schema(table: pa.Table, dropped: Collection[str] = (), *, persons: Ints | None = None) -> Schema:
+def infer_schema(
+    table: pa.Table, dropped: Collection[str] = (), *, persons: Ints | None = None, missing: tuple[str, ...] = ()
+) -> Schema:
     """Propose kind, role and domain of every column; those that are dropped anyway may be of any type.
+
+    A cell that holds one of the marks in ``missing`` is missing in every column.
 
     What a column is follows from at least `MIN_EVIDENCE` persons; each row is one where ``persons`` does not say whom
     it is about.
@@ -68,25 +75,34 @@ def infer_schema(table: pa.Table, dropped: Collection[str] = (), *, persons: Int
     if table.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
     untyped = all(is_text(field.type) for field in table.schema)
+    infer = partial(infer_field, persons=persons, missing=missing, untyped=untyped)
     fields = {
-        name: _dropped_field(name, table.column(name), untyped=untyped)
+        name: _dropped_field(name, table.column(name), missing, untyped=untyped)
         if name in dropped
-        else infer_field(name, table.column(name), persons=persons, untyped=untyped)
+        else infer(name, table.column(name))
         for name in table.column_names
     }
+    proposed = {mark for field in fields.values() for mark in field.missing} - {*MISSING_MARKS, *missing}
+    for name, field in fields.items():  # a mark of one column is one in another that has few different numbers, too
+        if name not in dropped and field.kind is Kind.NOMINAL and not proposed.isdisjoint(_texts_of(field)):
+            fields[name] = infer(name, table.column(name), known=proposed)
     clear = {is_day_first(field.format) for field in fields.values() if field.format and _DOUBT not in field.reason}
     clear.discard(None)
     if len(clear) == 1:  # dates of a table are written alike
         order = clear.pop()
         for name, field in fields.items():
             if _DOUBT in field.reason and field.format:
-                fields[name] = infer_field(name, table.column(name), day_first=order, persons=persons, untyped=untyped)
+                fields[name] = infer(name, table.column(name), day_first=order)
     return Schema(tuple(fields.values()))
 
 
-def _dropped_field(name: str, column: pa.ChunkedArray, *, untyped: bool) -> Field:
+def _texts_of(field: Field) -> set[str]:
+    return {category.strip() for category in field.domain.categories or () if isinstance(category, str)}
+
+
+def _dropped_field(name: str, column: pa.ChunkedArray, missing: tuple[str, ...], *, untyped: bool) -> Field:
     try:
-        return infer_field(name, column, untyped=untyped)
+        return infer_field(name, column, missing=missing, untyped=untyped)
     except SchemaError:
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, reason=f"cells of type {column.type}")
 
@@ -98,19 +114,23 @@ def infer_field(
     day_first: bool | None = None,
     persons: Ints | None = None,
     untyped: bool = False,
+    missing: tuple[str, ...] = (),
+    known: Collection[str] = (),
 ) -> Field:
     """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told.
 
     If all columns of the table are text, as those of CSV, it is ``untyped``, and that numbers are text says nothing.
+    Texts in ``missing`` are missing marks; those that are ``known`` as marks of another column are proposed here even
+    if there are few different numbers or dates.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     dated = dated or is_span(kind)
-    known = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
-    if not known and (not dated or pa.types.is_dictionary(column.type)) and column.null_count < len(column):
+    readable = is_text(kind) or is_number(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
+    if not readable and (not dated or pa.types.is_dictionary(column.type)) and column.null_count < len(column):
         raise SchemaError(f"column {name!r} is of type {column.type}, which has no kind here; convert it or drop it")
     array = plain(column)
-    marks = _marks_in(array)
+    marks = _marks_in(array, missing)
     absent = absent_cells(array, marks)
     there = Evidence.of(len(array), persons)
     if there.few(~absent):
@@ -127,7 +147,7 @@ def infer_field(
     if dated:
         return _date_field(seen, "dates")
     if is_text(kind):
-        return _text_field(seen, day_first)
+        return _marked_field(seen, day_first, known) or _text_field(seen, day_first)
     return (_digits_field(seen) if pa.types.is_integer(kind) else None) or number_field(seen)
 
 
@@ -145,12 +165,14 @@ def _digits_field(seen: Seen) -> Field | None:
     return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
 
 
-def _marks_in(array: pa.Array) -> tuple[str, ...]:
-    """Find the usual missing marks that occur, the most frequent first."""
+def _marks_in(array: pa.Array, missing: tuple[str, ...]) -> tuple[str, ...]:
+    """Find the usual missing marks and the given ones that occur, the most frequent first."""
+    if is_number(array.type):
+        return marks_among_numbers(array, missing)
     if not is_text(array.type):
         return ()
     trimmed = pc.utf8_trim_whitespace(array)
-    marked = pc.is_in(trimmed, value_set=marks_as_array(MISSING_MARKS, array.type))
+    marked = pc.is_in(trimmed, value_set=marks_as_array((*MISSING_MARKS, *missing), array.type))
     if not marked.true_count:
         return ()
     found = pc.value_counts(trimmed.filter(marked))
@@ -158,14 +180,25 @@ def _marks_in(array: pa.Array) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
 
+def _marked_field(seen: Seen, day_first: bool | None, known: Collection[str]) -> Field | None:
+    """Propose the field of numbers or dates among which frequent words are missing marks; None for other texts."""
+    marks = frequent_marks(seen)
+    if not marks:
+        return None
+    rest = seen.with_marks(marks)
+    if len(pc.unique(rest.present)) < _ENOUGH and not set(marks) <= set(known):
+        return None
+    field = _text_field(rest, day_first)
+    return None if field.kind is Kind.NOMINAL else field
+
+
 def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None) -> Seen:
     lost = int(absent.sum())
     if not lost:
-        return Seen(name, array, len(array), marks, "", Evidence.of(len(array), persons))
+        return Seen(name, array, len(array), marks, (), Evidence.of(len(array), persons))
     evidence = Evidence.of(len(array) - lost, None if persons is None else persons[~absent])
-    ways = [repr(mark) for mark in marks if mark]
-    note = f", {lost} missing" + (f" (written {', '.join(ways)})" if ways else "")
-    return Seen(name, array.filter(pa.array(~absent)), len(array), marks, note, evidence)
+    missing = missing_counts(array, absent, marks)
+    return Seen(name, array.filter(pa.array(~absent)), len(array), marks, missing, evidence)
 
 
 def _categorical_field(seen: Seen, column: pa.ChunkedArray) -> Field:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from sfumato.tables.grid import (
     rounded_to_step,
     step_of_numbers,
 )
+from sfumato.tables.marks import sentinel_words
 
 __all__ = ["number_field", "refuse_infinite", "text_number_field"]
 
@@ -132,7 +134,8 @@ def _stepped_field(seen: Seen, values: Floats, distinct: Floats, decimals: int |
     low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
     kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
     why = f"{_number_words(seen.present.type, decimals, step)}, {len(distinct)} different"
-    return seen.field(kind, why, Domain(low=low, high=high, step=step), form)
+    field = seen.field(kind, why, Domain(low=low, high=high, step=step), form)
+    return dataclasses.replace(field, reason=field.reason + sentinel_words(seen, values, distinct))
 
 
 def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import OptionError
 from sfumato.tables.cells import NUMBER, absent_cells, is_text, plain
 from sfumato.tables.evidence import MIN_EVIDENCE, least_evidence
+from sfumato.tables.marks import MOST_MARKS, MOST_SHARE, are_words
 
 __all__ = ["DECIMALS", "NumeralLook", "Numerals", "plain_numerals", "rewrite_numerals"]
 
@@ -27,6 +31,8 @@ _THOUSANDS = {",": rf"[.{_BETWEEN}]", ".": rf"[,{_BETWEEN}]"}
 _ALWAYS = {"number": NUMBER, "grouped": r"^-?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)$", **_STYLE}  # what all texts may be
 _LEADING_ZERO = r"^-?0\d"
 _SAMPLE = 1_000
+_MOST_WORDS = MOST_MARKS + MIN_EVIDENCE  # different words in a column of numbers: marks, and those of few cells
+_VARIED = 20  # different numbers, of which words beside them say no more than that a cell is missing
 
 
 @dataclass(frozen=True)
@@ -64,24 +70,33 @@ def _listed(names: Iterable[str]) -> str:
 class _Written:
     """What texts of a column may be, with how many cells are not, and what some have: grows with each table added.
 
-    Fewer cells than `least_evidence` decide nothing.
+    Fewer cells than `least_evidence` decide nothing, and frequent words without a digit may be missing marks: ``words``
+    counts their cells, ``present`` all cells with a text, and ``varied`` is the most different numbers of a part.
     """
 
     always: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_ALWAYS, 0))
     ever: set[str] = field(default_factory=set)
     zeros: int = 0
     cells: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    present: int = 0
+    varied: int = 0
 
     @property
     def undecided(self) -> bool:
         """Whether the texts may yet be numbers that are not written plainly."""
         return not self.always.keys().isdisjoint(("grouped", *DECIMALS))
 
-    def add(self, column: pa.Array, texts: pa.Array, *, plain: bool) -> None:
+    def add(self, column: pa.Array, texts: pa.Array, counts: Ints, *, plain: bool) -> None:
         """Look at further cells, by their ``texts`` without missing ones; ``plain`` if all are known to be numbers."""
         self.cells += len(column)
+        self.present += int(counts.sum())
+        if not plain and (words := _as_bools(are_words(texts))).any():
+            self._add_words(zip(texts.filter(pa.array(words)).to_pylist(), counts[words].tolist(), strict=True))
+            texts = texts.filter(pa.array(~words))
         if not len(texts):
             return
+        self.varied = max(self.varied, len(texts))
         marks = {mark for mark in DECIMALS if pc.any(pc.match_substring(texts, mark)).as_py()}
         self.ever |= {"some", *marks}
         if not plain and pc.any(pc.match_substring_regex(texts, f"[{_BETWEEN}]")).as_py():
@@ -95,12 +110,35 @@ class _Written:
         for each in [each for each in self.always if each not in known]:
             self._count_wrong(each, _count(column, _not_of(texts, _ALWAYS[each])))
 
-    def join(self, always: Mapping[str, int], ever: Iterable[str], zeros: int, cells: int) -> None:
+    def to_json(self) -> list[Any]:
+        """What was found, as plain values that `join` takes."""
+        numbers = (self.zeros, self.cells, self.present, self.varied)
+        return [dict(self.always), sorted(self.ever), dict(self.words), *numbers]
+
+    def join(
+        self,
+        always: Mapping[str, int],
+        ever: Iterable[str],
+        words: Mapping[str, int],
+        zeros: int,
+        cells: int,
+        present: int,
+        varied: int,
+    ) -> None:
         """Take in what was found of other cells."""
         self.ever |= set(ever)
         self.zeros, self.cells = self.zeros + zeros, self.cells + cells
+        self.present, self.varied = self.present + present, max(self.varied, varied)
+        self._add_words(words.items())
         for each in list(self.always):
             self._count_wrong(each, always.get(each, MIN_EVIDENCE))
+
+    def _add_words(self, counts: Iterable[tuple[str, int]]) -> None:
+        for word, count in counts:
+            self.words[word] += count
+        if len(self.words) > _MOST_WORDS:  # a column of categories
+            self.words.clear()
+            self.always.clear()
 
     def _count_wrong(self, each: str, wrong: int) -> None:
         self.always[each] += wrong
@@ -108,8 +146,12 @@ class _Written:
             del self.always[each]
 
     def may_be(self, each: str) -> bool:
-        """Whether all cells, or all but few, are of a form."""
-        return self.always.get(each, MIN_EVIDENCE) < least_evidence(self.cells)
+        """Whether all cells but missing ones, or all but few, are of a form."""
+        least = least_evidence(self.cells)
+        marks = [count for _, count in self.words.most_common(MOST_MARKS) if count >= max(2, least)]
+        if marks and (self.varied < _VARIED or sum(marks) > MOST_SHARE * self.present):
+            return False
+        return self.always.get(each, MIN_EVIDENCE) + self.words.total() - sum(marks) < least
 
     def styles(self, *, evident: bool = False) -> tuple[str, ...]:
         """Decimal marks by which texts are numbers, but are no plain ones; ``evident`` where more than few are not."""
@@ -153,18 +195,18 @@ class NumeralLook:
                 written.always.clear()
             if written.undecided:
                 array = plain(column)
-                written.add(array, _present(array, self._marks), plain=_are_plain(column))
+                written.add(array, *_present(array, self._marks), plain=_are_plain(column))
 
     def _may_be_numbers(self, few: pa.ChunkedArray) -> bool:
         array = plain(few)
-        strays = _not_of(_present(array, self._marks), rf"^[-\d.,{_BETWEEN}]+$")
-        return _count(array, strays) < MIN_EVIDENCE
+        texts, _ = _present(array, self._marks)
+        words = are_words(texts)
+        strays = _not_of(texts.filter(pc.invert(words)), rf"^[-\d.,{_BETWEEN}]+$")
+        return (words.true_count or 0) <= _MOST_WORDS and _count(array, strays) < MIN_EVIDENCE
 
     def to_json(self) -> dict[str, list[Any]]:
         """What was found, as plain values."""
-        return {
-            name: [dict(each.always), sorted(each.ever), each.zeros, each.cells] for name, each in self._columns.items()
-        }
+        return {name: written.to_json() for name, written in self._columns.items()}
 
     def join(self, found: Mapping[str, Sequence[Any]]) -> None:
         """Take in what somebody else found of other rows."""
@@ -256,9 +298,16 @@ def _are_plain(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _present(array: pa.Array, marks: tuple[str, ...]) -> pa.Array:
-    distinct = pc.unique(array)
-    return pc.utf8_trim_whitespace(distinct.filter(pa.array(~absent_cells(distinct, marks))))
+def _present(array: pa.Array, marks: tuple[str, ...]) -> tuple[pa.Array, Ints]:
+    """Different texts of cells that are not missing, without spaces around them, and the cells of each."""
+    found = pc.value_counts(array)
+    texts, counts = found.field("values"), np.asarray(found.field("counts"), dtype=np.int64)
+    there = ~absent_cells(texts, marks)
+    return pc.utf8_trim_whitespace(texts.filter(pa.array(there))), counts[there]
+
+
+def _as_bools(marked: pa.Array) -> Bools:
+    return np.asarray(marked.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _not_of(texts: pa.Array, pattern: str) -> pa.Array:

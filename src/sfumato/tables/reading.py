@@ -45,9 +45,13 @@ def read_people(
     delimiter: str | None = None,
     decimal: str | None = None,
     sheet: str | None = None,
+    missing: tuple[str, ...] = (),
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
-    """Read a table as people write it: also numbers such as 1.234,50, where a CSV file holds them."""
+    """Read a table as people write it: also numbers such as 1.234,50, where a CSV file holds them.
+
+    Texts in ``missing`` mean a missing cell, besides the usual marks.
+    """
     from sfumato.tables.files import FileFormat, read_numerals
 
     table, form = read_input(
@@ -56,7 +60,7 @@ def read_people(
     if form.sheet is not None and delimiter is not None:
         raise OptionError("--delimiter is for CSV; this file has none")
     if form.format is FileFormat.CSV:
-        return read_numerals(table, form, decimal)
+        return read_numerals(table, form, decimal, missing)
     if decimal is not None or delimiter is not None:
         raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
     return table, form

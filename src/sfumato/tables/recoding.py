@@ -210,9 +210,9 @@ def _values(column: pa.ChunkedArray, field: Field) -> list[Any]:
 def _write(column: pa.ChunkedArray, field: Field, labels: dict[Any, str]) -> pa.ChunkedArray:
     array = plain(column)
     texts = pa.array([labels.get(value) for value in _values(column, field)], pa.string())
-    gap = gap_of_cells(array, np.asarray(texts.is_null())) if texts.null_count else None
-    if isinstance(gap, str) and is_text(array.type):
-        texts = pc.fill_null(texts, gap)
+    absent = absent_cells(array, field.missing)
+    if absent.any() and is_text(array.type):  # missing cells stay as they are written
+        texts = pc.if_else(pa.array(absent), array.cast(pa.string()), texts)
     return pa.chunked_array([texts])
 
 
@@ -312,8 +312,13 @@ class Recoding:
         codes, absent = read_codes(column, self.before)
         found = np.where(absent, -1, self.rest)
         found[codes >= 0] = self.places[codes[codes >= 0]]
-        gap = gap_of_cells(array, absent) if absent.any() else None
-        return write_codes(np.maximum(found, 0), found < 0, self.after, self._kind(column.type), gap)
+        kind = self._kind(column.type)
+        gap = gap_of_cells(array, absent) if pa.types.is_dictionary(kind) else None
+        made = write_codes(np.maximum(found, 0), found < 0, self.after, kind, gap)
+        alike = made.type == array.type or (is_text(made.type) and is_text(array.type))
+        if absent.any() and alike:  # missing cells stay as they are written
+            return pc.if_else(pa.array(absent), array.cast(made.type), made)
+        return made
 
     @property
     def new_labels(self) -> Bools:

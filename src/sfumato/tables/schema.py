@@ -31,6 +31,7 @@ __all__ = [
     "check_lacking",
     "field_to_document",
     "fields_from_document",
+    "missing_marks",
     "rules_from_document",
 ]
 
@@ -144,6 +145,7 @@ def _field(document: dict[str, Any], place: int) -> Field:
     return Field(**{**vars(column), "domain": domain})
 
 
+_LONGEST_MARK = 200
 _WIDEST = 120  # characters of a cell of the printed form
 _ENCODED = (Role.CONFIDENTIAL, Role.TARGET, Role.WEIGHT)
 _SINGLE = (Role.TARGET, Role.LEVEL, Role.PERSON, Role.WEIGHT)
@@ -263,6 +265,25 @@ class Schema:
                 fields.append(field)
         return dataclasses.replace(self, fields=tuple(fields))
 
+    def with_missing(self, marks: Iterable[str]) -> Schema:
+        """Schema in every column of which these texts mean a missing cell, and are no category."""
+        marks = tuple(marks)
+        if not marks:
+            return self
+        fields = []
+        for field in self.fields:
+            categories = field.domain.categories
+            if categories is not None:
+                categories = tuple(each for each in categories if str(each) not in marks)
+            fields.append(
+                dataclasses.replace(
+                    field,
+                    missing=tuple(dict.fromkeys((*field.missing, *marks))),
+                    domain=dataclasses.replace(field.domain, categories=categories),
+                )
+            )
+        return dataclasses.replace(self, fields=tuple(fields))
+
     def without_reasons(self) -> Schema:
         """Schema without the reasons of its decisions, as it comes back from a file."""
         return dataclasses.replace(self, fields=tuple(dataclasses.replace(field, reason="") for field in self.fields))
@@ -361,13 +382,20 @@ class Schema:
 
     @classmethod
     def infer(
-        cls, frame: Any, *, identifiers: Iterable[str] = (), target: str | None = None, person: str | None = None
+        cls,
+        frame: Any,
+        *,
+        identifiers: Iterable[str] = (),
+        target: str | None = None,
+        person: str | None = None,
+        missing: Iterable[str] = (),
     ) -> Schema:
         """Propose a schema for a pandas, polars or pyarrow table, with the reason of each decision.
 
         What a column is, its step and the rules between columns follow from at least 10 persons: fewer, where that
         were more than one in ten of those who have a value. Cells that do not fit then are repaired in a run. A row is
-        a person unless the column ``person`` says whom it is about.
+        a person unless the column ``person`` says whom it is about. Texts in ``missing`` mean a missing cell in every
+        column, besides the usual marks and those that are found.
         """
         from sfumato.tables.evidence import codes_of_persons
         from sfumato.tables.found_rules import with_found_rules
@@ -375,11 +403,22 @@ class Schema:
         from sfumato.tables.infer import infer_schema
         from sfumato.tables.repair import repaired
 
-        table, dropped = to_arrow(frame)[0], (*identifiers, *(() if person is None else (person,)))
+        marks = missing_marks(None, missing)
+        table, dropped = to_arrow(frame, marks)[0], (*identifiers, *(() if person is None else (person,)))
         persons = None if person is None else codes_of_persons(table.column(person))
-        schema = infer_schema(table, dropped, persons=persons).with_role(Role.IDENTIFIER, *dropped)
+        schema = infer_schema(table, dropped, persons=persons, missing=marks).with_role(Role.IDENTIFIER, *dropped)
         schema = schema.with_role(Role.TARGET, target) if target is not None else schema
         return with_found_rules(repaired(table, schema), schema, persons)
+
+
+def missing_marks(schema: Schema | str | Path | None, missing: Iterable[str] = ()) -> tuple[str, ...]:
+    """Texts that mean a missing cell as a file is read: the given ones, and those of a schema or its file."""
+    if schema is not None and not isinstance(schema, Schema):
+        schema = Schema.load(schema)
+    marks = [mark.strip() for mark in missing]
+    if any("\n" in mark or len(mark) > _LONGEST_MARK for mark in marks):
+        raise OptionError(f"a missing mark is one line of at most {_LONGEST_MARK} characters; shorten it")
+    return tuple(dict.fromkeys((*marks, *(mark for field in schema or () for mark in field.missing))))
 
 
 def _cell(text: str) -> str:

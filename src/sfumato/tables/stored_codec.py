@@ -18,13 +18,19 @@ import pyarrow as pa
 from sfumato.core.documents import plain, typed
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind
-from sfumato.tables.cells import Gap
+from sfumato.tables.cells import Gap, Gaps
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.grid import Grid, extent_of_numbers, fitting_moments
 from sfumato.tables.moved_columns import own_units
 from sfumato.tables.schema import Schema
 
 __all__ = ["codec_from_document", "codec_to_document", "rescale", "with_indicators"]
+
+
+@dataclass(frozen=True)
+class _StoredGaps:
+    ways: tuple[dict[str, bool] | Gap, ...]
+    shares: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class _StoredColumn:
     grid: Grid | None
     mean: float
     scale: float
-    gap: dict[str, bool] | Gap
+    gap: dict[str, bool] | _StoredGaps | Gap
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
                 column.grid,
                 float(column.mean),
                 float(column.scale),
-                math.nan if isinstance(column.gap, dict) else column.gap,
+                _restored_gap(column.gap),
             )
             for name, column in zip(kinds.names, stored.columns, strict=True)
         )
@@ -118,8 +124,20 @@ def with_indicators(codec: Codec) -> Codec:
     return Codec(codec.schema, tuple(columns))
 
 
-def _stored_gap(gap: Gap) -> dict[str, bool] | Gap:
-    return {"nan": True} if isinstance(gap, float) and math.isnan(gap) else gap
+def _stored_gap(gap: Gap | Gaps) -> dict[str, bool] | _StoredGaps | Gap:
+    if isinstance(gap, Gaps):
+        return _StoredGaps(tuple(_stored_way(way) for way in gap.ways), gap.shares)
+    return _stored_way(gap)
+
+
+def _stored_way(way: Gap) -> dict[str, bool] | Gap:
+    return {"nan": True} if isinstance(way, float) and math.isnan(way) else way
+
+
+def _restored_gap(stored: dict[str, bool] | _StoredGaps | Gap) -> Gap | Gaps:
+    if isinstance(stored, _StoredGaps):
+        return Gaps(tuple(math.nan if isinstance(way, dict) else way for way in stored.ways), stored.shares)
+    return math.nan if isinstance(stored, dict) else stored
 
 
 def rescale(codec: Codec, moments: Mapping[str, tuple[float, float]]) -> Codec:

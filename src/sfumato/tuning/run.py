@@ -26,7 +26,7 @@ from sfumato.tables.persons import check_weights
 from sfumato.tables.rare import check_way
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tuning.candidates import (
     USUAL,
     Candidate,
@@ -79,6 +79,7 @@ def tune(
     rare: str | None = None,
     k: int | None = None,
     known: Iterable[str] = (),
+    missing: Iterable[str] = (),
     seed: int | None = None,
     command: Sequence[str] = (),
     watch: Callable[[Reading], None] | None = None,
@@ -106,7 +107,7 @@ def tune(
         Which use, see `sfumato.tuning.trials.METRICS`.
     holdout : float or table
         Share of the people held out, or people who were.
-    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known
+    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known, missing
         As in `sfumato.sanitize`.
     k : int, optional
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
@@ -122,9 +123,12 @@ def tune(
     _check(budget, search, holdout)
     check_metric(metric)
     named = check_methods(methods)
-    arrow, _ = to_arrow(table)
+    missing = tuple(missing)
+    arrow, _ = to_arrow(table, missing_marks(schema, missing))
     found = schema is None
-    settled = schema_of(arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True)
+    settled = schema_of(
+        arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
+    )
     arrow = repaired(arrow, settled, level=level)
     settled = settled.without_rules() if no_rules else settled
     check_weights(arrow, settled)

@@ -215,7 +215,12 @@ def open_source(path: str | Path, *, encoding: str = "utf-8", delimiter: str | N
 
 
 def open_people(
-    path: str | Path | Source, *, encoding: str = "utf-8", delimiter: str | None = None, decimal: str | None = None
+    path: str | Path | Source,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    missing: tuple[str, ...] = (),
 ) -> Source:
     """A file as people write it: of CSV also numbers with decimal commas or marks between thousands.
 
@@ -236,7 +241,7 @@ def open_people(
         if delimiter is not None or decimal is not None:
             raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
         return source
-    look, likely = NumeralLook(MISSING_MARKS), source.form.likely_decimal
+    look, likely = NumeralLook((*MISSING_MARKS, *missing)), source.form.likely_decimal
     for batch in source.batches(source.schema.names, _BATCH):
         look.add(pa.Table.from_batches([batch]))
         if look.all_plain and decimal is None and likely is None:

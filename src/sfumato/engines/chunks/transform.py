@@ -400,9 +400,10 @@ def try_on_sample(
     person: str | None = None,
     rows_are_people: bool = False,
     public: Iterable[str] = (),
+    missing: Iterable[str] = (),
 ) -> TriedOnSample:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
-    settled = schema_of(sample, schema, target, identifiers, public, person=person)
+    settled = schema_of(sample, schema, target, identifiers, public, person=person, missing=missing)
     if schema is None:
         check_people(sample, settled, person=person, rows_are_people=rows_are_people)
     refuse_weight(settled, "a file in batches")

@@ -142,6 +142,7 @@ def open_on_spark(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     decimal: str | None = None,
+    missing: tuple[str, ...] = (),
 ) -> ClusterFile:
     """A Parquet or CSV file, or a folder of them; cells of CSV are texts, numbers among them written plainly.
 
@@ -162,8 +163,9 @@ def open_on_spark(
     if not csv:
         return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
     frame, form = _csv(spark, name, encoding, delimiter)
-    look, ragged = NumeralLook(MISSING_MARKS), 0
-    for told in frames_from(frame, _look_at_rows):
+    marks = (*MISSING_MARKS, *missing)
+    look, ragged = NumeralLook(marks), 0
+    for told in frames_from(frame, _Look(marks)):
         found = parse_json(bytes(told["frame"]))
         look.join(found["numbers"])
         ragged += found["ragged"]
@@ -207,15 +209,20 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
     return frame, FileForm(FileFormat.CSV, mark)
 
 
-def _look_at_rows(batches: Batches) -> Batches:
-    """How the numbers of a part are written, and how many of its lines are ragged."""
-    look, ragged = NumeralLook(MISSING_MARKS), 0
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        ragged += table.num_rows - table.column(_RAGGED).null_count
-        look.add(table.drop_columns([_RAGGED]))
-    found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
-    yield part_of(part_number(), {"look": found.encode()})
+@dataclass(frozen=True)
+class _Look:
+    """How the numbers of a part are written, and how many of its lines are ragged, wherever the rows are."""
+
+    marks: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        look, ragged = NumeralLook(self.marks), 0
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            ragged += table.num_rows - table.column(_RAGGED).null_count
+            look.add(table.drop_columns([_RAGGED]))
+        found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
+        yield part_of(part_number(), {"look": found.encode()})
 
 
 @dataclass(frozen=True)

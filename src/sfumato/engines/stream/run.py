@@ -37,7 +37,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_way
 from sfumato.tables.repair import repaired
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.stored_codec import with_indicators
 from sfumato.tables.tails import check_tails
 from sfumato.version import __version__
@@ -61,6 +61,7 @@ def init_stream(
     target: str | None = None,
     level: str | int | None = None,
     identifiers: Iterable[str] = (),
+    missing: Iterable[str] = (),
     k: int | None = None,
     grouping: str = "compact",
     split: str = "strict",
@@ -146,6 +147,7 @@ def init_stream(
         raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
     if recipe is not None:
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
+        given |= {"missing": tuple(missing)}
         given |= {"rare": rare, "tails": tails, "person-rows": None if person_rows == 1 else person_rows}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
@@ -158,7 +160,8 @@ def init_stream(
         raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
     if (measure_rows > 0) != (measure_key is not None):
         raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
-    arrow, origin = to_arrow(table)
+    missing = tuple(missing)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing))
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
     arrow = whole = arrow.slice(0, init_number)
@@ -170,7 +173,7 @@ def init_stream(
     if measuring is not None:
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
-    settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person))
+    settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person, missing=missing))
     arrow = repaired(arrow, settled, level=level)
     empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)
