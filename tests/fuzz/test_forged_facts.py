@@ -90,6 +90,10 @@ def _more() -> Iterator[tuple[str, sf.Release]]:
     yield "persons", sf.sanitize(people, sf.Condensation(k=5, scores="normal"), person="who", **told)
     yield "linked", sf.sanitize(people, sf.Condensation(k=5), person="who", keep_persons=True, **told)
     yield "weights", sf.sanitize(people, sf.Chain(k=5, leaf=15), person="who", weight="weight", rows=90, **told)
+    unclassed = people.set_column(4, "town", pa.array([None] * 30 + people.column("town").to_pylist()[30:]))
+    with pytest.warns(UserWarning, match="30 of 180 rows have no class"):
+        classwise = sf.sanitize(unclassed.drop_columns(["who"]), sf.ClasswiseCondensation(k=5), target="town", **told)
+    yield "unlabelled", classwise
     yield "where", sf.sanitize(alone, sf.Chain(k=5, leaf=15), where="pay > 2900", rows=60, **told)
     yield "noise", sf.sanitize(alone, method="noise", size=0.2, enhance=0.2, pass_categories=True, **told)
     yield (

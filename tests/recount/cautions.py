@@ -52,6 +52,12 @@ CAUTIONS = (
         "who knows a group's statistics draws noised rows towards its mean: the report measures the error that is left",
     ),
     caution(
+        "The digits of the moved numbers say nothing of the key.",
+        "they are written as the move left them and not rounded to hide it (exact_digits): numbers that lay a step "
+        "apart lie that step times the factor apart, so the digits of one column show its factor to anybody, and "
+        "numbers of a known step show a shift or an angle",
+    ),
+    caution(
         "The statistics of a group stay safe from its own members.",
         "whoever knows all members of a group but one can work out the last one from the group's sums",
     ),

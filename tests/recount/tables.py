@@ -295,6 +295,8 @@ def _geometric(case: Case, rng: Rng) -> Case:
         _ask(case, target="pay")
     if _chance(rng, 0.2) and "enhance" not in case.options:
         _ask(case, chunked=True, batch_rows=50)
+    if _chance(rng, 0.2):
+        _ask(case, exact_digits=True)
     case.arguments += ["--new-key", "{folder}/key.toml"]
     return _finish(rng, case, frame)
 
