@@ -1,0 +1,30 @@
+"""Screenshot of the report for the README and the landing page: ``python docs/draw_report.py [report.html]``.
+
+Takes the first screen of the owner's report of the demo (``make demo``), in the installed Chromium.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from sfumato.publish.folder import find_browser
+
+DOCS = Path(__file__).parent
+SIZE = (1180, 900)
+
+
+def main(report: Path) -> None:
+    """Write docs/report.png."""
+    if not report.is_file():
+        sys.exit(f"{report} does not exist: run make demo first, or name another report.")
+    with tempfile.TemporaryDirectory() as profile:
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
+        target = [f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={DOCS / 'report.png'}", report.resolve().as_uri()]
+        subprocess.run([find_browser(), *flags, *target], check=True, capture_output=True, timeout=120)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS.parent / "demo" / "owner" / "report.html")
