@@ -13,7 +13,8 @@ from pathlib import Path
 from sfumato.publish.folder import find_browser
 
 DOCS = Path(__file__).parent
-SIZE = (1180, 900)
+SIZE = (1060, 760)
+MOST_BYTES = 150_000
 
 
 def main(report: Path) -> None:
@@ -24,6 +25,8 @@ def main(report: Path) -> None:
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         target = [f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={DOCS / 'report.png'}", report.resolve().as_uri()]
         subprocess.run([find_browser(), *flags, *target], check=True, capture_output=True, timeout=120)
+    if (size := (DOCS / "report.png").stat().st_size) > MOST_BYTES:
+        sys.exit(f"docs/report.png has {size} bytes, more than {MOST_BYTES}: make SIZE smaller.")
 
 
 if __name__ == "__main__":
