@@ -39,18 +39,22 @@ def write_index() -> str:
 
 def _line(measure: Measure, number: Number) -> str:
     name = f"{number.name}COLUMN" if number.of_columns else number.name
-    low, high = (
-        None if end is None else show(end, number.scale.unit).replace("\u00a0", " ") for end in number.scale.range
-    )
+    low, high = (None if end is None else show(end, number.scale.unit) for end in number.scale.range)
     return _row(
         f"[`{name}`]({page_of(number.name).name})",
         spoken_name(number.name.removesuffix("/")),
         "higher" if number.scale.higher else "lower",
-        f"{low or 'any'} to {high or 'any'}",
+        _range(low, high),
         "yes" if number.scale.public else "no",
         ", ".join(need.name.lower().replace("_", " ") for need in measure.needs),
         f"`{number.figure}`" if number.figure else "",
     )
+
+
+def _range(low: str | None, high: str | None) -> str:
+    """Range with its unit once, as 0-100 %."""
+    ends = f"{low or '−∞'}–{high or '∞'}".replace("\u00a0%", "%").replace("-", "−")
+    return ends.replace("%", "").strip() + (" %" if "%" in ends else "")
 
 
 def _row(*cells: str) -> str:
