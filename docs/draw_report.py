@@ -13,6 +13,7 @@ from pathlib import Path
 from sfumato.publish.folder import find_browser
 
 DOCS = Path(__file__).parent
+PICTURE = DOCS / "report.png"
 SIZE = (1060, 760)
 MOST_BYTES = 150_000
 
@@ -23,9 +24,9 @@ def main(report: Path) -> None:
         sys.exit(f"{report} does not exist: run make demo first, or name another report.")
     with tempfile.TemporaryDirectory() as profile:
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
-        target = [f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={DOCS / 'report.png'}", report.resolve().as_uri()]
-        subprocess.run([find_browser(), *flags, *target], check=True, capture_output=True, timeout=120)
-    if (size := (DOCS / "report.png").stat().st_size) > MOST_BYTES:
+        shot = [f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={PICTURE}", report.resolve().as_uri()]
+        subprocess.run([find_browser(), *flags, *shot], check=True, capture_output=True, timeout=120)
+    if (size := PICTURE.stat().st_size) > MOST_BYTES:
         sys.exit(f"docs/report.png has {size} bytes, more than {MOST_BYTES}: make SIZE smaller.")
 
 
