@@ -76,6 +76,19 @@ def test_no_size_is_below_what_the_policy_asks_and_sizes_double(tuned: Tuning) -
     assert tuned.best.reading.candidate.mechanism(tuned.k).k == 20  # type: ignore[attr-defined]
 
 
+def test_the_share_of_responses_within_the_tolerance_can_be_tuned_for() -> None:
+    table = people()
+    told: dict[str, Any] = {"target": "weight", "policy": LAX, "methods": "chain", "seed": 1, "budget": GRANTED}
+    near, far = (tune(table, metric="response-accuracy-1nn", accurate_within=each, **told) for each in (1.0, 12.0))
+    for tuned, within in ((near, 1.0), (far, 12.0)):
+        weights = np.array(table["weight"])
+        assert tuned.bench.guess == pytest.approx((np.abs(weights - np.median(weights)) <= within).mean(), abs=0.12)
+        uses = [each.use.value for each in tuned.bench.readings]
+        assert all(0.0 <= use <= 1.0 for use in uses)
+        assert set(np.unique(np.concatenate([each.use.parts for each in tuned.bench.readings]))) <= {0.0, 1.0}
+    assert max(each.use.value for each in near.bench.readings) < min(each.use.value for each in far.bench.readings)
+
+
 def test_no_release_is_called_better_than_the_original(tuned: Tuning) -> None:
     assert tuned.best is not None
     said = tuned.use_words

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.assess.study import MeasureOptions
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
@@ -79,6 +80,7 @@ def tune(
     rare: str | None = None,
     k: int | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
     missing: Iterable[str] = (),
     seed: int | None = None,
     command: Sequence[str] = (),
@@ -109,6 +111,8 @@ def tune(
         Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known, missing
         As in `sfumato.sanitize`.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, for the metrics ``response-accuracy-...``.
     k : int, optional
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
@@ -118,6 +122,7 @@ def tune(
     watch : callable, optional
         Is given what each setting gave as soon as it is measured.
     """
+    measuring = MeasureOptions(accurate_within)
     clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
     asked = Policy.load(policy)
     _check(budget, search, holdout)
@@ -138,7 +143,7 @@ def tune(
     outside = known_columns(known, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside, measuring)
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)

@@ -80,12 +80,14 @@ def _note(study: Study, lessons: tuple[Matrix, Matrix], count: int, looked: int)
 
 
 def _cluster_count(study: Study, looked: Places) -> int | None:
-    """As many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
+    """The owner's number of clusters, else one for each class of the target, else `_USUAL`; fewer than different rows.
 
     None where there are not two clusters to be found.
     """
     wanted = _USUAL
-    if study.target is not None and is_class(study.pair(study.target)):
+    if study.options.clusters is not None:
+        wanted = study.options.clusters
+    elif study.target is not None and is_class(study.pair(study.target)):
         pair = study.pair(study.target)
         classes = len(np.unique(pair.original.present))
         wanted = classes if 2 <= classes <= FEW else _USUAL

@@ -29,12 +29,14 @@ __all__ = [
     "RESPONSES",
     "Lesson",
     "Task",
+    "Tolerance",
     "correlations",
     "is_class",
     "predict",
     "r_squares",
     "redraw_weights",
     "task_of",
+    "tolerance_of",
     "within",
 ]
 
@@ -45,6 +47,8 @@ FEW = 20
 _LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
 _FEWEST = 1_000
 _FAR = 1e6
+_ROUNDING = 1e-9  # standard deviations
+_TENTH = 0.1  # of a standard deviation, the usual tolerance of a response without steps
 _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every class takes one a round
 
 
@@ -62,6 +66,18 @@ class Lesson:
     weights: Matrix | None = None  # how much each row counts, where that is known
 
 
+@dataclass(frozen=True)
+class Tolerance:
+    """Largest error at which a predicted response counts as right: in standard deviations, and in words."""
+
+    deviations: float
+    words: str
+
+    def hits(self, guess: Matrix | np.floating[Any], truth: Matrix) -> NDArray[np.bool_]:
+        """Which predictions are right."""
+        return np.asarray(np.abs(guess - truth) <= self.deviations + _ROUNDING)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What is to be predicted, and from what."""
@@ -75,6 +91,7 @@ class Task:
     test: Lesson  # rows held out
     sizes: Places  # how many original rows each class has; empty for a response
     note: str  # how many rows were looked at and left out, as the end of a sentence
+    tolerance: Tolerance | None = None  # of a response
 
 
 def is_class(pair: ColumnPair) -> bool:
@@ -125,7 +142,25 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
         lesson(2, tested),
         np.bincount(pair.original.present.astype(np.int64), minlength=len(classes)) if classes else np.empty(0, int),
         _note([len(rows) for rows in known], count, len(tested), len(held.values)),
+        None if classes else tolerance_of(study, pair),
     )
+
+
+def tolerance_of(study: Study, pair: ColumnPair) -> Tolerance:
+    """Tolerance of a response: the owner's, or its step or a tenth of its standard deviation, whichever is larger.
+
+    AY05 counts an age that is off by less than one year as predicted; ages are whole years [AY05, sec. 4].
+    """
+    told, deviation = study.options.accurate_within, float(pair.original.present.std())
+    if told is not None:
+        return Tolerance(told / deviation, f"{told:g}")
+    step = pair.field.domain.step
+    width = float(step) if isinstance(step, int | float) else 0.0
+    if pair.field.kind in (Kind.DATE, Kind.ORDINAL):  # their values count in steps
+        width = 1.0
+    if width >= _TENTH * deviation:
+        return Tolerance(width / deviation, f"{width:g}, its step")
+    return Tolerance(_TENTH, "a tenth of its standard deviation")
 
 
 def _weights(pair: ColumnPair, side: int) -> Matrix:
@@ -391,6 +426,14 @@ def _run_responses(study: Study) -> Iterator[Stated]:
             redraws = np.append(score(weights, truth, released), value)
             interval = redraw_interval(value, redraws if kind == "r2" else redraws[:-1])
             yield f"response-{kind}-{name}", Values(value, interval, baseline, attempts=len(truth), note=task.note)
+    tolerance = task.tolerance
+    assert tolerance is not None  # of a response
+    median = float(tolerance.hits(np.median(task.original.labels), truth).mean())
+    note = f"; an error of at most {tolerance.words} counts as right, always predicting the median is right for "
+    note += f"{median:.1%}{task.note}"
+    for name, (released, original) in guesses.items():
+        hits = tolerance.hits(released, truth), tolerance.hits(original, truth)
+        yield f"response-accuracy-{name}", _share(*hits, note)
 
 
 def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[Number, ...]:
@@ -426,6 +469,18 @@ RESPONSES = Measure(
         "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
         "0 is what always guessing the average gets and below 0 is worse than that",
         None,
+    ),
+    *(
+        Number(
+            f"response-accuracy-{name}",
+            f"Accuracy within the tolerance, {MODELS[name]}",
+            SHARE.more,
+            figure="models/response-accuracy",
+        ).means(
+            f"How often {model} that learned from the released table predicts the response of people whom it never saw "
+            f"within the tolerance, {_BESIDE}; higher is better"
+        )
+        for name, (_, model) in _REGRESSORS.items()
     ),
 )
 
