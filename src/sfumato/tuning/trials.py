@@ -21,7 +21,7 @@ from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
 from sfumato.assess.study import Matrix, MeasureOptions, Study, sample, study_of
 from sfumato.assess.utility.comparison import compatibility
-from sfumato.assess.utility.prediction import is_class, predict, task_of, tolerance_of
+from sfumato.assess.utility.prediction import is_class, predict, smallest_tested, task_of, tolerance_of
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
@@ -42,10 +42,14 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
-    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts."""
+    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts.
+
+    ``smallest`` is the accuracy on the smallest class with enough test rows [KCG12, fig. 9]; None without classes.
+    """
 
     value: float
     parts: Matrix
+    smallest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def kind_of_target(study: Study) -> str:
     """Whether a class, a response or nothing is to be predicted, as the report has it: told by the kind of column."""
     if study.target is None:
         return "table"
-    return "class" if is_class(study.pair(study.target)) else "response"
+    return "class" if is_class(study.pair(study.target).field) else "response"
 
 
 def choose_metric(study: Study, name: str | None) -> Metric:
@@ -130,17 +134,20 @@ def _predicted(study: Study, *, original: bool, miner: str, within: bool = False
         raise OptionError(
             f"{len(task.test.labels)} rows held out have a known target, too few to judge by; hold more rows out"
         )
+    smallest: float | None = None
     lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
     with one_thread():
         told = predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
     if task.classes:
         parts = (told == truth).astype(np.float64)
+        code = smallest_tested(task)
+        smallest = None if code is None else float(parts[truth == code].mean())
     elif within:
         assert task.tolerance is not None  # of a response
         parts = task.tolerance.hits(told, truth).astype(np.float64)
     else:
         parts = 1.0 - (told - truth) ** 2 / max(float(truth.var()), 1e-12)
-    return Score(float(parts.mean()), parts)
+    return Score(float(parts.mean()), parts, smallest)
 
 
 def _likeness(study: Study, *, original: bool) -> Score:

@@ -87,7 +87,7 @@ def _cluster_count(study: Study, looked: Places) -> int | None:
     wanted = _USUAL
     if study.options.clusters is not None:
         wanted = study.options.clusters
-    elif study.target is not None and is_class(study.pair(study.target)):
+    elif study.target is not None and is_class(study.pair(study.target).field):
         pair = study.pair(study.target)
         classes = len(np.unique(pair.original.present))
         wanted = classes if 2 <= classes <= FEW else _USUAL

@@ -20,7 +20,7 @@ from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.plain import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
-from sfumato.tables.schema import Kind, Role
+from sfumato.tables.schema import Field, Kind, Role
 
 __all__ = [
     "ENDURANCE",
@@ -35,13 +35,14 @@ __all__ = [
     "predict",
     "r_squares",
     "redraw_weights",
+    "smallest_tested",
     "task_of",
     "tolerance_of",
     "within",
 ]
 
 FEW = 20
-"""Categories up to which an ordinal column is taken as a class, and up to which each class has findings of its own."""
+"""Categories up to which an ordinal column is taken as a class, and up to which classes set the number of clusters."""
 
 
 _LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
@@ -94,14 +95,20 @@ class Task:
     tolerance: Tolerance | None = None  # of a response
 
 
-def is_class(pair: ColumnPair) -> bool:
-    """Whether a column is a class, or else a response: told by its kind, never by its values.
+def is_class(field: Field) -> bool:
+    """Whether a column is a class, or else a response: by its kind, never by its values.
 
     Nominal and boolean columns are, and ordinal ones of at most `FEW` categories.
     """
-    if pair.field.kind is Kind.ORDINAL:
-        return len(pair.field.domain.categories or ()) <= FEW
-    return pair.field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+    if field.kind is Kind.ORDINAL:
+        return len(field.domain.categories or ()) <= FEW
+    return field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+
+def smallest_tested(task: Task) -> int | None:
+    """Class with the fewest original rows of those with enough held-out rows; None if none has enough."""
+    enough = np.flatnonzero(np.bincount(task.test.labels.astype(np.int64)) >= _ENOUGH)
+    return int(enough[np.argmin(task.sizes[enough])]) if len(enough) else None
 
 
 def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
@@ -114,7 +121,7 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     sides = (pair.original, pair.released, held)
     _refuse_nothing_to_learn(sides)
     known = [np.flatnonzero(~cells.absent) for cells in sides]
-    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair) else ()
+    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair.field) else ()
     most = min(training, max(_FEWEST, _LABELS // len(classes))) if classes else training
     count = min(len(known[0]), len(known[1]), most)
     chosen = sample(len(known[0]), count, rng)
@@ -341,19 +348,19 @@ _MINERS = {
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    if study.target is not None and not is_class(study.pair(study.target)):
+    if study.target is not None and not is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds numbers or dates, not classes; see the findings on its response")
     rng = study.generator("prediction")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _CLASSIFIERS.items()}
-    truth, sizes = task.test.labels, task.sizes
+    truth = task.test.labels
     hits = {name: (released == truth, original == truth) for name, (released, original) in guesses.items()}
-    guess = float((truth == np.argmax(sizes)).mean())
+    guess = float((truth == np.argmax(task.sizes)).mean())
     always = f"; always naming the commonest class is right for {guess:.1%}"
     for name, sides in hits.items():
         yield f"accuracy-{name}", _share(*sides, always + task.note)
-    enough = np.flatnonzero(np.bincount(truth.astype(np.int64)) >= _ENOUGH)
-    smallest = truth == enough[np.argmin(sizes[enough])] if len(enough) else None
+    code = smallest_tested(task)
+    smallest = None if code is None else truth == code
     for name, (released, original) in hits.items():
         place = f"accuracy-smallest-class-{name}"
         if smallest is None:
@@ -361,7 +368,7 @@ def _run(study: Study) -> Iterator[Stated]:
         else:
             yield place, _share(released[smallest], original[smallest], task.note)
     for name, (released, original) in hits.items():
-        for code, label in enumerate(task.classes if len(task.classes) <= FEW else ()):
+        for code, label in enumerate(task.classes):
             rows = truth == code
             if rows.any():
                 yield f"recall-{name}/{label}", _share(released[rows], original[rows], task.note)
@@ -411,7 +418,7 @@ PREDICTION = Measure(
 
 
 def _run_responses(study: Study) -> Iterator[Stated]:
-    if study.target is not None and is_class(study.pair(study.target)):
+    if study.target is not None and is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds classes, not numbers; see the findings on accuracy")
     rng = study.generator("responses")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
