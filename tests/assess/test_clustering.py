@@ -152,31 +152,32 @@ def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() 
     assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
 
 
-def turned_people(degrees: float, unit: float, **more: object) -> dict[str, Finding]:
+def turned_people(degrees: float, options: MeasureOptions | None = None) -> dict[str, Finding]:
     """Four clusters of ages and salaries, turned by a key that counts salaries in thousands [errata OZ03.1]."""
     rng = np.random.default_rng(4)
     corner = np.repeat([[-1, -1], [1, -1], [-1, 1], [1, 1]], 100, axis=0)
     people = np.array([45.0, 70.0]) + corner * [10.0, 40.0] + rng.normal(size=(400, 2)) * [1.0, 4.0]
     original = people * [1.0, 1000.0]
-    key = Key((Rotate(("age", "salary"), degrees, (1.0, unit)),))
-    tables = [pa.table({"age": rows[:, 0], "salary": rows[:, 1]}) for rows in (original, rotate(original, key))]
-    codec = Codec.fit(tables[0], Schema.infer(tables[0]))
+    key = Key((Rotate(("age", "salary"), degrees, (1.0, 1000.0)),))
+    before, after = (pa.table({"age": rows[:, 0], "salary": rows[:, 1]}) for rows in (original, rotate(original, key)))
+    codec = Codec.fit(before, Schema.infer(before))
     workings = KeyedWorkings(origin=np.arange(400), key=key, units=key.units)
     facts = (Transformed(("rotate",), ("age", "salary"), 2),)
-    rng = np.random.default_rng(5)
-    return found(OWN_CLUSTERS, study_of(*tables, codec, facts=facts, workings=workings, rng=rng, **more))  # type: ignore[arg-type]
+    chance = np.random.default_rng(5)
+    subject = study_of(before, after, codec, facts=facts, workings=workings, options=options, rng=chance)
+    return found(OWN_CLUSTERS, subject)
 
 
 @pytest.mark.parametrize("degrees", [13.7, 60.0, 356.71])
 def test_a_turn_misclassifies_no_row_in_the_units_of_its_key_whoever_clusters(degrees: float) -> None:
     for count in (3, 4, 5):  # also if K is not that of the clusters
-        findings = turned_people(degrees, 1000.0, options=MeasureOptions(clusters=count))
+        findings = turned_people(degrees, MeasureOptions(clusters=count))
         assert [value(finding) for finding in findings.values()] == [0.0, 0.0, 0.0]
         assert f"{count} clusters by k-means in the units of the key" in findings[OWN].meaning
         assert "4 clusters in the original by density-based" in findings[f"{OWN}-density"].meaning
-    four = turned_people(degrees, 1000.0, options=MeasureOptions(clusters=4))
+    four = turned_people(degrees, MeasureOptions(clusters=4))
     assert [base(finding) < 0.02 for finding in four.values()] == [True] * 3
-    five = turned_people(degrees, 1000.0)
+    five = turned_people(degrees)
     assert base(five[OWN]) > 0.05  # five of four clusters are not stable
 
 

@@ -165,7 +165,7 @@ def _compared(
 
 
 def _of_redraw(clusterer: _Clusterer, rows: Matrix, labels: Places, count: int, rng: np.random.Generator) -> float:
-    """Misclassification error of the same clusterer on half of the rows, drawn anew; others go with their nearest one."""
+    """Misclassification error of the same clusterer on a random half of the rows; others go with their nearest one."""
     from sklearn.neighbors import NearestNeighbors
 
     drawn = rows[sample(len(rows), (len(rows) + 1) // 2, rng)]
