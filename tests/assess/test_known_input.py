@@ -23,8 +23,8 @@ from sfumato.assess.attacks.known_input import (
 from sfumato.assess.findings import wilson
 from sfumato.assess.plain import risk_sentence, show
 from sfumato.assess.report import Report, Ruling
-from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.distortion import SECURITY
+from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
 from sfumato.core.facts import Transformed
 from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.geometry.key import Key
@@ -257,7 +257,7 @@ def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
 def test_sec_and_misclassification_are_measured_on_a_table_that_was_turned() -> None:
     study = moved(clustered(4), Rotation(), 4)
     assert value(SECURITY, study, "security") > 0
-    assert value(CLUSTERING, study, "clustering-error-own-rows") < 0.2
+    assert value(OWN_CLUSTERS, study, "clustering-error-own-rows") < 0.2
 
 
 def test_sec_of_a_shift_is_0_while_one_known_row_undoes_it() -> None:

@@ -311,7 +311,7 @@ def _schema_of_ages() -> Schema:
 
 
 def _snapshot(data: bytes) -> Any:
-    return read_snapshot(b"sfumato condenser 1\n" + hashlib.sha256(data).digest() + data)
+    return read_snapshot(b"sfumato condenser 2\n" + hashlib.sha256(data).digest() + data)
 
 
 class _Stored:

@@ -93,12 +93,13 @@ def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.comparison import QUERIES
     from sfumato.assess.utility.distortion import CHANGES, DISTANCES
     from sfumato.assess.utility.means import MEANS
+    from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.rules import COLUMN_RULES, RULES
 
-    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
-    return (*mined, COLUMN_RULES, CHANGES, MEANS)
+    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING
+    return (*mined, OWN_CLUSTERS, DISTANCES, COLUMN_RULES, CHANGES, MEANS)
 
 
 def _risk() -> tuple[Measure, ...]:

@@ -6,6 +6,7 @@ How many rows they look at is chosen from the table's size and the seconds that 
 from __future__ import annotations
 
 import functools
+import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
@@ -33,6 +35,7 @@ __all__ = [
     "Column",
     "ColumnPair",
     "Matrix",
+    "MeasureOptions",
     "Places",
     "Sizes",
     "Study",
@@ -273,6 +276,29 @@ def row_keys(columns: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return keys
 
 
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What the owner chooses of the measures of utility.
+
+    Parameters
+    ----------
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units. By default the column's
+        step or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters, K. By default the number of classes of the target, else 5.
+    """
+
+    accurate_within: float | None = None
+    clusters: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.accurate_within is not None and not 0 <= self.accurate_within < math.inf:
+            raise OptionError("--accurate-within must be a number of 0 or more; choose another")
+        if self.clusters is not None and self.clusters < 2:
+            raise OptionError("--clusters must be at least 2; choose another")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """Two tables side by side, at the owner's."""
@@ -297,6 +323,7 @@ class Study:
     known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
     standings: tuple[Standing, ...] = ()  # how people stand in whole tables, column by column, where these are parts
+    options: MeasureOptions = MeasureOptions()
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
@@ -431,6 +458,7 @@ def study_of(
     known: Sequence[str] = (),
     linked: Places | None = None,
     standings: tuple[Standing, ...] = (),
+    options: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
@@ -441,7 +469,7 @@ def study_of(
     where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an outsider is
     taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen by rule.
     ``linked`` is the released person of each released row, where rows of a person stay together; ``standings`` is how
-    people stand in the whole tables where these are parts of them.
+    people stand in the whole tables where these are parts of them. ``options`` are the owner's choices of measures.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
@@ -472,6 +500,7 @@ def study_of(
         tuple(known),
         linked,
         standings,
+        options or MeasureOptions(),
     )
 
 

@@ -38,7 +38,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @options("target", identifier="A column to leave out, it was dropped; repeatable.")
 @options("weight", person="Who a row of ORIGINAL is about: left out; people are attacked one row each.")
 @options(no_rules="Do not count rules between columns.")
-@options("known", public="A column that was passed through; repeatable.")
+@options("known", "accurate_within", "clusters", public="A column that was passed through; repeatable.")
 @click.option("--holdout", metavar="FILE", help="Rows like ORIGINAL's that RELEASED was not made from.")
 @options(seed="Measure reproducibly.", overwrite="Replace an earlier evaluation of that name.")
 @click.option("--level", hidden=True)
@@ -150,7 +150,11 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
 )
 @options(holdout="People kept out of the release, for measuring.  [default: 0.3]")
 @click.option("--k", type=int, help="Smallest size that is tried, where it is more than the policy asks.")
-@click.option("--metric", metavar="NAME", help="Use: accuracy-boosting, r2-ridge, likeness and others.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Measure of utility: accuracy-boosting, r2-ridge, response-accuracy-1nn, likeness and others.",
+)
 @click.option(
     "--search",
     type=click.Choice(["halving", "rule-based", "brute-force"]),
@@ -169,6 +173,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "no_rules",
     "rare",
     "known",
+    "accurate_within",
     seed="Repeat the same samples and draws.",
 )
 @options(

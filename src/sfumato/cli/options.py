@@ -65,7 +65,16 @@ _OF_OUTPUT = ("quiet", "as_json", "debug")
 _WRITTEN = ("output", "plot")  # files and folders that are not read
 _FLAG: dict[str, Any] = {"is_flag": True}
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "accurate_within": (
+        "Largest error of a predicted response that counts as right, in its units.  [default: its step or a tenth of "
+        "its standard deviation]",
+        {"type": click.FloatRange(min=0.0), "metavar": "X"},
+    ),
     "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
+    "clusters": (
+        "Number of clusters of the measures of clustering.  [default: the classes of the target, else 5]",
+        {"type": click.IntRange(min=2), "metavar": "K"},
+    ),
     "decimal": (
         "Mark before decimals, . or , in CSV.  [default: what its numbers say]",
         {"type": click.Choice([".", ","])},

@@ -195,7 +195,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 @options("weight", "public", "schema")
 @options("no_rules", "rare", "tails", "rows", "where", "holdout", "recipe", "seed", "form")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("known", "no_report", "sign", "no_sign", "overwrite")
+@options("known", "accurate_within", "clusters", "no_report", "sign", "no_sign", "overwrite")
 @click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
 @options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
@@ -310,6 +310,10 @@ def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
     if run["known"] and not run["report"]:
         raise OptionError("--known is for attacks and --no-report leaves them out; leave one of them out")
+    for name in ("accurate_within", "clusters"):
+        if run[name] is not None and not run["report"]:
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} has no effect with --no-report, which measures nothing; drop one of them")
 
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:

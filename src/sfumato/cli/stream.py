@@ -71,6 +71,7 @@ def stream() -> None:
 @_state
 @options(
     "level",
+    "strata",
     "target",
     "identifier",
     "person",

@@ -243,7 +243,10 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues, TailsCoded)),
+    "stream": (
+        (Maintained, EpochPublished, Shuffled),
+        (RowsKept, PersonRowsBounded, RareValues, Stratified, TailsCoded),
+    ),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept, TailsCoded)),
 }
 """Of each method the facts that it states always, and those that it states at times."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.risk.uniqueness import Standing, whole_standings
-from sfumato.assess.study import study_of
+from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
@@ -126,6 +126,8 @@ def evaluate(
     missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     budget: float | None = None,
     seed: int | None = None,
     policy: Policy | str | Path | None = None,
@@ -157,6 +159,11 @@ def evaluate(
         Columns that an outsider is taken to know: outsiders attack with these, and k, l and t are counted over the
         rows alike in them. ``"postcode@2"`` is known by its labels at level 2 of its hierarchy alone. By default
         outsiders with few columns and with half of them are tried.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units; by default the column's step
+        or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
@@ -183,6 +190,8 @@ def evaluate(
         missing=missing,
         holdout=holdout,
         known=known,
+        accurate_within=accurate_within,
+        clusters=clusters,
         budget=budget,
         seed=seed,
         policy=policy,
@@ -206,6 +215,8 @@ def compare_tables(
     missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     budget: float | None = None,
     seed: int | None = None,
     certificate: Certificate | None = None,
@@ -257,6 +268,7 @@ def compare_tables(
         certificate=certificate,
         judged=asked is not None,
         known=known,
+        measuring=MeasureOptions(accurate_within, clusters),
         rng=Randomness(seed).generator("assess"),
     )
     document = None if certificate is None else certificate.to_document()
@@ -318,6 +330,7 @@ def measure_released(
     certificate: Certificate | None = None,
     judged: bool = False,
     known: Sequence[str] = (),
+    measuring: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> tuple[Report, tuple[UserWarning, ...]]:
     """Read a released table as the original's columns, and measure it; also what a reader of the report must know.
@@ -366,6 +379,7 @@ def measure_released(
         known=known,
         linked=linked,
         standings=standings,
+        options=measuring,
         rng=rng,
     )
     report = assess(study, epoch_findings(study.facts, None, released, codec, rng))

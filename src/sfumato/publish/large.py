@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from sfumato.assess.study import MeasureOptions
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
@@ -331,6 +332,7 @@ def write_around(
     report: bool,
     budget: float | None,
     known: Sequence[str],
+    measuring: MeasureOptions,
     policy: Policy | None,
     despite_policy: bool,
     command: Sequence[str] = (),
@@ -349,6 +351,7 @@ def write_around(
                 report=report,
                 budget=budget,
                 known=known_columns(known, outcome.recipe.schema),
+                measuring=measuring,
                 policy=policy,
                 despite_policy=despite_policy,
                 command=command,

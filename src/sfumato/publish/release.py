@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
-from sfumato.assess.study import study_of
+from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
@@ -281,6 +281,7 @@ def publish(
     report: bool = True,
     budget: float | None = None,
     known: Sequence[str] = (),
+    measuring: MeasureOptions | None = None,
     spreadsheet_safe: bool = False,
     policy: Policy | None = None,
     despite_policy: bool = False,
@@ -289,7 +290,8 @@ def publish(
 ) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    The arguments are those of `sfumato.sanitize`; ``suggest`` finds what to try next where the policy is not met.
+    The arguments are those of `sfumato.sanitize`; ``measuring`` holds those that shape measures, and ``suggest`` finds
+    what to try next where the policy is not met.
 
     Raises
     ------
@@ -297,7 +299,8 @@ def publish(
         Where the policy is not met, or it cannot be told; it holds the report.
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
-    measured = _measure(outcome, budget, known, randomness, judged=policy is not None) if report else None
+    judged = policy is not None
+    measured = _measure(outcome, budget, known, measuring, randomness, judged=judged) if report else None
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
@@ -334,7 +337,13 @@ def publish(
 
 
 def _measure(
-    outcome: Outcome, budget: float | None, known: Sequence[str], randomness: Randomness, *, judged: bool
+    outcome: Outcome,
+    budget: float | None,
+    known: Sequence[str],
+    measuring: MeasureOptions | None,
+    randomness: Randomness,
+    *,
+    judged: bool,
 ) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
@@ -366,6 +375,7 @@ def _measure(
             known=known_of(known, comparison.codec.schema),
             linked=comparison.linked,
             standings=comparison.standings,
+            options=measuring,
             rng=rng,
         )
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)

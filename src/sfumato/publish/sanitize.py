@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from sfumato.assess.study import MeasureOptions
 from sfumato.assess.warm import compile_ahead
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.engines.cells.run import in_cells
@@ -71,6 +72,8 @@ def sanitize(
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     native: bool = False,
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
@@ -141,6 +144,11 @@ def sanitize(
     known : iterable of str
         Columns that an outsider is taken to know, who attacks with these; ``"postcode@2"`` is known by its labels at
         level 2 of its hierarchy alone. By default outsiders with few columns and with half of them are tried.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units; by default the column's step
+        or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
     native : bool
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool
@@ -195,7 +203,7 @@ def sanitize(
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
-    said["despite_policy"] = despite_policy
+    said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
         return _on_spark(table, chosen, told, memory, known, said)
     arrow, origin = frame
@@ -314,6 +322,8 @@ def sanitize_file(
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     encoding: str = "utf-8",
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -367,6 +377,8 @@ def sanitize_file(
         Seconds that the measuring may take.
     known : iterable of str
         Columns that an outsider is taken to know.
+    accurate_within, clusters
+        As in `sanitize`.
     encoding : str
         Of CSV.
     delimiter : str, optional
@@ -429,6 +441,7 @@ def sanitize_file(
         "report": report,
         "budget": budget,
         "known": tuple(known),
+        "measuring": MeasureOptions(accurate_within, clusters),
         "signer": signer_of(sign, rehearsal=told["seed"] is not None, folder=folder),
         "overwrite": overwrite,
         "spreadsheet_safe": spreadsheet_safe,

@@ -345,6 +345,10 @@ def stream_on_spark(
 def _check_for_cluster(session: StreamSession, pending_key: object, person_key: object) -> None:
     """Refuse what a cluster cannot go on with, before it is given away."""
     settings, schema = session.settings, session.codec.schema
+    if settings.strata is not None:
+        raise OptionError(
+            "a cluster does not keep strata apart; begin the stream without --strata, or go on with it here"
+        )
     same_for_all = isinstance(source_of_levels(settings.level, schema), int | None)
     if not same_for_all and settings.pending != "encrypted":
         raise OptionError(

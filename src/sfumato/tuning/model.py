@@ -17,6 +17,7 @@ from typing import Any
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
 from sfumato.assess.plain import limit_words, points, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
+from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page, page_template
@@ -31,7 +32,7 @@ from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
+__all__ = ["Alternative", "Searched", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # use beyond guessing, from which something is learned
@@ -57,6 +58,16 @@ class Alternative:
     meets: bool  # whether it kept the limits, as far as that could be told
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What a search of KCG12 chose of the sizes from ``low`` to ``high``, and the sizes that it measured, in order."""
+
+    candidate: Candidate
+    low: int
+    high: int
+    tried: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
     """The most useful release that meets a policy, as far as there was time to look; for the owner."""
@@ -74,6 +85,7 @@ class Tuning:
     seconds: float
     k: int | None
     told: Told
+    searched: Searched | None = None  # of a search of KCG12 that came to its end
     command: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -190,6 +202,8 @@ class Tuning:
             notes.append("It was interrupted: this is what was measured by then.")
         if self.people[0] < self.people[1]:
             notes.append(f"{self.people[0]:,} of {self.people[1]:,} people were looked at, drawn at random.")
+        if self.searched is not None:
+            notes.append(self.search_words)
         original = next(iter(self.bench.originals.values()), None)
         metric = self.bench.metric
         taught = original is not None and original.value > self.bench.guess + _LEARNT
@@ -198,6 +212,18 @@ class Tuning:
                 "The original itself teaches no more than guessing, so that use says little; name another target."
             )
         return tuple(notes)
+
+    @property
+    def search_words(self) -> str:
+        """What a search of KCG12 chose, and of which sizes."""
+        found = self.searched
+        assert found is not None
+        target = self.told.schema.target
+        classes = target is not None and is_class(target)
+        end = "the smallest class" if classes else "half of the people"
+        sizes = f"the sizes from {found.low} to {found.high} ({end})"
+        chose = f"The {self.search} search chose {found.candidate.words} of {sizes}"
+        return f"{chose}; it measured {len(found.tried)} of them."
 
     def to_json(self) -> dict[str, Any]:
         """Everything that was tried as a JSON document."""
@@ -212,6 +238,7 @@ class Tuning:
             "alternatives": [self._alternative(each) for each in self.alternatives],
             "columns": [self._change(before, after) for before, after in self.changed],
             "search": self.search,
+            "searched": None if self.searched is None else self._searched(self.searched),
             "stopped": self.stopped.value,
             "budget": round(self.budget, 3),
             "seconds": round(self.seconds, 3),
@@ -227,6 +254,11 @@ class Tuning:
             ],
         }
 
+    def _searched(self, found: Searched) -> dict[str, Any]:
+        candidate = found.candidate
+        told = {"method": candidate.method, candidate.parameter: candidate.size}
+        return {**told, "low": found.low, "high": found.high, "tried": list(found.tried)}
+
     def _tried(self, reading: Reading) -> dict[str, Any]:
         candidate, worst = reading.candidate, reading.outlook.worst
         return {
@@ -236,6 +268,8 @@ class Tuning:
             "people": reading.people,
             "use": reading.use.value,
             "use_original": reading.original.value,
+            "use_smallest_class": reading.use.smallest,
+            "use_smallest_class_original": reading.original.smallest,
             "leak": reading.outlook.leak,
             "worst": None if worst is None else plain(worst),
             "outcome": reading.verdict.outcome.value,
@@ -279,9 +313,11 @@ class Tuning:
         if best is not None:
             lines.append((0, self.headline))
             lines.append((1, f"Worst:  {worst_words(best.reading.outlook.worst)}."))
+            lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(best.reading)]
         elif nearest is not None:
             lines.append((0, self.headline))
             lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.because}."))
+            lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(nearest.reading)]
         lines += [(3, self.alternative_words(each)) for each in self.alternatives]
         lines += [(4, words) for words in self.change_words()[:2]]
         lines += [(2, note) for note in self.notes]
@@ -368,6 +404,14 @@ def worst_words(worst: Exceeded | None) -> str:
     return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
 
 
+def smallest_class_words(reading: Reading) -> list[str]:
+    """Accuracy on the smallest class, beside that of the original; nothing without classes."""
+    released, original = reading.use.smallest, reading.original.smallest
+    if released is None or original is None:
+        return []
+    return [f"accuracy {released:.2f} (original {original:.2f})"]
+
+
 def _signed(gap: Difference) -> str:
     chance = "" if gap.certain else ", may be chance"
     return f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to {100 * gap.high:+.1f}{chance})"
@@ -403,13 +447,14 @@ def write_tuning_page(tuning: Tuning) -> str:
 
 
 def _row(reading: Reading) -> list[str]:
-    """Cells of what was tried: setting, people, use, the original's, leak, and what the judge says."""
+    """Cells of what was tried: setting, people, use, the original's, the smallest class's, leak, and the verdict."""
     change = "" if reading.change is None else f", {reading.change.words}"
     return [
         f"{reading.candidate.words}{change}",
         f"{reading.people:,}",
         show(reading.use.value),
         show(reading.original.value),
+        "-" if reading.use.smallest is None else show(reading.use.smallest),
         f"{reading.outlook.leak:.2f}",
         _OUTCOMES[reading.verdict.outcome.value],
     ]

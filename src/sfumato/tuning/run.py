@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.assess.study import MeasureOptions
+from sfumato.assess.utility.prediction import is_class
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
+from sfumato.engines.plan import smallest_class
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.methods import usual_k
 from sfumato.publish.policy import USUAL as USUAL_POLICY
@@ -22,7 +25,7 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.persons import check_weights
+from sfumato.tables.persons import check_weights, persons_of_table
 from sfumato.tables.rare import check_way
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
@@ -38,7 +41,7 @@ from sfumato.tuning.candidates import (
     rule_based_search,
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
-from sfumato.tuning.model import Stopped, Tuning
+from sfumato.tuning.model import Searched, Stopped, Tuning
 from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Told, check_metric
 
 __all__ = ["tune"]
@@ -55,7 +58,7 @@ _FINISH = 1.5  # seconds kept to write down what was found
 _FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
 _SPLITS = 3  # more splits on which the use of the last candidates is compared
 _LEAST = 3  # smallest size that is tried
-_SHARE = 0.1  # the paper's t, as a share of the smallest class
+_SHARE = 0.1  # the least size of the paper's searches, t, as a share of the smallest class
 
 
 def tune(
@@ -79,6 +82,7 @@ def tune(
     rare: str | None = None,
     k: int | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
     missing: Iterable[str] = (),
     seed: int | None = None,
     command: Sequence[str] = (),
@@ -109,6 +113,8 @@ def tune(
         Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known, missing
         As in `sfumato.sanitize`.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, for the metrics ``response-accuracy-...``.
     k : int, optional
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
@@ -118,6 +124,7 @@ def tune(
     watch : callable, optional
         Is given what each setting gave as soon as it is measured.
     """
+    measuring = MeasureOptions(accurate_within)
     clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
     asked = Policy.load(policy)
     _check(budget, search, holdout)
@@ -138,7 +145,7 @@ def tune(
     outside = known_columns(known, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside, measuring)
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
@@ -163,6 +170,7 @@ def tune(
         refused=job.refused,
         stopped=stopped,
         search=search,
+        searched=job.searched,
         people=(people.count, everybody.count),
         holdout=holdout if isinstance(holdout, float) else None,
         budget=clock.budget,
@@ -214,6 +222,7 @@ class _Job:
     confirmed: list[Confirmation] = field(default_factory=list)
     changed: list[tuple[Reading, Reading]] = field(default_factory=list)
     refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
+    searched: Searched | None = None  # what a search of the paper chose
 
     def run(self) -> Stopped:
         """Search, confirm and look at columns until all is done or the time is up."""
@@ -289,8 +298,13 @@ class _Job:
         method = next((each.method for each in self.candidates if each.method != "chain"), None)
         if method is None:
             raise OptionError("the paper's searches are for group sizes; name condense or classwise with --methods")
-        high = max(each.size for each in self.candidates if each.method == method)
+        high = self._largest_size(part)
         least = min(each.size for each in self.candidates if each.method == method)
+        if least > high:
+            raise OptionError(
+                f"the smallest class has {high} people and the smallest size is {least}, so that no group size is left "
+                "to search; lower the level, or pool small classes"
+            )
         low = max(least, round(_SHARE * high))
 
         def utility(size: int) -> float:
@@ -299,10 +313,19 @@ class _Job:
             return reading.use.value
 
         if self.search == "rule-based":
-            chosen = rule_based_search(low, high, utility).chosen
+            found = rule_based_search(low, high, utility)
         else:
-            chosen = brute_force(equal_steps(low, high, 10), utility).chosen
-        return [Candidate(method, chosen)]
+            found = brute_force(equal_steps(low, high, 10), utility)
+        self.searched = Searched(Candidate(method, found.chosen), low, high, found.tried)
+        return [self.searched.candidate]
+
+    def _largest_size(self, part: Part) -> int:
+        """Persons of the smallest class, the largest size at which no group mixes classes; without classes a half."""
+        schema = self.bench.told.schema
+        target = schema.target
+        if target is None or not is_class(target):
+            return max(1, part.people // 2)
+        return smallest_class(part.inside, target, persons_of_table(part.inside, schema))
 
     def _columns(self, part: Part) -> None:
         """Try on a sample what dropping or coarsening the columns that carry the risk would do."""

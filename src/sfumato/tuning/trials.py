@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
-from sfumato.assess.study import Matrix, Study, sample, study_of
+from sfumato.assess.study import Matrix, MeasureOptions, Study, sample, study_of
 from sfumato.assess.utility.comparison import compatibility
-from sfumato.assess.utility.prediction import is_class, predict, task_of
+from sfumato.assess.utility.prediction import is_class, predict, smallest_tested, task_of, tolerance_of
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
@@ -42,10 +42,14 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
-    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts."""
+    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts.
+
+    ``smallest`` is the accuracy on the smallest class with enough test rows [KCG12, fig. 9]; None without classes.
+    """
 
     value: float
     parts: Matrix
+    smallest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def kind_of_target(study: Study) -> str:
     """Whether a class, a response or nothing is to be predicted, as the report has it: told by the kind of column."""
     if study.target is None:
         return "table"
-    return "class" if is_class(study.pair(study.target)) else "response"
+    return "class" if is_class(study.pair(study.target).field) else "response"
 
 
 def choose_metric(study: Study, name: str | None) -> Metric:
@@ -98,16 +102,25 @@ def check_metric(name: str | None) -> None:
         raise OptionError(f"there is no metric {name!r}; choose one of {', '.join(METRICS)}")
 
 
-def guess_of(study: Study) -> float:
-    """Use that needs no learning: always naming the commonest class, or the mean."""
-    if kind_of_target(study) != "class":
+def guess_of(study: Study, metric: Metric) -> float:
+    """Utility that needs no learning: always predicting the most frequent class, the mean, or the median."""
+    if metric.of == "table":
         return 0.0
-    known = study.pair(study.target or "").original.present.astype(np.int64)
-    return float(np.bincount(known).max() / len(known))
+    pair = study.pair(study.target or "")
+    known = pair.original.present
+    if metric.of == "class":
+        return float(np.bincount(known.astype(np.int64)).max() / len(known))
+    if not metric.name.startswith("response-accuracy"):
+        return 0.0
+    deviation = max(float(known.std()), 1e-12)
+    return float(tolerance_of(study, pair).hits(np.median(known) / deviation, known / deviation).mean())
 
 
-def _predicted(study: Study, *, original: bool, miner: str) -> Score:
-    """Share of classes that a miner names rightly, or of the response's variance that it explains."""
+def _predicted(study: Study, *, original: bool, miner: str, within: bool = False) -> Score:
+    """Share of classes that a miner predicts, or of the response's variance that it explains.
+
+    Of a response ``within`` asks for the share of predictions within the tolerance instead [AY05, sec. 4].
+    """
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
     if len(study.pairs) < 2:
@@ -121,14 +134,20 @@ def _predicted(study: Study, *, original: bool, miner: str) -> Score:
         raise OptionError(
             f"{len(task.test.labels)} rows held out have a known target, too few to judge by; hold more rows out"
         )
+    smallest: float | None = None
     lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
     with one_thread():
         told = predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
     if task.classes:
         parts = (told == truth).astype(np.float64)
+        code = smallest_tested(task)
+        smallest = None if code is None else float(parts[truth == code].mean())
+    elif within:
+        assert task.tolerance is not None  # of a response
+        parts = task.tolerance.hits(told, truth).astype(np.float64)
     else:
         parts = 1.0 - (told - truth) ** 2 / max(float(truth.var()), 1e-12)
-    return Score(float(parts.mean()), parts)
+    return Score(float(parts.mean()), parts, smallest)
 
 
 def _likeness(study: Study, *, original: bool) -> Score:
@@ -160,6 +179,8 @@ def _covariance(study: Study, *, original: bool) -> Score:
 
 
 _MINED = partial(partial, _predicted)
+_NEAR = partial(partial, _predicted, within=True)
+_WITHIN = "accuracy of {} within the tolerance"
 METRICS = {
     metric.name: metric
     for metric in (
@@ -169,6 +190,9 @@ METRICS = {
         Metric("r2-boosting", "variance explained by boosted trees", "response", _MINED(miner="boosting")),
         Metric("r2-ridge", "variance explained by ridge regression", "response", _MINED(miner="linear")),
         Metric("r2-1nn", "variance explained by the nearest neighbour", "response", _MINED(miner="1nn")),
+        Metric("response-accuracy-boosting", _WITHIN.format("boosted trees"), "response", _NEAR(miner="boosting")),
+        Metric("response-accuracy-ridge", _WITHIN.format("ridge regression"), "response", _NEAR(miner="linear")),
+        Metric("response-accuracy-1nn", _WITHIN.format("the nearest neighbour"), "response", _NEAR(miner="1nn")),
         Metric("likeness", "likeness of rows", "table", _likeness),
         Metric("covariance", "covariance compatibility mu", "table", _covariance),
     )
@@ -238,6 +262,7 @@ class Told:
     rare: Any = None
     k: int | None = None
     known: tuple[str, ...] = ()  # columns that an outsider knows
+    measuring: MeasureOptions = field(default_factory=MeasureOptions)
 
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
         """Plan of a run of a candidate on a part; one column may be changed."""
@@ -294,9 +319,11 @@ class Bench:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
-            tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy, self.told.known)
+            told, plan = self.told, self.told.plan(candidate, part, change)
+            tried = try_plan(part.inside, plan, told.policy, told.known, told.measuring)
         if self.metric is None:
-            self.metric, self.guess = choose_metric(tried.study, self.metric_name), guess_of(tried.study)
+            self.metric = choose_metric(tried.study, self.metric_name)
+            self.guess = guess_of(tried.study, self.metric)
         if part.name not in self.originals:
             self.originals[part.name] = self.metric.original(tried.study)
         reading = Reading(
@@ -333,6 +360,7 @@ class Bench:
             facts=outcome.facts,
             records=compared.records,
             holdout=compared.outside,
+            options=self.told.measuring,
             rng=plan.randomness.generator("assess"),
         )
         if part.name not in self.originals:

@@ -41,6 +41,7 @@ _Row = tuple[str, Finding]  # a line of a figure: its text, and what is drawn
 _KINDS = {
     "models/accuracy": ("Classes: share of real rows told right", "share of rows told right"),
     "models/response-correlation": ("Numbers: correlation of answer and truth", "correlation"),
+    "models/response-accuracy": ("Numbers: predictions within the tolerance", "share of people"),
     "models/response-r2": ("Numbers: share of the variance explained, R\u00b2", "R\u00b2"),
 }
 MOST_ATTACKS = 12

@@ -20,7 +20,7 @@ from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.plain import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
-from sfumato.tables.schema import Kind, Role
+from sfumato.tables.schema import Field, Kind, Role
 
 __all__ = [
     "ENDURANCE",
@@ -29,22 +29,27 @@ __all__ = [
     "RESPONSES",
     "Lesson",
     "Task",
+    "Tolerance",
     "correlations",
     "is_class",
     "predict",
     "r_squares",
     "redraw_weights",
+    "smallest_tested",
     "task_of",
+    "tolerance_of",
     "within",
 ]
 
 FEW = 20
-"""Categories up to which an ordinal column is taken as a class, and up to which each class has findings of its own."""
+"""Categories up to which an ordinal column is taken as a class, and up to which classes set the number of clusters."""
 
 
 _LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
 _FEWEST = 1_000
 _FAR = 1e6
+_ROUNDING = 1e-9  # standard deviations
+_TENTH = 0.1  # of a standard deviation, the usual tolerance of a response without steps
 _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every class takes one a round
 
 
@@ -62,6 +67,18 @@ class Lesson:
     weights: Matrix | None = None  # how much each row counts, where that is known
 
 
+@dataclass(frozen=True)
+class Tolerance:
+    """Largest error at which a predicted response counts as right: in standard deviations, and in words."""
+
+    deviations: float
+    words: str
+
+    def hits(self, guess: Matrix | np.floating[Any], truth: Matrix) -> NDArray[np.bool_]:
+        """Which predictions are right."""
+        return np.asarray(np.abs(guess - truth) <= self.deviations + _ROUNDING)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What is to be predicted, and from what."""
@@ -75,16 +92,23 @@ class Task:
     test: Lesson  # rows held out
     sizes: Places  # how many original rows each class has; empty for a response
     note: str  # how many rows were looked at and left out, as the end of a sentence
+    tolerance: Tolerance | None = None  # of a response
 
 
-def is_class(pair: ColumnPair) -> bool:
-    """Whether a column is a class, or else a response: told by its kind, never by its values.
+def is_class(field: Field) -> bool:
+    """Whether a column is a class, or else a response: by its kind, never by its values.
 
     Nominal and boolean columns are, and ordinal ones of at most `FEW` categories.
     """
-    if pair.field.kind is Kind.ORDINAL:
-        return len(pair.field.domain.categories or ()) <= FEW
-    return pair.field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+    if field.kind is Kind.ORDINAL:
+        return len(field.domain.categories or ()) <= FEW
+    return field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+
+def smallest_tested(task: Task) -> int | None:
+    """Class with the fewest original rows of those with enough held-out rows; None if none has enough."""
+    enough = np.flatnonzero(np.bincount(task.test.labels.astype(np.int64)) >= _ENOUGH)
+    return int(enough[np.argmin(task.sizes[enough])]) if len(enough) else None
 
 
 def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
@@ -97,7 +121,7 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     sides = (pair.original, pair.released, held)
     _refuse_nothing_to_learn(sides)
     known = [np.flatnonzero(~cells.absent) for cells in sides]
-    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair) else ()
+    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair.field) else ()
     most = min(training, max(_FEWEST, _LABELS // len(classes))) if classes else training
     count = min(len(known[0]), len(known[1]), most)
     chosen = sample(len(known[0]), count, rng)
@@ -125,7 +149,25 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
         lesson(2, tested),
         np.bincount(pair.original.present.astype(np.int64), minlength=len(classes)) if classes else np.empty(0, int),
         _note([len(rows) for rows in known], count, len(tested), len(held.values)),
+        None if classes else tolerance_of(study, pair),
     )
+
+
+def tolerance_of(study: Study, pair: ColumnPair) -> Tolerance:
+    """Tolerance of a response: the owner's, or its step or a tenth of its standard deviation, whichever is larger.
+
+    AY05 counts an age that is off by less than one year as predicted; ages are whole years [AY05, sec. 4].
+    """
+    told, deviation = study.options.accurate_within, float(pair.original.present.std())
+    if told is not None:
+        return Tolerance(told / deviation, f"{told:g}")
+    step = pair.field.domain.step
+    width = float(step) if isinstance(step, int | float) else 0.0
+    if pair.field.kind in (Kind.DATE, Kind.ORDINAL):  # their values count in steps
+        width = 1.0
+    if width >= _TENTH * deviation:
+        return Tolerance(width / deviation, f"{width:g}, its step")
+    return Tolerance(_TENTH, "a tenth of its standard deviation")
 
 
 def _weights(pair: ColumnPair, side: int) -> Matrix:
@@ -306,19 +348,19 @@ _MINERS = {
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    if study.target is not None and not is_class(study.pair(study.target)):
+    if study.target is not None and not is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds numbers or dates, not classes; see the findings on its response")
     rng = study.generator("prediction")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _CLASSIFIERS.items()}
-    truth, sizes = task.test.labels, task.sizes
+    truth = task.test.labels
     hits = {name: (released == truth, original == truth) for name, (released, original) in guesses.items()}
-    guess = float((truth == np.argmax(sizes)).mean())
+    guess = float((truth == np.argmax(task.sizes)).mean())
     always = f"; always naming the commonest class is right for {guess:.1%}"
     for name, sides in hits.items():
         yield f"accuracy-{name}", _share(*sides, always + task.note)
-    enough = np.flatnonzero(np.bincount(truth.astype(np.int64)) >= _ENOUGH)
-    smallest = truth == enough[np.argmin(sizes[enough])] if len(enough) else None
+    code = smallest_tested(task)
+    smallest = None if code is None else truth == code
     for name, (released, original) in hits.items():
         place = f"accuracy-smallest-class-{name}"
         if smallest is None:
@@ -326,7 +368,7 @@ def _run(study: Study) -> Iterator[Stated]:
         else:
             yield place, _share(released[smallest], original[smallest], task.note)
     for name, (released, original) in hits.items():
-        for code, label in enumerate(task.classes if len(task.classes) <= FEW else ()):
+        for code, label in enumerate(task.classes):
             rows = truth == code
             if rows.any():
                 yield f"recall-{name}/{label}", _share(released[rows], original[rows], task.note)
@@ -376,7 +418,7 @@ PREDICTION = Measure(
 
 
 def _run_responses(study: Study) -> Iterator[Stated]:
-    if study.target is not None and is_class(study.pair(study.target)):
+    if study.target is not None and is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds classes, not numbers; see the findings on accuracy")
     rng = study.generator("responses")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
@@ -391,6 +433,14 @@ def _run_responses(study: Study) -> Iterator[Stated]:
             redraws = np.append(score(weights, truth, released), value)
             interval = redraw_interval(value, redraws if kind == "r2" else redraws[:-1])
             yield f"response-{kind}-{name}", Values(value, interval, baseline, attempts=len(truth), note=task.note)
+    tolerance = task.tolerance
+    assert tolerance is not None  # of a response
+    median = float(tolerance.hits(np.median(task.original.labels), truth).mean())
+    note = f"; an error of at most {tolerance.words} counts as right, always predicting the median is right for "
+    note += f"{median:.1%}{task.note}"
+    for name, (released, original) in guesses.items():
+        hits = tolerance.hits(released, truth), tolerance.hits(original, truth)
+        yield f"response-accuracy-{name}", _share(*hits, note)
 
 
 def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[Number, ...]:
@@ -426,6 +476,18 @@ RESPONSES = Measure(
         "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
         "0 is what always guessing the average gets and below 0 is worse than that",
         None,
+    ),
+    *(
+        Number(
+            f"response-accuracy-{name}",
+            f"Accuracy within the tolerance, {MODELS[name]}",
+            SHARE.more,
+            figure="models/response-accuracy",
+        ).means(
+            f"How often {model} that learned from the released table predicts the response of people whom it never saw "
+            f"within the tolerance, {_BESIDE}; higher is better"
+        )
+        for name, (_, model) in _REGRESSORS.items()
     ),
 )
 

@@ -28,6 +28,7 @@ from sfumato.core.facts import (
     PersonRowsBounded,
     RowsKept,
     Shuffled,
+    Stratified,
 )
 from sfumato.core.groups import count_alike
 from sfumato.core.groups.generate import generate
@@ -283,7 +284,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
             parameters,
             schema,
             settings.level,
-            None,
+            settings.strata,
             None,
             settings.seed,
             __version__,
@@ -417,6 +418,7 @@ def _facts(
             session.empty,
         ),
         *coarsened_facts(schema),
+        *_strata_facts(settings.strata, schema, table),
         Maintained(
             algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
             split=settings.split,
@@ -437,6 +439,14 @@ def _facts(
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )
+
+
+def _strata_facts(strata: str | None, schema: Schema, table: pa.Table) -> tuple[Stratified, ...]:
+    """State which column keeps groups apart, with the number of its values among the rows drawn so far."""
+    if strata is None:
+        return ()
+    values = int(pc.count_distinct(plain(table.column(strata)), mode="only_valid").as_py())
+    return (Stratified(strata, values, schema[strata].role is Role.TARGET),)
 
 
 def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:
