@@ -6,16 +6,18 @@ and hold [EGSA02, sec. 5]; baskets of each size are undone by themselves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from sfumato.core.arrays import Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, TooFew
 from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.core.itemsets.selection import selected_ends, wilson_ends
 from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
 
 __all__ = [
@@ -55,14 +57,17 @@ class CountEstimates:
         return np.asarray(np.sqrt(self.slope * true + self.rest))
 
     def ends(self) -> tuple[Counts, Counts]:
-        """Between which counts the true one lies, with a confidence of 95 %: those that the estimate does not refute.
+        """95 % confidence interval of each count, of sets that were named before the baskets were seen.
 
         As Wilson's interval, each count is judged by the variance that it would give itself: where few baskets decide,
         an estimate that came out low has a low variance of its own too, and would be trusted too much.
         """
-        shift = _Z**2 * self.slope / 2.0
-        half = _Z * np.sqrt(np.maximum(self.slope * self.counts + self.rest + (shift / _Z) ** 2, 0.0))
-        return self.counts + shift - half, self.counts + shift + half
+        return wilson_ends(self.counts, self.slope, self.rest, _Z)
+
+    def selected_ends(self, shown: Bools, least: float, baskets: int, candidates: float) -> tuple[Counts, Counts]:
+        """95 % confidence intervals of the sets that are shown because they seem to be in at least so many baskets."""
+        counts, rest = self.counts[shown], self.rest[shown]
+        return selected_ends(counts, least, self.slope, rest, most=float(baskets), candidates=candidates)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +78,8 @@ class Estimates:
     ----------
     sets : tuple of tuple of int
     support, low, high : array
-        Shares of all baskets; of blocked ones the ends are certain, else a confidence of 95 % each.
+        Shares of all baskets. The ends of randomized baskets are 95 % confidence intervals given that the set is
+        shown (`selected_ends`); those of blocked ones are certain.
     deviation : array
         Standard deviation of the estimate; 0 of blocked baskets.
     untold : int
@@ -212,8 +218,9 @@ def estimate_itemsets(
         told = deviation <= min_support / _times_told(len(candidates))
         untold += int((~told).sum())
         frequent = told & (share >= min_support)
-        low, high = counted.ends()
-        numbers = np.column_stack([counted.counts, low, high, counted.deviation()])[frequent] / baskets
+        possible = longest * float(math.comb(released.width, length))  # sets that there are, of each of these lengths
+        low, high = counted.selected_ends(frequent, min_support * baskets, baskets, possible)
+        numbers = np.column_stack([counted.counts[frequent], low, high, counted.deviation()[frequent]]) / baskets
         found += zip(map(tuple, candidates[frequent].tolist()), numbers, strict=True)
         near = candidates[told & (share >= min_support - deviation)]
         if length == 1 and not told.any():
