@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,13 @@ from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.randomness import Randomness
-from sfumato.engines.baskets import BasketPlan, run_baskets
-from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.methods import BASKET_METHODS, make_basket_mechanism
-from sfumato.mechanisms.transactions import BasketMechanism
-from sfumato.publish.judge import asked_policy, policy_of
-from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, publish
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.baskets import BasketTable, read_baskets
+
+if TYPE_CHECKING:
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.transactions import BasketMechanism
+    from sfumato.publish.release import Release
 
 __all__ = ["BasketSource", "FoundItemsets", "baskets"]
 
@@ -138,6 +136,11 @@ class BasketSource:
         options: dict[str, Any],
         items: tuple[str, ...] | None = None,
     ) -> Release:
+        from sfumato.engines.baskets import BasketPlan, run_baskets
+        from sfumato.mechanisms.methods import make_basket_mechanism
+        from sfumato.publish.judge import asked_policy, policy_of
+        from sfumato.publish.release import publish
+
         told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
         command: Sequence[str] = options.pop("command", ())
@@ -151,7 +154,7 @@ class BasketSource:
         chosen = make_basket_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these baskets were released before; bring the original ones")
-        policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
+        policy = asked_policy(told.get("policy"), report=report, despite=despite)
         plan = BasketPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_baskets(self.table, plan)
         return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
@@ -159,6 +162,9 @@ class BasketSource:
 
 def _replayed(recipe: Any, method: str, mechanism: BasketMechanism | None, options: dict[str, Any]) -> Recipe:
     """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.methods import BASKET_METHODS
+
     told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
     if told:
         option = told[0].replace("_", "-")

@@ -10,15 +10,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, partial_counts
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, least_count, partial_counts
 from sfumato.core.itemsets.selection import selected_ends, wilson_ends
-from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
+from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator, hypergeometric
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.mining import Itemsets
 
 __all__ = [
     "CountEstimates",
@@ -150,11 +153,10 @@ def _slopes(operator: BasketOperator, sizes: Ints, baskets: Ints, pooled: Counts
 
 def _over_sizes(operator: BasketOperator, sizes: Ints, baskets: Ints, length: int) -> Counts:
     """Which share of the baskets with so many items of a set has each size, for all sets of a length together."""
-    from scipy.stats import hypergeom
-
     if not operator.by_size:
         return np.ones((1, length + 1))
-    chances = np.stack([hypergeom.pmf(np.arange(length + 1), operator.width, int(size), length) for size in sizes])
+    held = np.arange(length + 1)
+    chances = np.stack([hypergeometric(held, operator.width, int(size), length) for size in sizes])
     expected = chances * baskets[:, None]
     return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
 
@@ -256,8 +258,7 @@ def _classes(operator: BasketOperator, released: Baskets, sizes: Ints | None) ->
 def _single_parts(released: Baskets, classes: Ints) -> Ints:
     """How many baskets of each class lack each item, and how many hold it: without a bitmap for each item."""
     sizes = np.bincount(classes, minlength=1)
-    keys = classes[released.rows] * np.int64(released.width) + released.items
-    held = np.bincount(keys, minlength=len(sizes) * released.width).reshape(len(sizes), released.width).T
+    held = released.class_counts(classes, len(sizes)).T
     return np.stack([sizes - held, held], axis=2)
 
 
@@ -298,6 +299,8 @@ def interval_itemsets(
 
     The lower end counts baskets that hold all items for certain, the upper end those that lack none for certain.
     """
+    from sfumato.core.itemsets.mining import frequent_itemsets
+
     check_share("min_support", min_support)
     possible = held if unknown is None else merged(held, unknown)
     found = frequent_itemsets(possible, least_count(min_support, len(held)), longest=longest)

@@ -15,19 +15,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
+from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys, least_count
 from sfumato.core.itemsets.estimate import merged
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.mechanisms.protocol import check_parameters
 from sfumato.mechanisms.transactions import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.mining import Itemsets
 
 __all__ = ["STRATEGIES", "Interval", "RuleBlocking", "RuleHiding", "changes_needed", "is_hidden", "rule_intervals"]
 
@@ -177,6 +179,8 @@ class _Work:
 
     def _near(self, item: int, needed: int) -> tuple[list[tuple[int, ...]], list[int]]:
         """Frequent sets with the item that so many changes could push below the threshold, and how far they are."""
+        from sfumato.core.itemsets.mining import frequent_itemsets
+
         if self.watched is None:
             self.watched = frequent_itemsets(self.baskets, self.least, longest=_LONGEST)
         slack = self.watched.counts - self.least
