@@ -27,6 +27,7 @@ __all__ = [
     "CountEstimates",
     "Estimates",
     "check_share",
+    "classes_of",
     "estimate_counts",
     "estimate_itemsets",
     "interval_itemsets",
@@ -201,7 +202,7 @@ def estimate_itemsets(
     longest : int
     """
     check_share("min_support", min_support)
-    kinds, classes = _classes(operator, released, sizes)
+    kinds, classes = classes_of(operator, released, sizes)
     baskets = len(released)
     candidates = np.arange(released.width)[:, None]
     bitmaps = Bitmaps.of(released, np.empty(0, dtype=np.int64), classes)
@@ -243,7 +244,7 @@ def _enough(operator: BasketOperator, sizes: Ints) -> str:
     return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few baskets"
 
 
-def _classes(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
+def classes_of(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
     """Sizes that there are, and which of them each basket has; one for all where sizes do not matter."""
     if not operator.by_size:
         return np.zeros(1, dtype=np.int64), np.zeros(len(released), dtype=np.int64)

@@ -214,8 +214,8 @@ def _page(
         f"Mean entropy of these to whoever follows the rules: {_mean_entropy(before):.3f} bits before, "
         f"{_mean_entropy(after):.3f} after.",
         f"Mean confidence of the likeliest label: {float(before.max(axis=1).sum() / labels.sum()):.3f} before, "
-        f"{float(after.max(axis=1).sum() / labels.sum()):.3f} after, {float(labels.max() / labels.sum()):.3f} by naming "
-        f"the commonest alone; {cells} cells were blocked for it.",
+        f"{float(after.max(axis=1).sum() / labels.sum()):.3f} after, {float(labels.max() / labels.sum()):.3f} by "
+        f"naming the commonest alone; {cells} cells were blocked for it.",
         "A blocked answer is marked ?, with theta, the probability that stands for it: the share of the records there.",
     ]
     parts = (
