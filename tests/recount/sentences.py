@@ -215,7 +215,7 @@ SENTENCES = (
     ),
     counted(
         "In each column, taken by itself, numbers and dates beyond a limit that was computed from at least <k> persons "
-        "were replaced by that limit before noise was added.",
+        "were replaced by that limit before noise was added, and again after it where no bounds are declared.",
         "The ends of <columns> column{s|} were top and bottom coded by their owners. A limit lies at random between "
         "the values of <between> persons who are outreached by <beyond> others, or between the middle values of a "
         "column that few persons fill; in columns of mostly common values, a value that fewer than <rare> persons hold "

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.best_hiding import best_hiding, sets_lost
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.mining import frequent_itemsets, least_count
+from sfumato.core.itemsets.baskets import Baskets, least_count
+from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.mechanisms.transactions import BasketRule, count_sets, read_rules
 from sfumato.mechanisms.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
 from sfumato.tables.baskets import BasketTable

@@ -19,9 +19,9 @@ from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, are_within, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, are_within, least_count, partial_counts
 from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
 
 __all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level", "origins_told"]

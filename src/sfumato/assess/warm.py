@@ -20,7 +20,6 @@ _MODULES = (
     "sfumato.assess.neighbours",
     "sfumato.assess.risk.estimates",
     "sfumato.assess.attacks.singling",
-    "sfumato.core.itemsets.baskets",
     "sfumato.core.itemsets.mining",
 )
 _LOOK = 0.2  # seconds between two looks at how far it is
@@ -72,12 +71,10 @@ def compile_report() -> None:
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
-    from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
+    from sfumato.core.itemsets.baskets import Baskets
     from sfumato.core.itemsets.mining import frequent_itemsets
 
-    few = Baskets.of([[0, 1, 2], [0, 1], [2]])
-    frequent_itemsets(few, 1)
-    partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
+    frequent_itemsets(Baskets.of([[0, 1, 2], [0, 1], [2]]), 1)
 
     from sfumato.assess.attacks.singling import Predicates, SortedRows, find_fits
     from sfumato.assess.risk.estimates import nearest_but_one

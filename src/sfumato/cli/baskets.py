@@ -257,8 +257,10 @@ def _operator_words(fact: BasketsRandomized) -> str:
 @click.argument("source", metavar="FOLDER/release", type=INPUT)
 @click.option("--min-support", required=True, type=float, help="Share of the baskets from which on a set is frequent.")
 @usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
+@click.option("--min-confidence", type=float, help="Estimate rules too: those that are right at least so often.")
 @click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")
-@options(overwrite="Replace an existing file.")
+@click.option("--rules-output", type=FILE, help="CSV of rules to write: left, right, support, confidence, low, high.")
+@options(overwrite="Replace existing files.")
 @_reading
 @verb
 def estimate(
@@ -266,26 +268,31 @@ def estimate(
     source: str,
     min_support: float,
     longest: int,
+    min_confidence: float | None,
     output: Path | None,
+    rules_output: Path | None,
     overwrite: bool,
     **reading: Any,
 ) -> None:
-    """Frequent itemsets of the true baskets, from released ones.
+    """Frequent itemsets of the true baskets, and rules between items, from released ones.
 
     Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
-    elsewhere. Exits with 3 if there are too few baskets for the noise.
+    elsewhere. A rule has one item on its right; low and high are the ends of its confidence. Exits with 3 if there are
+    too few baskets for the noise.
     """
-    from sfumato.tables.files import FileForm, FileFormat, write_file
-
-    check_new(output, overwrite=overwrite)
+    if rules_output is not None and min_confidence is None:
+        raise OptionError("--rules-output needs --min-confidence, from which on a rule is listed")
+    if rules_output is not None and rules_output == output:
+        raise OptionError("--output and --rules-output name the same file; name two")
+    for path in (output, rules_output):
+        check_new(path, overwrite=overwrite)
     with console.progress():
-        found = sf.baskets(source, **reading).estimate(min_support, longest=longest)
+        found = sf.baskets(source, **reading).estimate(min_support, longest=longest, min_confidence=min_confidence)
     table = found.to_table()
-    if output is not None:
-        from sfumato.core.replacing import replacing_file
-
-        with replacing_file(output) as work:
-            write_file(table, work, FileForm(FileFormat.CSV))
+    rules = None if found.rules is None else found.rules_table()
+    for path, written in ((output, table), (rules_output, rules)):
+        if path is not None and written is not None:
+            _write_csv(path, written)
     rows = table.to_pylist()
     untold = f"; of {found.estimates.untold} the noise tells too little" if found.estimates.untold else ""
     console.say(f"{len(rows)} sets, {found.kind} from {found.baskets} baskets{untold}.")
@@ -293,4 +300,25 @@ def estimate(
         console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
     if len(rows) > 20 and output is None:
         console.say(f"... and {len(rows) - 20} more; -o FILE writes them all.")
-    console.result({"baskets": found.baskets, "kind": found.kind, "untold": found.estimates.untold, "itemsets": rows})
+    result = {"baskets": found.baskets, "kind": found.kind, "untold": found.estimates.untold, "itemsets": rows}
+    if rules is not None:
+        result["rules"] = _tell_rules(console, rules.to_pylist(), written=rules_output is not None)
+    console.result(result)
+
+
+def _write_csv(path: Path, table: Any) -> None:
+    from sfumato.core.replacing import replacing_file
+    from sfumato.tables.files import FileForm, FileFormat, write_file
+
+    with replacing_file(path) as work:
+        write_file(table, work, FileForm(FileFormat.CSV))
+
+
+def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool) -> list[dict[str, Any]]:
+    console.say(f"{len(rules)} rules.")
+    for rule in rules[:20]:
+        ends = f"{rule['low']:.4f} to {rule['high']:.4f}"
+        console.say(f"{rule['confidence']:8.4f}  {ends}  {rule['left']} -> {rule['right']}")
+    if len(rules) > 20 and not written:
+        console.say(f"... and {len(rules) - 20} more; --rules-output FILE writes them all.")
+    return rules

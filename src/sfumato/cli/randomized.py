@@ -70,8 +70,8 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
 @click.option("--intervals", type=COUNT, help="Tell the distribution in so many equal intervals.")
 @click.option(
     "--stop",
-    type=click.Choice(["likelihood", "chi-square"]),
-    help="When the iteration ends; chi-square is the thesis's.  [default: likelihood]",
+    type=click.Choice(["held-out", "likelihood", "chi-square"]),
+    help="When the iteration ends; chi-square is the thesis's.  [default: held-out]",
 )
 @click.option(
     "--method",

@@ -178,7 +178,8 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     coded = codec.encode(part.tails.code(mine, uniform))
     result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
     session.phase("writing cells")
-    own = codec.decode(_own_coordinates(result, codec), unbounded=noised_columns(codec.layout))
+    free = noised_columns(codec.layout) - part.tails.columns.keys()
+    own = codec.decode(_own_coordinates(result, codec), unbounded=free)
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
         cells = session.tell(

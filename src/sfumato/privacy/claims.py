@@ -208,7 +208,8 @@ def _of_tails(fact: TailsCoded, facts: tuple[Fact, ...]) -> Statements:
     if any(isinstance(other, ComponentNoise) for other in facts):
         yield Claim(
             "In each column, taken by itself, numbers and dates beyond a limit that was computed from at least "
-            f"{fact.k} persons were replaced by that limit before noise was added.",
+            f"{fact.k} persons were replaced by that limit before noise was added, and again after it where no bounds "
+            "are declared.",
             "proved",
             f"The ends of {counted(fact.columns, 'column', 'columns')} were top and bottom coded by their owners. A "
             f"limit lies at random between the values of {fact.k} persons who are outreached by {fact.k - 1} others, "

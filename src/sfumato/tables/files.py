@@ -230,7 +230,7 @@ def _refuse_larger(name: str, size: int, most_bytes: int | None, verb: str = "un
 
 def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[pa.Table, FileForm]:
     data = _to_utf8(data, name, encoding)
-    if not data.strip():
+    if not data or data.isspace():
         raise TableError(f"{name} is empty; bring a header and rows")
     delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
     if len(header) == 1:  # an empty line is a missing cell there, but not before the header
