@@ -169,6 +169,8 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     from sfumato.engines.outcome import Recipe
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+    from sfumato.publish.judge import asked_policy, policy_of
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
     form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
@@ -184,6 +186,10 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
         holdout = None if share is None else float(share)
     except ValueError:
         raise OptionError("--holdout of baskets is a share, such as 0.2; files are for tables") from None
+    policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
+    outside = share or getattr(told["recipe"], "holdout", None)
+    planned = PlannedRun(control=outside is not None, transactions=True)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
     rules: tuple[Any, ...] = ()
     if name != "randomize":
         rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)

@@ -146,7 +146,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except SfumatoError as error:
             if debug:
                 raise
-            tell_error(f"sfumato: {error}")
+            tell_error(f"sfumato: {error.on_command_line}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

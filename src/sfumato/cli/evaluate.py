@@ -70,7 +70,9 @@ def evaluate(
     be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
     sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
+    from sfumato.publish.judge import asked_policy
 
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
@@ -78,6 +80,8 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
+    planned = PlannedRun(control=holdout is not None, how_to_control="add --holdout FILE")
+    refuse_unattainable(asked_policy(policy), planned, despite=despite_policy)
     reading = reading_told(told)
     before, form = read_people(original, **reading)
     most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
@@ -192,9 +196,12 @@ def tune(
     """
     from sfumato.publish.policy import USUAL
     from sfumato.tuning.model import save_tuning
+    from sfumato.tuning.run import check_tuning
 
     if output is not None:
         check_output(output, overwrite=overwrite, contents="tuning")
+    given = {name: told[name] for name in ("budget", "search", "metric", "methods", "rare")}
+    check_tuning(policy or USUAL, **given)
     reading = reading_told(told)
     table, form = read_people(source, **reading)
     reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}

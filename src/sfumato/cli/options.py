@@ -65,7 +65,10 @@ _OF_OUTPUT = ("quiet", "as_json", "debug")
 _WRITTEN = ("output", "plot")  # files and folders that are not read
 _FLAG: dict[str, Any] = {"is_flag": True}
 _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
+    "budget": (
+        "Choose how many rows are looked at, to measure in this time.",
+        {"type": click.FloatRange(min=0, min_open=True), "metavar": "SECONDS"},
+    ),
     "decimal": (
         "Mark before decimals, . or , in CSV.  [default: what its numbers say]",
         {"type": click.Choice([".", ","])},
@@ -159,10 +162,12 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
     try:
         yield
     except PolicyNotMet as refused:
-        refused.save_owner(folder, overwrite=overwrite)
-        stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
-        console.tell([*refused.report.lines(), (0, stays)])
-        console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
+        if refused.report is not None:
+            refused.save_owner(folder, overwrite=overwrite)
+            stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
+            console.tell([*refused.report.lines(), (0, stays)])
+        saved = None if refused.report is None else str(folder)
+        console.result({"folder": saved, "table": None, "verdict": refused.verdict.to_json()})
         raise
 
 

@@ -128,7 +128,9 @@ def _run(
     from sfumato.engines.outcome import Recipe
     from sfumato.engines.parties.config import PartyConfig
     from sfumato.engines.parties.network import joined, telling_others
+    from sfumato.publish.attainable import refuse_unattainable, without_control
     from sfumato.publish.joint import run_party
+    from sfumato.publish.judge import asked_policy
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
@@ -141,6 +143,7 @@ def _run(
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
         check_output(folder, overwrite=overwrite, inputs=config.files)
         signer = signer_at(sign, folder, no_sign=no_sign, rehearsal=config.plan.seed is not None)
+        refuse_unattainable(asked_policy(policy, report=not no_report), without_control(), despite=None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)

@@ -237,7 +237,7 @@ def sanitize(
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.key import keeping_key
-    from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
+    from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
     from sfumato.tables.schema import missing_marks
 
@@ -252,6 +252,10 @@ def sanitize(
     if key is not None:
         run["key"] = key
     _check_measured(replayed, run)
+    parameters = {name: run[name] for name in (*WORDS, "key") if name in run}
+    early, despite = {**run, "holdout": holdout, "tails_k": None}, run["despite_policy"]
+    with keeping_owner_part(console, output, overwrite=overwrite):
+        check_run(None, method, parameters, early, replayed, run["policy"], report=not no_report, despite=despite)
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
     signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
