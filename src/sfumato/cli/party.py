@@ -14,6 +14,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
+from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import listening, tell
 from sfumato.version import __version__
@@ -29,9 +30,10 @@ _COUNTED = ("round", "filling group")  # phases that come again, with a number
 _PARTITION = click.Choice(["horizontal", "vertical"])
 
 
-@click.group(invoke_without_command=True)
-@click.option("--config", type=FILE, help="Settings of this party (party.toml).")
-@options("output", "encoding", seed="Rehearse, if all parties do with the same number.")
+@click.group(cls=VerbGroup, invoke_without_command=True)
+@click.option("--config", type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
+@options("output", first=True)
+@options("encoding", seed="Rehearse, if all parties do with the same number.")
 @options(recipe="Run owner/recipe.toml again, at all.")
 @click.option(
     "--format",
@@ -39,6 +41,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     type=click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"]),
     default="csv",
     show_default=True,
+    panel=Panel.OUTPUT,
 )
 @options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
 @options("no_sign", "overwrite", sign="This owner's private key (Ed25519) to sign with, in place of its own.")

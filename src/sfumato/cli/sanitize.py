@@ -31,6 +31,7 @@ from sfumato.cli.options import (
     tell_signer,
     whereabouts,
 )
+from sfumato.cli.panels import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import (
     Alike,
@@ -181,26 +182,45 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 @click.command(cls=WithMethods)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help="Folder for release/ and owner/.")
+@options("target", "identifier", "person", "schema", first=True)
 @click.option(
     "--method",
     metavar="NAME",
+    panel=Panel.FIRST,
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
     "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
     shell_complete=offered_methods,
 )
-@click.option("--key", type=FILE, help="Key of a geometric method.")
-@click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "keep_persons")
-@options("weight", "public", "schema")
-@options("no_rules", "rare", "tails", "rows", "where", "holdout", "recipe", "seed", "form")
-@click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("known", "no_report", "sign", "no_sign", "overwrite")
-@click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
+@click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
+@click.option("--new-key", type=FILE, panel=Panel.METHOD, help="Draw a key and write it here (mode 600).")
+@options("holdout", "policy", "overwrite", first=True)
+@options("level", "strata", "rows_are_people", "keep_persons")
+@options("weight", "public")
+@options("no_rules", "rare", "tails", "rows", "where", "recipe", "seed", "form")
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="CSV: an apostrophe before what would be run as a formula.",
+)
+@options("known", "no_report", "sign", "no_sign")
+@click.option(
+    "--pdf",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print owner/summary.html as PDF, where a browser is installed.",
+)
 @options("engine", "master", "memory", "resume_key")
-@click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
-@click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
-@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
+@click.option(
+    "--batch-rows",
+    type=COUNT,
+    metavar="N",
+    panel=Panel.ENGINE,
+    help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
+)
+@options("despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def sanitize(
     console: Console,
