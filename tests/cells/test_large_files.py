@@ -19,6 +19,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
+from sfumato.engines.cells import memory
 from sfumato.engines.cells import run as engine
 from sfumato.engines.cells.cell import sanitize_cell
 from sfumato.publish import large
@@ -100,15 +101,20 @@ def test_marks_of_csv_are_not_for_parquet(run: Run, place: Path) -> None:  # noq
     assert (done.code, "are for CSV" in done.err) == (2, True)
 
 
-def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(run: Run, place: Path) -> None:  # noqa: F811
+def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
+    run: Run,  # noqa: F811
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
-    done = run(*told, "--memory", "200M", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
+    done = run(*told, "--memory", "1G", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
     assert done.code == 0, done.err
     assert "so that it goes through in cells" in done.err
     assert "Measured on all" in done.out
     tried = [line for line in done.out.splitlines() if line.startswith("To try next:")]
-    assert all("--memory 200M" in line for line in tried)
+    assert all("--memory 1G" in line for line in tried)
     assert all(check.holds for check in verify_release(place / "out" / "release"))
     table = pa.parquet.read_table(place / "out" / "release" / "table.parquet")
     assert pa.types.is_integer(table.schema.field("age").type)

@@ -79,7 +79,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.cells.cuts import parse_size
+            from sfumato.engines.cells.memory import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -123,19 +123,46 @@ class Place:
             return True
         if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
-        from sfumato.engines.cells.cuts import needed_bytes, parse_size, size_words, usual_memory
+        if self.memory is not None:
+            return self._is_chunked_in(self.memory, console, _method_of(needs), report=needs["report"])
+        from sfumato.engines.cells.memory import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
 
-        granted = usual_memory() if self.memory is None else parse_size(self.memory)
-        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
-        needed = needed_bytes(open_source(self.source), method)
+        granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
+        source = open_source(self.source)
+        needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
         if needed <= granted:
             return False
         why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
+        if whole is not None or method not in (None, *_IN_CELLS):
             instead = "--method chain" if whole is None else f"without {whole} it"
             console.note(f"sfumato: {why}; {instead} would go through in cells.")
             return False
+        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        if least > granted:
+            console.note(f"sfumato: it will take about {size_words(least)} all the same, most of it for the report.")
+        return True
+
+    def _is_chunked_in(self, memory: str, console: Console, method: str | None, *, report: bool) -> bool:
+        """Whether the file goes through in chunks to keep to so much memory, its report counted.
+
+        Refuses what is too little for either way.
+        """
+        from sfumato.assess.warm import compile_apart
+        from sfumato.engines.cells.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
+        from sfumato.engines.chunks.source import open_source
+
+        source, granted = open_source(self.source), parse_size(memory)
+        needed = needed_bytes(source, method, report=report)
+        if needed <= granted:
+            if report:
+                compile_apart()
+            return False
+        least, less = (
+            min(least_bytes(source, report=each), needed_bytes(source, method, report=each)) for each in (report, False)
+        )
+        check_memory(granted, least, less)
+        why = f"the run would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
         console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
         return True
 

@@ -20,8 +20,8 @@ from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
-from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
+from sfumato.engines.cells.memory import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sfumato.assess.warm import compile_ahead
+from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
+from sfumato.engines.cells.memory import check_memory, least_bytes, parse_size
 from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
 from sfumato.engines.chunks.transform import Geometric
@@ -395,8 +396,8 @@ def sanitize_file(
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
     memory : str or int, optional
-        How much a run in cells may take, such as ``"2G"``; by default ``"1.5G"``, or half of
-        what the machine has where that is less.
+        How much the run may take, such as ``"2G"``; less than it takes at least is refused. By default ``"1.5G"``, or
+        half of what the machine has if that is less.
     resume_key : path, optional
         File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
         read at the next, and removed once the release is there. It must not lie in the folder.
@@ -454,6 +455,11 @@ def sanitize_file(
     else:
         in_cells(chosen, told)
     file = file_of(source, engine, master, **reading) if file is None else file
+    if memory is not None and isinstance(file, Source):
+        least, less = (least_bytes(file, report=each) for each in (report, False))
+        check_memory(parse_size(memory), least, less)
+        if report:
+            compile_apart()
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         return release_moved(file, folder, chosen, told, **said)

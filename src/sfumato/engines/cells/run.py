@@ -19,9 +19,10 @@ from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
+from sfumato.engines.cells.cuts import Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
 from sfumato.engines.cells.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
+from sfumato.engines.cells.memory import LEAST_ROWS
 from sfumato.engines.cells.standing import Tally, ask
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Sink
