@@ -251,3 +251,17 @@ def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(
     assert ("removed 2 unfinished outputs" in again.stderr) is not resumed
     assert all(check.holds for check in verify_release(place / "out" / "release"))
     assert hidden(place) == []
+
+
+def test_a_known_column_that_there_is_not_is_refused_before_a_cell_is_cut(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "cuts_of", lambda *_: pytest.fail("the work has begun"))
+    told: dict[str, Any] = {"method": "condense", "k": 4, "rows_are_people": True, "known": ["twon"]}
+    table = people().drop_columns(["who"])
+    pa.parquet.write_table(table, place / "some.parquet")
+    with pytest.raises(OptionError, match=r"no column 'twon' that is measured .*; did you mean 'town'\?"):
+        sf.sanitize_file(place / "some.parquet", place / "out", **told)
+    with pytest.raises(OptionError, match="did you mean 'town'"):
+        sf.sanitize(table, memory="1G", **told)

@@ -55,7 +55,14 @@ _WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
 
 
 def frame_by_cells(
-    arrow: pa.Table, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int, *, report: bool, native: bool
+    arrow: pa.Table,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
+    memory: str | int,
+    *,
+    report: bool,
+    known: Sequence[str],
+    native: bool,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
     randomness = Randomness(told["seed"]).repeatable()
@@ -68,6 +75,7 @@ def frame_by_cells(
         Spill(),
         most_rows=cell_rows(parse_size(memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
+        known=known,
         native=native,
     )
 
@@ -160,6 +168,7 @@ def release_by_cells(
             mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
+            known=publishing["known"],
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )

@@ -214,7 +214,8 @@ def sanitize(
     if report:
         compile_ahead()
     if memory is not None:
-        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
+        known = tuple(known)
+        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, known=known, native=native)
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
         plan = make_plan(arrow, chosen, **told)
