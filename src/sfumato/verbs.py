@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.arguments import checked
+from sfumato.core.arguments import checked, naming_arguments
 from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.spec import NoiseSpec
@@ -132,6 +132,7 @@ class Stream:
 
     state: str | Path
 
+    @naming_arguments
     def ingest(
         self,
         table: Any,
@@ -157,10 +158,12 @@ class Stream:
             rows = session.settings.batch_rows
             return session.ingest(cut_batches([to_arrow(table)[0]], rows, source=source))
 
+    @naming_arguments
     def publish(self, folder: str | Path, **options: Any) -> Release:
         """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
         return publish_stream(self.state, folder, **options)
 
+    @naming_arguments
     def on_spark(self, frame: Any, folder: str | Path, *, checkpoint: str | Path, **options: Any) -> Any:
         """Query of Spark that goes on with the stream on a cluster, and publishes each batch in a folder of its own.
 
@@ -176,15 +179,18 @@ class Stream:
         """
         return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
 
+    @naming_arguments
     def status(self) -> Status:
         """How the stream stands; the whole state is checked."""
         with StreamSession.open(self.state, write=False) as session:
             return session.status()
 
+    @naming_arguments
     def attack(self, releases: Sequence[str | Path], *, measure_key: str | Path | None = None) -> EpochAttack:
         """What published epochs give away to somebody who takes them from each other."""
         return attack_epochs(self.state, releases, measure_key=measure_key)
 
+    @naming_arguments
     def forget(self) -> Status:
         """How the stream stands once the rows kept for measuring are deleted, for good."""
         return forget_rows(self.state)

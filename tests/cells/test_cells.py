@@ -31,19 +31,15 @@ from sfumato.core.facts import (
 )
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import merge_facts
-from sfumato.engines.cells.cuts import (
+from sfumato.engines.cells.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
+from sfumato.engines.cells.cutting import FileSpill, Spill
+from sfumato.engines.cells.learn import Chance, Run, witnesses
+from sfumato.engines.cells.memory import (
     cell_rows,
-    cut_cells,
-    cut_tree,
-    leaf_in,
-    leaves_of,
-    merged,
     needed_bytes,
     parse_size,
     usual_memory,
 )
-from sfumato.engines.cells.cutting import FileSpill, Spill
-from sfumato.engines.cells.learn import Chance, Run, witnesses
 from sfumato.engines.cells.run import run_by_cells
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome

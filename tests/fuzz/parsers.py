@@ -31,7 +31,7 @@ from sfumato.core.laws.breach import holds
 from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.engines.cells.cuts import parse_size
+from sfumato.engines.cells.memory import parse_size
 from sfumato.engines.chunks.source import open_people
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.geometry.key import Key

@@ -308,3 +308,12 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
     assert "sfumato sanitize &#39;pa tients.csv.gz&#39; -o FOLDER --recipe owner/recipe.toml" in text
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; connect-src" in policy
+
+
+def test_a_policy_that_kept_rare_categories_cannot_meet_is_refused_where_it_is_chosen(asking: Asking) -> None:
+    asking.ask("POST", "/api/file?name=a.csv", b"a,b\n1,2\n")
+    assert asking.ask("POST", "/api/look", json.dumps({"rare": "keep"}).encode()).status == 200
+    answer = asking.ask("POST", "/api/choices", json.dumps({"policy": "research"}).encode())
+    assert answer.status == 400
+    assert "choose another policy, or pool or lift them" in answer.error
+    assert asking.ask("POST", "/api/choices", json.dumps({"policy": "trusted"}).encode()).status == 200

@@ -14,7 +14,7 @@ from importlib import import_module
 from sfumato.core.compiled import share_cached
 from sfumato.core.progress import OutOfTime, tell
 
-__all__ = ["compile_ahead", "compile_report", "share_compiled", "wait_for_report"]
+__all__ = ["compile_ahead", "compile_apart", "compile_report", "share_compiled", "wait_for_report"]
 
 _MODULES = (
     "sfumato.assess.neighbours",
@@ -26,12 +26,18 @@ _LOOK = 0.2  # seconds between two looks at how far it is
 _running: list[subprocess.Popen[bytes]] = []  # one at most
 
 
-def compile_ahead() -> None:
+def compile_apart() -> None:
+    """Compile in a second process what a report needs and is not on disk yet, and wait: it takes much memory."""
+    compile_ahead(least_cores=1)
+    wait_for_report()
+
+
+def compile_ahead(*, least_cores: int = 2) -> None:
     """Start compiling what a report needs and is not on disk yet, once a process, and tell how far it is.
 
-    Where no second process can be started, or there is one core alone, the kernels compile when they are called.
+    Where no second process can be started, or there are fewer cores, the kernels compile when they are called.
     """
-    if _running or not sys.executable or (os.cpu_count() or 1) < 2 or share_compiled() == 1.0:
+    if _running or not sys.executable or (os.cpu_count() or 1) < least_cores or share_compiled() == 1.0:
         return
     command = "from sfumato.assess.warm import compile_report; compile_report()"
     try:

@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     usual,
     whereabouts,
 )
+from sfumato.cli.panels import Panel, Verb, VerbGroup
 from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ WORDS = {
 _MOST_RULES, _MOST_ITEMS = 1 << 20, 1 << 27  # bytes of a file of rules, and of items
 
 
-class _WithMethod(click.RichCommand):
+class _WithMethod(Verb):
     """Has an option for each parameter of the verb's mechanism, read off its fields when the verb is run."""
 
     method = ""
@@ -73,7 +74,8 @@ def _option(name: str, kind: Any, default: Any) -> click.Option:
     words = typing.get_args(kind)
     choices: Any = click.Choice(words) if words and isinstance(words[0], str) else words[0] if words else kind
     shown = f"  [default: {default}]" if default is not None else ""
-    return click.Option([f"--{name.replace('_', '-')}", name], type=choices, help=WORDS[name] + shown)
+    spelt = [f"--{name.replace('_', '-')}", name]
+    return click.RichOption(spelt, type=choices, panel=Panel.METHOD, help=WORDS[name] + shown)
 
 
 def _method(name: str) -> type[_WithMethod]:
@@ -86,9 +88,9 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
         ("--item", "Column of the item, of a table with a row for each item of a basket."),
         ("--basket", "Column of the basket, of such a table."),
     ):
-        function = click.option(spelt, metavar="COL", help=words)(function)
+        function = click.option(spelt, metavar="COL", panel=Panel.INPUT, help=words)(function)
     words = "Each line of a CSV file is a basket, with commas between its items and no header."
-    function = click.option("--lines", is_flag=True, help=words)(function)
+    function = click.option("--lines", is_flag=True, panel=Panel.INPUT, help=words)(function)
     return options(
         person="Whom a basket is of: dropped, and held out and attacked by person.",
         most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
@@ -97,26 +99,29 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options of all verbs that write a release."""
-    function = click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")(
-        function
+    function = options("despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", form="[default: csv]")(
+        _reading(function)
     )
-    function = options(
-        "policy", "despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", "overwrite",
-        form="[default: csv]", holdout="Share of the baskets, or persons, kept out for measuring.",
-    )(function)  # fmt: skip
-    return _reading(function)
+    holdout = "Share of the baskets, or persons, kept out for measuring."
+    function = options("policy", "overwrite", first=True, holdout=holdout)(function)
+    words = "Folder for release/ and owner/."
+    return click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help=words)(function)
 
 
 def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that name rules."""
     function = click.option(
-        "--rules", "rule_file", type=FILE, help="File with a rule on each line; it must not lie in the output folder."
+        "--rules",
+        "rule_file",
+        type=FILE,
+        panel=Panel.FIRST,
+        help="File with a rule on each line; it must not lie in the output folder.",
     )(function)
     words = "A rule to hide, 'bread;butter -> milk', or a set 'bread;butter'; repeatable."
-    return click.option("--rule", "named", multiple=True, metavar="RULE", help=words)(function)
+    return click.option("--rule", "named", multiple=True, metavar="RULE", panel=Panel.FIRST, help=words)(function)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def baskets() -> None:
     """Baskets of items: randomize them and mine them all the same, or hide rules in them.
 
@@ -129,7 +134,11 @@ def baskets() -> None:
 @baskets.command(cls=_method("randomize-baskets"))
 @click.argument("source", metavar="INPUT", type=INPUT)
 @click.option(
-    "--items", "item_file", type=FILE, help="File with the name of every item that there is, one on each line."
+    "--items",
+    "item_file",
+    type=FILE,
+    panel=Panel.FIRST,
+    help="File with the name of every item that there is, one on each line.",
 )
 @_releasing
 @verb
@@ -169,6 +178,8 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     from sfumato.engines.outcome import Recipe
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+    from sfumato.publish.judge import asked_policy, policy_of
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
     form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
@@ -184,6 +195,10 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
         holdout = None if share is None else float(share)
     except ValueError:
         raise OptionError("--holdout of baskets is a share, such as 0.2; files are for tables") from None
+    policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
+    outside = share or getattr(told["recipe"], "holdout", None)
+    planned = PlannedRun(control=outside is not None, transactions=True)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
     rules: tuple[Any, ...] = ()
     if name != "randomize":
         rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)

@@ -19,6 +19,7 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
+from sfumato.cli.panels import Panel
 from sfumato.core.errors import SfumatoError, printable
 from sfumato.core.progress import listening
 
@@ -128,9 +129,15 @@ class _Log(logging.Handler):
 def verb(function: Callable[P, None]) -> Callable[P, None]:
     """A verb with the options and the error form that all verbs share."""
 
-    @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there.")
-    @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+    @click.option("--quiet", is_flag=True, panel=Panel.OUTPUT, help="Say nothing but errors.")
+    @click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        panel=Panel.OUTPUT,
+        help="Print one JSON document on stdout and nothing else there.",
+    )
+    @click.option("--debug", is_flag=True, panel=Panel.OUTPUT, help="Show a traceback with an error.")
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         debug = bool(kwargs.pop("debug"))
@@ -146,7 +153,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except SfumatoError as error:
             if debug:
                 raise
-            tell_error(f"sfumato: {error}")
+            tell_error(f"sfumato: {error.on_command_line}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

@@ -19,6 +19,7 @@ from sfumato.cli.options import (
     options,
     reading_told,
 )
+from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.tables.reading import read_people
 
@@ -31,16 +32,23 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 """Options of sanitize that say how a table is made."""
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("original", metavar="ORIGINAL", type=INPUT)
 @click.argument("released", metavar="RELEASED", type=INPUT)
-@options(output="Folder for the report in two editions.", schema="Schema of ORIGINAL, from inspect.")
-@options("target", identifier="A column to leave out, it was dropped; repeatable.")
-@options("weight", person="Who a row of ORIGINAL is about: left out; people are attacked one row each.")
-@options(no_rules="Do not count rules between columns.")
-@options("known", "accurate_within", "clusters", public="A column that was passed through; repeatable.")
-@click.option("--holdout", metavar="FILE", help="Rows like ORIGINAL's that RELEASED was not made from.")
-@options(seed="Measure reproducibly.", overwrite="Replace an earlier evaluation of that name.")
+@options(
+    "target",
+    first=True,
+    output="Folder for the report in two editions.",
+    schema="Schema of ORIGINAL, from inspect.",
+    identifier="A column to leave out, it was dropped; repeatable.",
+    person="Who a row of ORIGINAL is about: left out; people are attacked one row each.",
+)
+@click.option(
+    "--holdout", metavar="FILE", panel=Panel.FIRST, help="Rows like ORIGINAL's that RELEASED was not made from."
+)
+@options("policy", first=True, overwrite="Replace an earlier evaluation of that name.")
+@options("weight", "known", "accurate_within", "clusters", no_rules="Do not count rules between columns.")
+@options(public="A column that was passed through; repeatable.", seed="Measure reproducibly.")
 @click.option("--level", hidden=True)
 @click.option("--strata", hidden=True)
 @click.option("--allow-level-1", is_flag=True, hidden=True)
@@ -49,7 +57,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def evaluate(
     console: Console,
@@ -70,7 +78,9 @@ def evaluate(
     be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
     sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
+    from sfumato.publish.judge import asked_policy
 
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
@@ -78,6 +88,8 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
+    planned = PlannedRun(control=holdout is not None, how_to_control="add --holdout FILE")
+    refuse_unattainable(asked_policy(policy), planned, despite=despite_policy)
     reading = reading_told(told)
     before, form = read_people(original, **reading)
     most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
@@ -136,27 +148,43 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
 _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "output", "overwrite", "k")
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options("target", policy="What the release must meet: trusted, research, public, or a file.  [default: research]")
 @options(
+    "target",
+    first=True,
+    policy="What the release must meet: trusted, research, public, or a file.  [default: research]",
     budget="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
     output="Folder for report.html, report.json and, where something qualifies, recipe.toml.",
 )
 @click.option(
     "--methods",
     metavar="A,B",
+    panel=Panel.FIRST,
     help="Of chain, condense, classwise and condense-paper.  [default: the first three, as far as they apply]",
 )
-@options(holdout="People kept out of the release, for measuring.  [default: 0.3]")
-@click.option("--k", type=int, help="Smallest size that is tried, where it is more than the policy asks.")
+@options(
+    "identifier",
+    "person",
+    "schema",
+    first=True,
+    holdout="People kept out of the release, for measuring.  [default: 0.3]",
+)
+@click.option(
+    "--k",
+    type=int,
+    panel=Panel.FIRST,
+    help="Smallest size that is tried, where it is more than the policy asks.",
+)
 @click.option(
     "--metric",
     metavar="NAME",
+    panel=Panel.METHOD,
     help="Measure of utility: accuracy-boosting, r2-ridge, response-accuracy-1nn, likeness and others.",
 )
 @click.option(
     "--search",
+    panel=Panel.METHOD,
     type=click.Choice(["halving", "rule-based", "brute-force"]),
     default="halving",
     show_default=True,
@@ -165,11 +193,8 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
 @options(
     "level",
     "strata",
-    "identifier",
-    "person",
     "rows_are_people",
     "weight",
-    "schema",
     "no_rules",
     "rare",
     "known",
@@ -197,9 +222,12 @@ def tune(
     """
     from sfumato.publish.policy import USUAL
     from sfumato.tuning.model import save_tuning
+    from sfumato.tuning.run import check_tuning
 
     if output is not None:
         check_output(output, overwrite=overwrite, contents="tuning")
+    given = {name: told[name] for name in ("budget", "search", "metric", "methods", "rare")}
+    check_tuning(policy or USUAL, **given)
     reading = reading_told(told)
     table, form = read_people(source, **reading)
     reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}

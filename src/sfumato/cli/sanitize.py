@@ -31,6 +31,7 @@ from sfumato.cli.options import (
     tell_signer,
     whereabouts,
 )
+from sfumato.cli.panels import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import (
     Alike,
@@ -78,7 +79,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.cells.cuts import parse_size
+            from sfumato.engines.cells.memory import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -122,19 +123,46 @@ class Place:
             return True
         if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
-        from sfumato.engines.cells.cuts import needed_bytes, parse_size, size_words, usual_memory
+        if self.memory is not None:
+            return self._is_chunked_in(self.memory, console, _method_of(needs), report=needs["report"])
+        from sfumato.engines.cells.memory import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
 
-        granted = usual_memory() if self.memory is None else parse_size(self.memory)
-        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
-        needed = needed_bytes(open_source(self.source), method)
+        granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
+        source = open_source(self.source)
+        needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
         if needed <= granted:
             return False
         why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
+        if whole is not None or method not in (None, *_IN_CELLS):
             instead = "--method chain" if whole is None else f"without {whole} it"
             console.note(f"sfumato: {why}; {instead} would go through in cells.")
             return False
+        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        if least > granted:
+            console.note(f"sfumato: it will take about {size_words(least)} all the same, most of it for the report.")
+        return True
+
+    def _is_chunked_in(self, memory: str, console: Console, method: str | None, *, report: bool) -> bool:
+        """Whether the file goes through in chunks to keep to so much memory, its report counted.
+
+        Refuses what is too little for either way.
+        """
+        from sfumato.assess.warm import compile_apart
+        from sfumato.engines.cells.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
+        from sfumato.engines.chunks.source import open_source
+
+        source, granted = open_source(self.source), parse_size(memory)
+        needed = needed_bytes(source, method, report=report)
+        if needed <= granted:
+            if report:
+                compile_apart()
+            return False
+        least, less = (
+            min(least_bytes(source, report=each), needed_bytes(source, method, report=each)) for each in (report, False)
+        )
+        check_memory(granted, least, less)
+        why = f"the run would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
         console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
         return True
 
@@ -181,26 +209,45 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 @click.command(cls=WithMethods)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help="Folder for release/ and owner/.")
+@options("target", "identifier", "person", "schema", first=True)
 @click.option(
     "--method",
     metavar="NAME",
+    panel=Panel.FIRST,
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
     "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
     shell_complete=offered_methods,
 )
-@click.option("--key", type=FILE, help="Key of a geometric method.")
-@click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "keep_persons")
-@options("weight", "public", "schema")
-@options("no_rules", "rare", "tails", "rows", "where", "holdout", "recipe", "seed", "form")
-@click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("known", "accurate_within", "clusters", "no_report", "sign", "no_sign", "overwrite")
-@click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
+@click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
+@click.option("--new-key", type=FILE, panel=Panel.METHOD, help="Draw a key and write it here (mode 600).")
+@options("holdout", "policy", "overwrite", first=True)
+@options("level", "strata", "rows_are_people", "keep_persons")
+@options("weight", "public")
+@options("no_rules", "rare", "tails", "rows", "where", "recipe", "seed", "form")
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="CSV: an apostrophe before what would be run as a formula.",
+)
+@options("known", "accurate_within", "clusters", "no_report", "sign", "no_sign")
+@click.option(
+    "--pdf",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print owner/summary.html as PDF, where a browser is installed.",
+)
 @options("engine", "master", "memory", "resume_key")
-@click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
-@click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
-@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
+@click.option(
+    "--batch-rows",
+    type=COUNT,
+    metavar="N",
+    panel=Panel.ENGINE,
+    help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
+)
+@options("despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def sanitize(
     console: Console,
@@ -237,7 +284,7 @@ def sanitize(
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.key import keeping_key
-    from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
+    from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
     from sfumato.tables.schema import missing_marks
 
@@ -252,6 +299,10 @@ def sanitize(
     if key is not None:
         run["key"] = key
     _check_measured(replayed, run)
+    parameters = {name: run[name] for name in (*WORDS, "key") if name in run}
+    early, despite = {**run, "holdout": holdout, "tails_k": None}, run["despite_policy"]
+    with keeping_owner_part(console, output, overwrite=overwrite):
+        check_run(None, method, parameters, early, replayed, run["policy"], report=not no_report, despite=despite)
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
     signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)

@@ -23,6 +23,7 @@ from sfumato.cli.options import (
     tell_signer,
     usual,
 )
+from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
@@ -35,28 +36,39 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _EVERY = 1.0  # seconds between two words about progress
 
-_state = click.option("--state", required=True, metavar="FILE|URL", help="Where the state lies.")
+_state = click.option("--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="Where the state lies.")
 _pending_key = click.option(
     "--pending-key",
     type=FILE,
+    panel=Panel.PRIVACY,
     help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
 )
 _person_key = click.option(
-    "--person-key", type=FILE, help="Key file that persons are known under: 32 bytes or more, mode 600."
+    "--person-key",
+    type=FILE,
+    panel=Panel.COLUMNS,
+    help="Key file that persons are known under: 32 bytes or more, mode 600.",
 )
 _measure_key = click.option(
-    "--measure-key", type=FILE, help="Key file of rows kept for measuring: 32 bytes or more, mode 600."
+    "--measure-key",
+    type=FILE,
+    panel=Panel.MEASURING,
+    help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
 )
 _source = click.option(
-    "--source", default="", metavar="NAME", help="Name of the source, where two may hold the very same rows."
+    "--source",
+    default="",
+    metavar="NAME",
+    panel=Panel.INPUT,
+    help="Name of the source, where two may hold the very same rows.",
 )
 
 
-def _choice(name: str, *choices: str, words: str) -> Callable[[F], F]:
-    return usual(name, type=click.Choice(choices), default=choices[0], words=words)
+def _choice(name: str, *choices: str, panel: Panel, words: str) -> Callable[[F], F]:
+    return usual(name, type=click.Choice(choices), default=choices[0], panel=panel, words=words)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def stream() -> None:
     """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
 
@@ -69,33 +81,41 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options(
-    "level",
-    "strata",
-    "target",
-    "identifier",
-    "person",
-    "missing",
-    "rare",
-    "tails",
-    schema="Schema; what it declares binds all rows.",
+@options("target", "identifier", "person", first=True, schema="Schema; what it declares binds all rows.")
+@options("level", "strata", "missing", "rare", "tails")
+@usual(
+    "--person-rows",
+    type=COUNT,
+    default=1,
+    panel=Panel.COLUMNS,
+    words="Rows of a person that are taken in, with --person.",
 )
-@usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
 @_person_key
-@click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
-@click.option("--init-number", type=COUNT, help="Begin with so many rows of FILE.  [default: all]")
-@_choice("--grouping", "compact", "paper", words="Of the first rows.")
+@click.option(
+    "--k", type=click.IntRange(min=2), panel=Panel.FIRST, help="Lowest level of all.  [default: 10, with --level 2]"
+)
+@click.option("--init-number", type=COUNT, panel=Panel.INPUT, help="Begin with so many rows of FILE.  [default: all]")
+@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Of the first rows.")
 @_choice(
-    "--split", "strict", "paper", words="Split groups never below the highest level inside, or by the average level."
+    "--split",
+    "strict",
+    "paper",
+    panel=Panel.METHOD,
+    words="Split groups never below the highest level inside, or by the average level.",
 )
 @_choice(
-    "--pending", "memory", "encrypted", words="Keep records that wait in memory only, or in the state under a key."
+    "--pending",
+    "memory",
+    "encrypted",
+    panel=Panel.PRIVACY,
+    words="Keep records that wait in memory only, or in the state under a key.",
 )
 @_pending_key
-@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, words="Most that wait.")
+@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, panel=Panel.PRIVACY, words="Most that wait.")
 @click.option(
     "--measure-rows",
     type=COUNT,
+    panel=Panel.MEASURING,
     help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
 )
 @_measure_key
@@ -103,9 +123,10 @@ def stream() -> None:
     "--measure-share",
     type=click.FloatRange(min=0.0, max=0.5),
     default=0.1,
+    panel=Panel.MEASURING,
     words="Share of rows that is kept out, with --measure-rows.",
 )
-@usual("--batch-rows", type=COUNT, default=5_000, words="Rows of a batch.")
+@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows of a batch.")
 @options("seed", recipe="Begin as another stream: its recipe.toml.")
 @_source
 @options("encoding")
@@ -158,7 +179,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @_pending_key
 @_person_key
 @_measure_key
-@click.option("--batch-rows", type=COUNT, help="As at init; any other is refused.")
+@click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init; any other is refused.")
 @click.option(
     "--stdin-format", "form", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]"
 )

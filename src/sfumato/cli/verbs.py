@@ -30,6 +30,7 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
+from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import tell
 from sfumato.tables.reading import read_people, reading_words
@@ -44,7 +45,7 @@ __all__ = ["demo", "doctor", "inspect", "policy", "population", "verify", "warm"
 _LEAF = 200
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option("-o", "--output", default="demo", show_default=True, type=click.Path(path_type=Path), help="Folder.")
 @options("seed", overwrite="Replace an earlier demo.")
 @verb
@@ -79,11 +80,18 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options("identifier", "target", "person", schema="Look again at a schema that was edited.")
-@usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
-@options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
+@options(first=True, output="Write the schema to this TOML file.", schema="Look again at a schema that was edited.")
+@options("identifier", "target", "person", first=True)
+@usual(
+    "--k",
+    default=10,
+    type=COUNT,
+    panel=Panel.FIRST,
+    words="Fewest persons who hold a category that leaves.",
+)
+@options(overwrite="Replace an existing file.")
 @options("missing", "encoding", "delimiter", "decimal", "sheet", "query")
 @verb
 def inspect(
@@ -136,7 +144,7 @@ def _jsonable(value: Any) -> Any:
 _USUAL_POLICY = "research"
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("name", required=False, metavar="[NAME|FILE]")
 @options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
 @verb
@@ -164,7 +172,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     console.result({**vars(chosen), "file": None if output is None else str(output)})
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--signer",
@@ -193,7 +201,7 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
         sys.exit(3)
 
 
-@click.command()
+@click.command(cls=Verb)
 @usual("--port", default=0, type=click.IntRange(0, 65_535), words="Port of this machine; 0 is any that is free.")
 @usual("--limit", default=500, type=click.IntRange(1, 100_000), words="Megabytes of a file that may be dropped in.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser; print the address only.")
@@ -311,7 +319,7 @@ _USES = {
 """What each extra is for; one that is not listed is for developers."""
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option("--warm", "warmed", is_flag=True, help="Compile what every first run would wait for, once.")
 @verb
 def doctor(console: Console, warmed: bool) -> None:

@@ -47,12 +47,17 @@ class SfumatoError(Exception):
     """Anything this package raises on purpose."""
 
     exit_code = 1
+    in_python: str | None = None
+    """Message with the names of Python arguments, if a function of the package was called from Python."""
+
+    @property
+    def on_command_line(self) -> str:
+        """Message with the names of command-line options; a message that is too long is cut in its middle."""
+        return _cut(super().__str__())
 
     def __str__(self) -> str:
-        """Message in one piece; one that a very long name made long is cut in its middle."""
-        text = super().__str__()
-        half = _LONGEST_MESSAGE // 2
-        return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
+        """Message with the names that the caller knows."""
+        return self.on_command_line if self.in_python is None else _cut(self.in_python)
 
 
 class BadInput(SfumatoError, ValueError):
@@ -97,6 +102,11 @@ class DoesNotFit(SfumatoError):
 
 class PrivacyLeakWarning(UserWarning):
     """The work was done and discloses more than the caller may expect."""
+
+
+def _cut(text: str) -> str:
+    half = _LONGEST_MESSAGE // 2
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
 
 
 def printable(text: str, *, lines: bool = False) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core.arguments import naming_arguments
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import BasketsRandomized
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.core.itemsets.confidence import RuleEstimates
     from sfumato.engines.outcome import Recipe
     from sfumato.mechanisms.transactions import BasketMechanism
+    from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
 
 __all__ = ["BasketSource", "FoundItemsets", "baskets"]
@@ -81,6 +83,7 @@ class BasketSource:
     def __repr__(self) -> str:
         return f"BasketSource({self.table.baskets!r})"
 
+    @naming_arguments
     def randomize(
         self, mechanism: BasketMechanism | None = None, *, items: Iterable[str] | None = None, **options: Any
     ) -> Release:
@@ -100,6 +103,7 @@ class BasketSource:
         listed = None if items is None else tuple(items)
         return self._release("randomize-baskets", mechanism, (), options, listed)
 
+    @naming_arguments
     def hide(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
         """Release of baskets in which none of these rules holds.
 
@@ -114,6 +118,7 @@ class BasketSource:
         """
         return self._release("hide-rules", mechanism, tuple(rules), options)
 
+    @naming_arguments
     def block(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
         """Release of baskets with unknown entries, in which none of these rules surely holds.
 
@@ -128,6 +133,7 @@ class BasketSource:
         """
         return self._release("block-rules", mechanism, tuple(rules), options)
 
+    @naming_arguments
     def estimate(self, min_support: float, *, longest: int = 4, min_confidence: float | None = None) -> FoundItemsets:
         """Sets of items that at least this share of the true baskets held, as far as the baskets tell.
 
@@ -165,6 +171,7 @@ class BasketSource:
     ) -> Release:
         from sfumato.engines.baskets import BasketPlan, run_baskets
         from sfumato.mechanisms.methods import make_basket_mechanism
+        from sfumato.publish.attainable import PlannedRun, refuse_unattainable
         from sfumato.publish.judge import asked_policy, policy_of
         from sfumato.publish.release import publish
 
@@ -181,7 +188,9 @@ class BasketSource:
         chosen = make_basket_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these baskets were released before; bring the original ones")
-        policy = asked_policy(told.get("policy"), report=report, despite=despite)
+        policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
+        planned = PlannedRun(control=told.get("holdout") is not None, transactions=True)
+        refuse_unattainable(policy, planned, despite=despite)
         plan = BasketPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_baskets(self.table, plan)
         return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)

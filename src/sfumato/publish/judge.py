@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "FAMILIES",
+    "LEAST_HELD_OUT",
     "RAREST",
     "TPR",
     "Exceeded",
@@ -322,26 +323,28 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
 
 
 class PolicyNotMet(PrivacyRefusal):
-    """A release was not found to meet its policy, so nothing leaves; what the owner keeps of it can be saved."""
+    """A release was not found to meet its policy, or cannot meet it whatever the table holds; nothing is released.
 
-    def __init__(self, release: Release) -> None:
-        assert release.report is not None
-        assert release.report.verdict is not None
-        self.verdict: Verdict = release.report.verdict
-        self.report: Report = release.report
-        self._kept = dataclasses.replace(release, table=None, workings=None)
-        super().__init__(
-            f"{self.verdict.clause}, for {self.verdict.reasons[0]}; nothing leaves, the owner's report says what to "
-            "try, and --despite-policy releases it all the same and says so"
-        )
+    ``report`` is None if the run was refused before it started. Otherwise the owner's part can be saved.
+    """
+
+    def __init__(self, verdict: Verdict, message: str, release: Release | None = None) -> None:
+        self.verdict = verdict
+        self.report: Report | None = None if release is None else release.report
+        self._kept = None if release is None else dataclasses.replace(release, table=None, workings=None)
+        super().__init__(message)
 
     def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``owner/`` alone: the report with the verdict, the recipe and the schema."""
+        if self._kept is None:
+            raise OptionError("the run was refused before anything was measured, so there is nothing to save")
         return self._kept.save_owner(folder, overwrite=overwrite)
 
 
-def policy_of(recipe: Recipe) -> str | None:
+def policy_of(recipe: Recipe | None) -> str | None:
     """Policy that a recipe was judged by; one that is built in is known by its name."""
+    if recipe is None:
+        return None
     if recipe.policy is not None and recipe.policy not in BUILT_IN:
         words = f"the recipe was judged by the policy {shown(recipe.policy)}"
         raise OptionError(f"{words}; name its file with --policy")
@@ -400,4 +403,9 @@ def refuse_unmet(release: Release, *, despite: bool) -> Release:
     verdict = None if release.report is None else release.report.verdict
     if verdict is None or not verdict.refuses or despite:
         return release
-    raise PolicyNotMet(release)
+    raise PolicyNotMet(
+        verdict,
+        f"{verdict.clause}, for {verdict.reasons[0]}; nothing leaves, the owner's report says what to try, and "
+        "--despite-policy releases it all the same and says so",
+        release,
+    )

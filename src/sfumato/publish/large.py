@@ -21,8 +21,8 @@ from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
-from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
+from sfumato.engines.cells.memory import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
@@ -56,7 +56,14 @@ _WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
 
 
 def frame_by_cells(
-    arrow: pa.Table, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int, *, report: bool, native: bool
+    arrow: pa.Table,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
+    memory: str | int,
+    *,
+    report: bool,
+    known: Sequence[str],
+    native: bool,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
     randomness = Randomness(told["seed"]).repeatable()
@@ -69,6 +76,7 @@ def frame_by_cells(
         Spill(),
         most_rows=cell_rows(parse_size(memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
+        known=known,
         native=native,
     )
 
@@ -161,6 +169,7 @@ def release_by_cells(
             mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
+            known=publishing["known"],
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )

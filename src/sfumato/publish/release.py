@@ -17,6 +17,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.study import MeasureOptions, study_of
+from sfumato.core.arguments import naming_arguments
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, Unmeasured, is_quoted
@@ -119,6 +120,7 @@ class Release:
         """The secret key that rows were moved by, where they were."""
         return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
 
+    @naming_arguments
     def save(
         self,
         folder: str | Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -10,8 +11,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.assess.study import MeasureOptions
-from sfumato.assess.warm import compile_ahead
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.assess.warm import compile_ahead, compile_apart
+from sfumato.core.errors import LevelError, OptionError, closest_name, shown
+from sfumato.engines.cells.memory import check_memory, least_bytes, parse_size
 from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
 from sfumato.engines.chunks.transform import Geometric
@@ -20,8 +22,15 @@ from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
+from sfumato.mechanisms.methods import (
+    FEWEST_FOR_CHAIN,
+    all_parameters,
+    make_mechanism,
+    parameters_of_method,
+    usual_method,
+)
 from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.large import (
@@ -42,7 +51,7 @@ from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 
-__all__ = ["file_of", "load_recipe", "sanitize", "sanitize_file"]
+__all__ = ["check_run", "file_of", "load_recipe", "sanitize", "sanitize_file"]
 
 
 def sanitize(
@@ -192,6 +201,7 @@ def sanitize(
     told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
+    check_run(mechanism, method, parameters, told, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
     frame = None if is_spark_frame(table) else to_arrow(table, marks)
     if method is None and mechanism is None and recipe is None:
@@ -202,6 +212,8 @@ def sanitize(
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    rows = None if frame is None else frame[0].num_rows
+    refuse_unattainable(asked, _planned(chosen, told, rows), despite=despite_policy)
     said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
     said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
@@ -210,7 +222,8 @@ def sanitize(
     if report:
         compile_ahead()
     if memory is not None:
-        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
+        known = tuple(known)
+        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, known=known, native=native)
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
         plan = make_plan(arrow, chosen, **told)
@@ -396,8 +409,8 @@ def sanitize_file(
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
     memory : str or int, optional
-        How much a run in cells may take, such as ``"2G"``; by default ``"1.5G"``, or half of
-        what the machine has where that is less.
+        How much the run may take, such as ``"2G"``; less than it takes at least is refused. By default ``"1.5G"``, or
+        half of what the machine has if that is less.
     resume_key : path, optional
         File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
         read at the next, and removed once the release is there. It must not lie in the folder.
@@ -424,6 +437,8 @@ def sanitize_file(
     check_folder(folder, overwrite=overwrite, inputs=inputs)
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
+    early = {**told, **whole}
+    check_run(mechanism, method, parameters, early, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
     reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
     file: Source | ClusterFile | None = None
@@ -433,6 +448,7 @@ def sanitize_file(
     chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    refuse_unattainable(asked, _planned(chosen, told), despite=despite_policy)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
         raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
@@ -453,6 +469,11 @@ def sanitize_file(
     else:
         in_cells(chosen, told)
     file = file_of(source, engine, master, **reading) if file is None else file
+    if memory is not None and isinstance(file, Source):
+        least, less = (least_bytes(file, report=each) for each in (report, False))
+        check_memory(parse_size(memory), least, less)
+        if report:
+            compile_apart()
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         return release_moved(file, folder, chosen, told, **said)
@@ -488,6 +509,50 @@ def as_told(
             raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
     mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
     return mechanism, told, policy_of(recipe) if policy is None else policy
+
+
+def check_run(
+    mechanism: Mechanism | None,
+    method: str | None,
+    parameters: Mapping[str, Any],
+    told: Mapping[str, Any],
+    recipe: Recipe | None,
+    policy: Policy | str | Path | None,
+    *,
+    report: bool,
+    despite: bool,
+) -> None:
+    """Refuse what is impossible whatever the table holds: names, parameters, and a policy that no release can meet."""
+    _check_names(method, parameters)
+    chosen, told = None, dict(told)
+    if mechanism is not None or method is not None or recipe is not None:
+        chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), _planned(chosen, told), despite=despite)
+
+
+def _planned(mechanism: Mechanism | None, told: Mapping[str, Any], rows: int | None = None) -> PlannedRun:
+    """What a policy needs to know of a run before it starts; ``rows`` is None if the table is not read yet."""
+    return PlannedRun(
+        control=told["holdout"] is not None,
+        control_rows=rows if isinstance(told["holdout"], float) else None,
+        mechanism=mechanism,
+        level=told["level"],
+        rare=told["rare"],
+    )
+
+
+def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter that no method has, and name the argument that was probably meant."""
+    unknown = next((name for name in parameters if name not in all_parameters() and name != "key"), None)
+    if unknown is None:
+        return
+    methods = ("chain", "condense") if method is None else (method,)
+    known = [name for each in methods for name in parameters_of_method(each)]
+    arguments = [name for name in inspect.signature(sanitize).parameters if name != "parameters"]
+    meant = closest_name(unknown, [*known, *arguments])
+    whose = "sanitize has no argument" if method is None else f"the method {method!r} has no parameter"
+    then = "help(sfumato.sanitize) lists them" if meant is None else f"did you mean {meant!r}?"
+    raise OptionError(f"{whose} {shown(unknown)}; {then}")
 
 
 def method_of(parameters: Mapping[str, Any], rows: int) -> str:

@@ -20,6 +20,7 @@ from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.methods import usual_k
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
@@ -44,7 +45,7 @@ from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, c
 from sfumato.tuning.model import Searched, Stopped, Tuning
 from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Told, check_metric
 
-__all__ = ["tune"]
+__all__ = ["check_tuning", "tune"]
 
 SEARCHES = ("halving", "rule-based", "brute-force")
 """Ways to search; the last two are the paper's, for the group size of one method [KCG12]."""
@@ -126,10 +127,10 @@ def tune(
     """
     measuring = MeasureOptions(accurate_within)
     clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
-    asked = Policy.load(policy)
-    _check(budget, search, holdout)
-    check_metric(metric)
     named = check_methods(methods)
+    asked = check_tuning(policy, budget=budget, search=search, metric=metric, methods=named, rare=rare)
+    if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
+        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
     missing = tuple(missing)
     arrow, _ = to_arrow(table, missing_marks(schema, missing))
     found = schema is None
@@ -181,13 +182,25 @@ def tune(
     )
 
 
-def _check(budget: float | None, search: str, holdout: Any) -> None:
+def check_tuning(
+    policy: Policy | str | Path,
+    *,
+    budget: float | None,
+    search: str,
+    metric: str | None,
+    methods: Iterable[str] | str | None,
+    rare: str | None,
+) -> Policy:
+    """Policy of a search, if nothing is chosen that is impossible whatever the table holds."""
+    asked = Policy.load(policy)
     if budget is not None and not (math.isfinite(budget) and budget > 0):
         raise OptionError("the budget is a number of seconds above 0; try 60")
     if search not in SEARCHES:
         raise OptionError(f"there is no search {search!r}; choose one of {', '.join(SEARCHES)}")
-    if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
-        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+    check_metric(metric)
+    check_methods(methods)
+    refuse_unattainable(asked, PlannedRun(control=True, rare=check_way(rare)), despite=None)
+    return asked
 
 
 def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) -> int | None:

@@ -248,7 +248,7 @@ class WebPage:
         told = request.query_params
         reading = ReadingChoice(told.get("encoding", "utf-8")[:_LONGEST_WORD], told.get("delimiter") or None)
         try:
-            job = await visit.receive(told.get("name", ""), request.stream(), reading)
+            job = await visit.receive(told.get("name", ""), _in_time(request.stream()), reading)
         except ClientDisconnect:
             raise HTTPException(400, "the file did not come whole; choose it again") from None
         return _as_json(job.to_json())
@@ -300,6 +300,19 @@ def _as_json(document: Any, status: int = 200) -> Response:
 def _refused(status: int, words: str) -> Response:
     said = {404: "there is nothing here; begin at /", 405: "this address is asked for otherwise"}
     return _as_json({"error": said.get(status, words)}, status)
+
+
+async def _in_time(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Parts of a file, each of which must come in time; the whole of it may take longer."""
+    while True:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise HTTPException(408, "the file stopped coming; choose it again") from None
+        if chunk is None:
+            return
+        yield chunk
 
 
 async def _body(request: Request) -> bytes:

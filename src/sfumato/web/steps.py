@@ -164,6 +164,8 @@ class Steps:
                 **{name: value for name, value in told.items() if value is not None},
             )
         except sf.PolicyNotMet as refused:
+            if refused.report is None:
+                raise
             refused.save_owner(OUTPUT, overwrite=True)
             return _told(refused.report, leaves=False)
         release = release.written(OUTPUT, form=form, overwrite=True, sign=signer or False)

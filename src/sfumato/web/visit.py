@@ -22,7 +22,7 @@ from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed,
 from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column, shown
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
-from sfumato.publish.policy import PURPOSES, USUAL
+from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL
 from sfumato.tables.databases import SQLITE
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.files import ENDINGS
@@ -333,6 +333,11 @@ class Visit:
             raise OptionError("something else is being worked on; wait for it, or stop it")
         told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "budget")}
         kept = dataclasses.replace(self.choices, **told)
+        if kept.rare == "keep" and BUILT_IN[kept.policy].require.get("rare") == "hidden":
+            raise OptionError(
+                f"the policy {kept.policy!r} requires rare categories to be hidden, and they are to be kept; choose "
+                "another policy, or pool or lift them"
+            )
         if kept != self.choices:
             self.choices, self.tuning, self.points = kept, None, []
 

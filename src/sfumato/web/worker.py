@@ -114,7 +114,7 @@ def main() -> None:
                 with listening(line.progress):
                     line.send("done", result=steps.run(order))
             except SfumatoError as error:
-                line.send("failed", words=printable(f"{error}"), code=error.exit_code)
+                line.send("failed", words=printable(error.on_command_line), code=error.exit_code)
             except KeyboardInterrupt:
                 line.send("failed", words=_STOPPED, code=1)
             except MemoryError:

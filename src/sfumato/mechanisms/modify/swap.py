@@ -258,7 +258,7 @@ class Sampling:
     """
 
     method: ClassVar[str] = "sample"
-    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True, control=True)
 
     share: float = 0.1
 
