@@ -19,7 +19,7 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
-from sfumato.core.errors import SfumatoError, printable
+from sfumato.core.errors import SfumatoError, printable, with_options
 from sfumato.core.progress import listening
 
 __all__ = ["Console", "tell_error", "verb"]
@@ -140,13 +140,14 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         log = _Log(console)
         logging.getLogger("sfumato").addHandler(log)
         try:
-            with warnings.catch_warnings():
+            with with_options(), warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_rest, **_more: console.note(f"Warning: {message}.")
                 function(*args, **kwargs)
         except SfumatoError as error:
             if debug:
                 raise
-            tell_error(f"sfumato: {error}")
+            with with_options():
+                tell_error(f"sfumato: {error}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import check_target, reason, replacing_file
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.methods import Parameter
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
+    from sfumato.tables.files import FileForm
 
 __all__ = [
     "CHOICES",
@@ -44,8 +45,10 @@ __all__ = [
     "keeping_owner_part",
     "offered_methods",
     "options",
+    "other_file",
     "parameters_told",
     "passphrase_prompt",
+    "read_as",
     "reading_told",
     "signer_at",
     "tell_signer",
@@ -77,8 +80,16 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "unless the file needs more than --memory]",
         {"type": click.Choice(["memory", "chunks", "spark"])},
     ),
-    "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
+    "encoding": (
+        "Encoding of CSV, as utf-8, cp1252 or latin-1.  [default: utf-8, or what its letters suggest]",
+        {"metavar": "NAME"},
+    ),
     "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])}),
+    "header_row": (
+        "Row of a workbook, or line of CSV, that names the columns, counted from 1.  [default: the first, or the one "
+        "below a title]",
+        {"type": COUNT, "metavar": "N"},
+    ),
     "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
     "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
@@ -122,7 +133,10 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "rows_are_people": ("Each row is a person, although a column looks like a key of persons.", _FLAG),
     "schema": ("Schema written by inspect.", {"type": FILE}),
     "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
-    "sheet": ("Sheet of a workbook, or table of an SQLite file.  [default: the first]", {"metavar": "NAME"}),
+    "sheet": (
+        "Sheet of a workbook, or table of an SQLite file.  [default: the first that holds a table]",
+        {"metavar": "NAME"},
+    ),
     "sign": ("Private key (Ed25519) to sign with, in place of your own (see signing-key).", {"type": FILE}),
     "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "tails": (
@@ -191,8 +205,19 @@ def reading_told(told: dict[str, Any]) -> dict[str, Any]:
     """How a table is read, taken out of all that was told; what means a missing cell stays, the schema needs it too."""
     from sfumato.tables.schema import missing_marks
 
-    reading = {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
+    reading = {name: told.pop(name) for name in (*READING_OPTIONS, "query")}
     return reading | {"missing": missing_marks(told["schema"], told["missing"])}
+
+
+def other_file(reading: Mapping[str, Any], form: FileForm) -> dict[str, Any]:
+    """How another file than INPUT is read: written alike, but with a sheet and a header of its own."""
+    own = {"query": None, "sheet": None, "header_row": None}
+    return {**reading, **own, "decimal": reading["decimal"] or form.decimal}
+
+
+def read_as(reading: Mapping[str, Any], form: FileForm) -> FileReading:
+    """How INPUT was read, for the recipe that reads it again."""
+    return FileReading(**{name: reading[name] for name in READING_OPTIONS}).repeated(form)
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
 @options("identifier", "target", "person", schema="Look again at a schema that was edited.")
 @usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
 @options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
-@options("missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def inspect(
     console: Console,

@@ -36,6 +36,7 @@ from sfumato.publish.release import Release, publish
 from sfumato.publish.signature import Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.version import __version__
@@ -179,7 +180,7 @@ def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted
     """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
-    parts += [source.form.delimiter, source.encoding, *map(":".join, sorted(source.form.numerals.marks.items()))]
+    parts += [source.form.delimiter, *map(":".join, sorted(source.form.numerals.marks.items()))]
     for name, value in sorted(told.items()):
         if isinstance(value, Schema):
             value = value.to_toml()
@@ -333,6 +334,7 @@ def write_around(
     known: Sequence[str],
     policy: Policy | None,
     despite_policy: bool,
+    reading: FileReading,
     command: Sequence[str] = (),
 ) -> Release:
     """Release of what a run writes to a place, with certificate, report and all else in the folder around it.
@@ -344,6 +346,7 @@ def write_around(
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
             outcome = run(place, held)
+            outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(reading))
             release = publish(
                 dataclasses.replace(outcome, table=place),
                 report=report,

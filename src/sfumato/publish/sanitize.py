@@ -38,6 +38,7 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 
@@ -77,6 +78,10 @@ def sanitize(
     despite_policy: bool = False,
     command: Sequence[str] = (),
     memory: str | int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     **parameters: Any,
 ) -> Release:
     """A table that can be mined in place of this one, certified and measured.
@@ -154,6 +159,11 @@ def sanitize(
     memory : str or int, optional
         Cut the table into cells as a file is that must do with so much memory, such as ``"2G"``: the same seed then
         gives the same table. Without it all rows are taken at once.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
@@ -185,7 +195,10 @@ def sanitize(
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    frame = None if is_spark_frame(table) else to_arrow(table, marks)
+    given = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    if recipe is not None and isinstance(table, str | Path):
+        given = given.or_else(recipe.reading)
+    frame = None if is_spark_frame(table) else to_arrow(table, marks, given)
     if method is None and mechanism is None and recipe is None:
         method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
@@ -211,6 +224,7 @@ def sanitize(
         outside = known_columns(known, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
+    outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(read or origin.reading))
     release = publish(outcome, known=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
@@ -314,9 +328,10 @@ def sanitize_file(
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
-    decimal: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    header_row: int | None = None,
     sign: Signing = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
@@ -367,12 +382,14 @@ def sanitize_file(
         Seconds that the measuring may take.
     known : iterable of str
         Columns that an outsider is taken to know.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     delimiter : str, optional
         Of CSV; without it, what its header says.
     decimal : {".", ","}, optional
         Mark before decimals of CSV; without it, what its numbers say.
+    header_row : int, optional
+        Line of CSV that names the columns, counted from 1; by default the first, or the one below a title.
     sign : path, Signer, Ed25519PrivateKey or bool, optional
         The private key to sign the certificate with, as in `sfumato.Release.save`.
     overwrite : bool
@@ -413,7 +430,12 @@ def sanitize_file(
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
+    given = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
+    if recipe is not None:
+        given = given.or_else(recipe.reading)
+    if given.sheet is not None:
+        raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
+    reading: dict[str, Any] = {**given.given, "missing": marks}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
         file = file_of(source, engine, master, **reading)
@@ -440,6 +462,7 @@ def sanitize_file(
     else:
         in_cells(chosen, told)
     file = file_of(source, engine, master, **reading) if file is None else file
+    said["reading"] = given.repeated(file.form)
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         return release_moved(file, folder, chosen, told, **said)

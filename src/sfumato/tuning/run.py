@@ -24,6 +24,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import check_weights
 from sfumato.tables.rare import check_way
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema, missing_marks
@@ -81,6 +82,10 @@ def tune(
     known: Iterable[str] = (),
     missing: Iterable[str] = (),
     seed: int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     command: Sequence[str] = (),
     watch: Callable[[Reading], None] | None = None,
 ) -> Tuning:
@@ -113,6 +118,11 @@ def tune(
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
         Makes the search reproducible as far as time does not end it; what it recommends is run without one.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     command : sequence of str
         Words of the command line that asked for it, for the one that it prints.
     watch : callable, optional
@@ -124,7 +134,8 @@ def tune(
     check_metric(metric)
     named = check_methods(methods)
     missing = tuple(missing)
-    arrow, _ = to_arrow(table, missing_marks(schema, missing))
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     found = schema is None
     settled = schema_of(
         arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
@@ -169,6 +180,7 @@ def tune(
         seconds=monotonic() - clock.begin,
         k=told.k,
         told=told,
+        read=read or origin.reading,
         command=tuple(command),
     )
 
