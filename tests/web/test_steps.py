@@ -186,7 +186,7 @@ def test_a_packed_file_does_not_unpack_without_end(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     Path("bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 1_000_000))
     steps = Steps(lambda *_told, **_more: None, nullcontext, most_bytes=1 << 20)
-    with pytest.raises(TableError, match="unpacks to more than 1 MiB; .* with most_bytes="):
+    with pytest.raises(TableError, match=r"unpacks to more than 1 MiB; .* with most_bytes="):
         steps.run({"step": "look", "file": "bomb.csv.gz", "choices": {}})
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import check_target, reason, replacing_file
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
@@ -50,6 +50,7 @@ __all__ = [
     "passphrase_prompt",
     "read_as",
     "reading_told",
+    "say_dropped",
     "signer_at",
     "tell_signer",
     "usual",
@@ -176,8 +177,19 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
         refused.save_owner(folder, overwrite=overwrite)
         stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
         console.tell([*refused.report.lines(), (0, stays)])
-        console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
+        say_dropped(console, refused.dropped)
+        console.result(
+            {"folder": str(folder), "table": None, "dropped": refused.dropped, "verdict": refused.verdict.to_json()}
+        )
         raise
+
+
+def say_dropped(console: Console, dropped: Mapping[str, str]) -> None:
+    """Name every column that is not in the release, with the reason."""
+    if dropped:
+        console.say(f"Dropped columns ({len(dropped)}):")
+        for name, reason in dropped.items():
+            console.say_broken(f"  {shown(name)}: {reason}")
 
 
 def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, str]]:
@@ -478,6 +490,6 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     except ValueError:
         values = ()
     if not column or len(values) != parameter.values or "" in values:
-        shown = WORDS[name].rpartition("as in ")[2].partition(";")[0]
-        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {shown}; write both")
+        example = WORDS[name].rpartition("as in ")[2].partition(";")[0]
+        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {example}; write both")
     return column, *values

@@ -28,6 +28,7 @@ from sfumato.cli.options import (
     options,
     other_file,
     parameters_told,
+    say_dropped,
     signer_at,
     tell_signer,
     whereabouts,
@@ -351,12 +352,14 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     verdict = None if report is None else report.verdict
     console.tell([*parts, *whereabouts(release, folder, form.format.value)])
+    say_dropped(console, release.dropped)
     tell_signer(console, release)
     console.result(
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
             **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out", "levels")},
+            "dropped": release.dropped,
             "signed_by": release.signed_by,
             "verdict": None if verdict is None else verdict.to_json(),
         }

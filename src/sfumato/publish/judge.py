@@ -329,6 +329,7 @@ class PolicyNotMet(PrivacyRefusal):
         assert release.report.verdict is not None
         self.verdict: Verdict = release.report.verdict
         self.report: Report = release.report
+        self.dropped = release.dropped
         self._kept = dataclasses.replace(release, table=None, workings=None)
         super().__init__(
             f"{self.verdict.clause}, for {self.verdict.reasons[0]}; nothing leaves, the owner's report says what to "

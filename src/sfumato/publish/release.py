@@ -19,7 +19,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.study import study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import Fact, Unmeasured, is_quoted
+from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
@@ -36,6 +36,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.signing_key import own_signer, signing_key_path
 from sfumato.publish.suggest import Suggest
+from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.recoding import known_of
@@ -113,6 +114,13 @@ class Release:
             told.append(("report", f"{verdict}{len(self.report.findings)} findings: release.report"))
         where = 'release.save("folder") writes it' if self.folder is None else str(self.folder)
         return html_table("Release", [*told, ("folder", where)])
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Why each column of the original that is not in the release was dropped, by name; for the owner."""
+        rare = [fact for fact in self.certificate.facts if isinstance(fact, RareValues)]
+        without = {name: NO_COMMON_VALUE.format(fact.k) for fact in rare for name in fact.dropped}
+        return {**self.schema.dropped, **without}
 
     @property
     def key(self) -> Key | None:

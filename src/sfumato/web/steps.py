@@ -19,7 +19,7 @@ from sfumato.core.errors import OptionError, SfumatoError, printable, with_optio
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import write_text
 from sfumato.publish.release import signer_of
-from sfumato.tables.field import FATE, Field, Kind
+from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.found_rules import with_found_rules
 from sfumato.tables.reading import FileReading, read_people, reading_words
@@ -194,7 +194,7 @@ def _column(field: Field, known: int | None) -> dict[str, Any]:
         "role": field.role.value,
         "kind": field.kind.value,
         "domain": printable(field.domain.describe()),
-        "fate": FATE[field.role],
+        "fate": field.fate,
         "why": printable(field.reason),
         "hierarchy": field.hierarchy or "",
         "coarsened": field.coarsened,
