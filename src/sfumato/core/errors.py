@@ -11,7 +11,8 @@
     +-- PrivacyRefusal           a rule of the house stopped it (exit code 3)
     +-- TooFew                   too few records for their noise: it would be guesswork (exit code 3)
     +-- DoesNotFit               values that do not look like what their noise makes (exit code 3, where asked for)
-    PrivacyLeakWarning           it was done, and it discloses more than the caller may expect
+    Notice                       it was done, and the caller should know something of it
+    +-- PrivacyLeakWarning       it discloses more than the caller may expect
 
 Every message names a column or a count, never a cell, and ends with what to do. It names options as the command line
 spells them; outside the command line they are shown as arguments of Python, by `spelled`.
@@ -33,6 +34,7 @@ __all__ = [
     "BadInput",
     "DoesNotFit",
     "LevelError",
+    "Notice",
     "OptionError",
     "PrivacyLeakWarning",
     "PrivacyRefusal",
@@ -110,7 +112,15 @@ class DoesNotFit(SfumatoError):
     exit_code = 3
 
 
-class PrivacyLeakWarning(UserWarning):
+class Notice(UserWarning):
+    """The work was done, and the caller should know something of it; options are named as in errors."""
+
+    def __str__(self) -> str:
+        """Message with the options that it names spelled for its reader."""
+        return spelled(super().__str__())
+
+
+class PrivacyLeakWarning(Notice):
     """The work was done and discloses more than the caller may expect."""
 
 

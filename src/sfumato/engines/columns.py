@@ -205,7 +205,7 @@ def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_ar
         return
     raise PrivacyRefusal(
         f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
-        f"not rows; add --person {proposed.column} (person=...), or --rows-are-people if each row is a person"
+        f"not rows; add --person {shown(proposed.column)}, or --rows-are-people if each row is a person"
     )
 
 

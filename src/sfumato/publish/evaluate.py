@@ -18,7 +18,7 @@ from sfumato.assess.report import Report
 from sfumato.assess.risk.uniqueness import Standing, whole_standings
 from sfumato.assess.study import study_of
 from sfumato.core.documents import write_json
-from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
+from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
@@ -432,7 +432,7 @@ def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterato
     if certificate is None or any(isinstance(fact, UnlabelledRows) for fact in certificate.facts):
         return  # how many rows had no class may be unknown
     if certificate.rows_in != rows:
-        yield UserWarning(
+        yield Notice(
             f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
             "held out belong into --holdout, not into the original"
         )

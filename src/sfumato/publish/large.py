@@ -296,7 +296,7 @@ def check_moved(
     """Mechanism that moves rows one by one and what is told of columns; refuses what needs all rows, or another key."""
     mover, choices = _mover_and_choices(mechanism, told)
     if (mover.given_key is None) == (new_key is None):
-        raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
+        raise OptionError("a file is moved either by the mechanism's key or by a new one; give --key or --new-key")
     if new_key is not None:
         check_key_path(new_key, apart_from=folder)
     return mover, choices
@@ -308,7 +308,8 @@ def _mover_and_choices(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[G
     whole = (name for name in told if name not in (*_COLUMNS, "seed"))
     needs = next((name for name in whole if told[name] not in (None, False)), None)
     if needs is not None:
-        raise OptionError(f"{needs!r} needs all rows at once, and a file is moved in batches; leave it out")
+        option = needs.replace("_", "-")
+        raise OptionError(f"--{option} needs all rows at once, and a file is moved in batches; leave it out")
     return mover, {name: told[name] for name in _COLUMNS}
 
 
@@ -318,7 +319,7 @@ T = TypeVar("T")
 def check_quotes(form: FileForm, *, spreadsheet_safe: bool) -> None:
     """Refuse apostrophes before formulas in a file that no spreadsheet takes for text."""
     if spreadsheet_safe and form.format is not FileFormat.CSV:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
 
 
 def write_around(

@@ -445,7 +445,7 @@ def sanitize_file(
     asked = asked_policy(policy, report=report, despite=despite_policy)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
-        raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
+        raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
     told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
     said: dict[str, Any] = {
         "report": report,

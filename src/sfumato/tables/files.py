@@ -24,11 +24,11 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from sfumato.core.errors import OptionError, TableError, shown, spelled
+from sfumato.core.errors import Notice, OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
 from sfumato.tables.encodings import to_utf8
-from sfumato.tables.header import Header, csv_header
+from sfumato.tables.header import Header, csv_header, refuse_alike
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import (
     MOST_CELLS,
@@ -251,7 +251,7 @@ def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: 
     decimal = reading.pop("decimal", None)
     table, form = read_file(source, **reading)
     for words in form.found:
-        warnings.warn(f"{shown(source)}: {spelled(words.rstrip('.'))}", UserWarning, stacklevel=4)
+        warnings.warn(Notice(f"{shown(source)}: {words.rstrip('.')}"), stacklevel=4)
     return read_numerals(table, form, decimal, missing) if form.format is FileFormat.CSV else (table, form)
 
 
@@ -514,3 +514,4 @@ def check_names(names: list[str], name: str) -> None:
     twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {name}; name it once")
+    refuse_alike(names, name)

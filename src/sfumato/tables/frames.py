@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import Unparsable, parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
+from sfumato.tables.header import refuse_alike
 from sfumato.tables.reading import FileReading
 
 __all__ = ["Origin", "frame_of", "restore", "rows_of_series", "to_arrow"]
@@ -133,6 +134,7 @@ def _check_names(frame: Any) -> None:
     twice = [(name, times) for name, times in Counter(names).items() if times > 1]
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the table; name it once")
+    refuse_alike(names, "the table")
 
 
 def _columns_to_arrow(wrapped: Any) -> pa.Table:

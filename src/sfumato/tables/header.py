@@ -9,14 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.core.errors import OptionError, TableError
+from sfumato.core.errors import OptionError, TableError, shown
 
-__all__ = ["DELIMITERS", "Header", "csv_header", "find_header", "sheet_rows_from"]
+__all__ = ["DELIMITERS", "Header", "csv_header", "find_header", "refuse_alike", "sheet_rows_from"]
 
 DELIMITERS = ",;\t|"
 """Delimiters of CSV that are recognized."""
@@ -26,6 +27,12 @@ _MOST_ABOVE = 30  # rows that may stand above the header
 _LEAST_BODY = 3  # rows below it that can show what it is
 _NUMBER_LIKE = re.compile(r"[+-]?[\d][\d.,:/ \-]*%?")
 _SHARE = 0.8
+_INVISIBLE = (
+    "Cc",
+    "Cf",
+    "Cn",
+    "Co",
+)  # categories of Unicode: controls, formats such as a zero-width space, and no letters
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,23 @@ def csv_header(text: str, name: str, delimiter: str | None, header_row: int | No
         return delimiter, next(csv.reader(io.StringIO(rest, newline=""), delimiter=delimiter)), found
     except (csv.Error, StopIteration):
         raise TableError(f"the header of {name} cannot be read as CSV; name its line with --header-row") from None
+
+
+def refuse_alike(names: Sequence[str], name: str) -> None:
+    """Refuse names of columns that look the same: that differ only in invisible characters, spaces or composition."""
+    seen: dict[str, int] = {}
+    for place, column in enumerate(names, 1):
+        first = seen.setdefault(_as_it_looks(column), place)
+        if first != place:
+            raise TableError(
+                f"columns {first} and {place} of {name} have names that look the same ({shown(column)}): they differ "
+                "only in invisible characters, spaces, or how letters are composed; rename one"
+            )
+
+
+def _as_it_looks(name: str) -> str:
+    visible = "".join(mark for mark in name if unicodedata.category(mark) not in _INVISIBLE or mark.isspace())
+    return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
 def _usual_delimiter(line: str) -> str:

@@ -226,7 +226,7 @@ def transform_file(
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)
     elif spreadsheet_safe:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
     plan = plan_columns(
         origin,
         key,
