@@ -18,7 +18,7 @@ _CANDIDATES = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "iso8859-2",
     "iso8859-15", "mac-roman", "cp850", "koi8-r", "cp932", "euc-jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
-_USUAL = "cp1252"  # of what is nearly as likely, this one is by far the most frequent
+_USUAL = "cp1252"  # by far the most frequent, and proposed first of what is nearly as likely
 _NEARLY = 0.9  # share of the confidence of the best at which another is as likely
 _LEAST = 0.005  # confidence below which letters say nothing
 _SHORTEST = 4  # bytes of words below which they say nothing
@@ -67,6 +67,11 @@ def encoding_of(data: bytes, name: str, encoding: str | None, *, whole: bool = T
         return "utf-16", False  # never UTF-8: a spreadsheet's "Unicode text"
     if known != "utf-8" or (fault := _utf8_fault(data, whole=whole)) is None:
         return known, False
+    if not data[:fault].isascii():
+        raise TableError(
+            f"{name} is UTF-8 up to byte offset {fault} and not there; correct that byte, or name another encoding "
+            "with --encoding"
+        )
     found = detect_encoding(data)
     if encoding is not None or found is None or not found.sure:
         raise _undecodable(name, "UTF-8", fault, found)
@@ -135,7 +140,7 @@ def detect_encoding(data: bytes) -> Encoding | None:
         return Encoding(_USUAL, sure=False) if usual is not None and _looks_right(usual) else None
     near = [encoding for encoding, confidence in likely.values() if confidence >= _NEARLY * best]
     near.sort(key=lambda encoding: encoding != _USUAL)
-    return Encoding(near[0]) if near[0] == _USUAL else Encoding(near[0], tuple(near[1:]), sure=len(near) == 1)
+    return Encoding(near[0], tuple(near[1:]), sure=len(near) == 1)
 
 
 def _undecodable(name: str, known: str, offset: int, found: Encoding | None) -> TableError:
