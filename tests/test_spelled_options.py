@@ -19,7 +19,16 @@ from sfumato.engines.stream.run import init_stream
 from sfumato.web.visit import LABELS
 
 SOURCES = Path(sf.__file__).parent
-OF_BROWSERS = {"headless", "disable-gpu", "no-pdf-header-footer", "no-first-run", "user-data-dir", "print-to-pdf"}
+OF_OTHERS = {
+    "headless",
+    "disable-gpu",
+    "no-pdf-header-footer",
+    "no-first-run",
+    "user-data-dir",
+    "print-to-pdf",
+    "no-sandbox",
+}
+OF_OTHERS |= {"force-reinstall", "main", "sans"}  # of pip, and colours of a style sheet
 
 
 @pytest.mark.parametrize(
@@ -66,7 +75,7 @@ def every_option(command: click.Command) -> Iterator[str]:
 
 
 def test_every_option_in_a_message_is_one() -> None:
-    known = {*every_option(app), *(name.replace("_", "-") for name in WORDS), *OF_BROWSERS}
+    known = {*every_option(app), *(name.replace("_", "-") for name in WORDS), *OF_OTHERS}
     unknown = {}
     for path in SOURCES.rglob("*.py"):
         for name in re.findall(r"(?<=[ (\"])--([a-z][a-z-]+[a-z])(?=[ ,;.)\"])", path.read_text("utf-8")):

@@ -107,6 +107,7 @@
     const box = by("reading");
     if (!box) return;
     box.open = true;
+    box.before(by("problem")); // beside what corrects it
     by("reread").hidden = false;
     for (const [name, value] of Object.entries(proposed || {})) {
       const field = by(name.replace("_", "-"));
@@ -145,6 +146,7 @@
       request.onload = () => {
         let told = {};
         try { told = JSON.parse(request.responseText); } catch { /* not of this server */ }
+        by("open")?.remove(); // it is no longer the file that is read
         if (request.status === 200) working(`Looking at ${file.name}`, "/columns").then(() => { input.value = ""; });
         else failed(told.error || "It was refused");
       };
