@@ -239,7 +239,7 @@ def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_
     for told in ({"new_key": tmp_path / "key.toml"}, {"batch_rows": 50}):
         with pytest.raises(OptionError, match="are for methods that move a file row by row"):
             sanitize_file(nowhere, out, Condensation(), **told)
-    with pytest.raises(OptionError, match="give a key or new_key"):
+    with pytest.raises(OptionError, match="give key= or new_key="):
         sanitize_file(nowhere, out, Rotation())
     with pytest.raises(PrivacyRefusal):
         sanitize_file(nowhere, out, Rotation(), new_key=out / "key.toml")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.arguments import checked, naming_arguments
+from sfumato.core.arguments import checked
 from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.laws.domains import Dates, Labels
 from sfumato.core.laws.spec import NoiseSpec
@@ -36,6 +36,7 @@ from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import share_values
+from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
 
@@ -51,6 +52,9 @@ def inspect(
     k: int = 10,
     schema: Schema | str | Path | None = None,
     missing: Iterable[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> Schema:
     """What each column is taken for and what will happen to it, to be printed and edited.
 
@@ -69,6 +73,9 @@ def inspect(
         One that was edited, to see what it will do: its columns and rules stay as they are written.
     missing : iterable of str
         Texts or numbers that mean a missing cell in every column, besides the usual marks and those that are found.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
 
     Examples
     --------
@@ -79,7 +86,8 @@ def inspect(
     name    identifier    nominal  dropped       text with 3 categories; identifier, as told
     """
     identifiers, missing = tuple(identifiers), tuple(missing)
-    arrow = to_arrow(table, missing_marks(schema, missing))[0]
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow = to_arrow(table, missing_marks(schema, missing), reading)[0]
     if schema is not None:
         told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True, missing=missing)
         return _with_rare(arrow, told, k, found=False)
@@ -132,12 +140,14 @@ class Stream:
 
     state: str | Path
 
-    @naming_arguments
     def ingest(
         self,
         table: Any,
         *,
         source: str = "",
+        encoding: str | None = None,
+        sheet: str | None = None,
+        header_row: int | None = None,
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
         person_key: str | Path | None = None,
@@ -146,9 +156,11 @@ class Stream:
 
         Parameters
         ----------
-        table : pandas, polars or pyarrow table
+        table : pandas, polars or pyarrow table, or path
         source : str
             Name of the source, where two may hold the very same rows.
+        encoding, sheet, header_row : optional
+            How a file is read, as in `sfumato.inspect`.
         pending_key, measure_key, person_key : path, optional
             Key files that the state was begun with.
         """
@@ -156,14 +168,13 @@ class Stream:
             self.state, pending_key=pending_key, measure_key=measure_key, person_key=person_key
         ) as session:
             rows = session.settings.batch_rows
-            return session.ingest(cut_batches([to_arrow(table)[0]], rows, source=source))
+            reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+            return session.ingest(cut_batches([to_arrow(table, reading=reading)[0]], rows, source=source))
 
-    @naming_arguments
     def publish(self, folder: str | Path, **options: Any) -> Release:
         """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
         return publish_stream(self.state, folder, **options)
 
-    @naming_arguments
     def on_spark(self, frame: Any, folder: str | Path, *, checkpoint: str | Path, **options: Any) -> Any:
         """Query of Spark that goes on with the stream on a cluster, and publishes each batch in a folder of its own.
 
@@ -179,18 +190,15 @@ class Stream:
         """
         return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
 
-    @naming_arguments
     def status(self) -> Status:
         """How the stream stands; the whole state is checked."""
         with StreamSession.open(self.state, write=False) as session:
             return session.status()
 
-    @naming_arguments
     def attack(self, releases: Sequence[str | Path], *, measure_key: str | Path | None = None) -> EpochAttack:
         """What published epochs give away to somebody who takes them from each other."""
         return attack_epochs(self.state, releases, measure_key=measure_key)
 
-    @naming_arguments
     def forget(self) -> Status:
         """How the stream stands once the rows kept for measuring are deleted, for good."""
         return forget_rows(self.state)
@@ -203,7 +211,7 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     ----------
     state : path or URL
         A file, or ``postgresql://USER@HOST/NAME``; it stays with the owner.
-    first : pandas, polars or pyarrow table, optional
+    first : pandas, polars or pyarrow table, or path, optional
         Begins a new stream with these records; without it the state is that of an earlier one.
     **options
         With ``first``: those of `sfumato.engines.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.

@@ -167,10 +167,10 @@ def test_a_table_that_unpacks_to_more_than_its_rows_need_is_refused(folder: Path
 
 
 def test_a_file_too_large_to_be_hashed_is_told(folder: Path) -> None:
-    with pytest.raises(OptionError, match="grant it as many with --most-bytes"):
+    with pytest.raises(OptionError, match="grant it as many with most_bytes="):
         verify_release(folder, most_bytes=100)
     os.truncate(folder / "table.csv", MOST_BYTES + 1)
-    with pytest.raises(OptionError, match="grant it as many with --most-bytes"):
+    with pytest.raises(OptionError, match="grant it as many with most_bytes="):
         verify_release(folder)
 
 
@@ -183,7 +183,7 @@ def test_a_packed_table_is_read_up_to_what_is_granted(tmp_path: Path) -> None:
     for name in ("table.parquet", "table.csv.gz", "table.arrow"):
         assert read_file(tmp_path / name)[0].num_rows == 200_000
         assert read_file(tmp_path / name, most_bytes=1 << 22)[0].num_rows == 200_000
-        with pytest.raises(TableError, match=r"unpacks to more than 300000 bytes; .*--most-bytes"):
+        with pytest.raises(TableError, match=r"unpacks to more than 300000 bytes; .*most_bytes="):
             read_file(tmp_path / name, most_bytes=300_000)
 
 

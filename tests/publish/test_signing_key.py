@@ -204,7 +204,7 @@ def test_the_public_key_is_exported_and_the_private_one_is_not(home: Path, tmp_p
 def test_a_damaged_key_is_named_with_what_to_do_and_is_not_lost_either(home: Path) -> None:
     key = sf.new_signing_key()
     key.path.write_bytes(key.path.read_bytes()[:40])
-    with pytest.raises(OptionError, match=r"your signing key cannot be used: .*signing-key new --replace.*--no-sign$"):
+    with pytest.raises(OptionError, match=r"your signing key cannot be used: .*signing-key new --replace.*sign=False$"):
         own_signer()
     new = sf.new_signing_key(replace=True)
     assert new.kept is not None

@@ -121,17 +121,17 @@ def test_what_could_not_be_counted_is_refused(tmp_path: Path, key: Path) -> None
     other.chmod(0o600)
     with pytest.raises(PrivacyRefusal, match="counted under a key"):
         begun(tmp_path / "s.db", table, key, person_key=None, person_rows=1)
-    with pytest.raises(OptionError, match="add --person"):
+    with pytest.raises(OptionError, match="add person="):
         begun(tmp_path / "s.db", table, key, person=None, identifiers=["who"])
-    with pytest.raises(OptionError, match="leave out --measure-rows or --person"):
+    with pytest.raises(OptionError, match="leave out measure_rows= or person="):
         begun(tmp_path / "s.db", table, key, measure_rows=10, measure_key=key)
     state = begun(tmp_path / "s.db", table, key)
-    with pytest.raises(OptionError, match="give it with --person-key"):
+    with pytest.raises(OptionError, match="give it with person_key="):
         taken(state, table, None)  # type: ignore[arg-type]
     with pytest.raises(StateError, match="not the one that the persons"):
         taken(state, table, other)
     init_stream(tmp_path / "plain.db", table, identifiers=["who"], k=K, seed=1)
-    with pytest.raises(OptionError, match="leave out --person-key"):
+    with pytest.raises(OptionError, match="leave out person_key="):
         taken(tmp_path / "plain.db", table, key)
 
 

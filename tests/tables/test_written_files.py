@@ -88,9 +88,9 @@ def test_texts_that_ods_would_lose_are_refused_by_their_count(tmp_path: Path) ->
     ],
 )
 def test_what_no_sheet_holds_is_refused(tmp_path: Path, table: pa.Table) -> None:
-    with pytest.raises(OptionError, match="choose another --format"):
+    with pytest.raises(OptionError, match="choose another form="):
         write_file(table, tmp_path / "t.xlsx", FileForm(FileFormat.XLSX))
-    with pytest.raises(OptionError, match="choose another --format"):
+    with pytest.raises(OptionError, match="choose another form="):
         write_file(table, tmp_path / "t.ods", FileForm(FileFormat.ODS))
 
 

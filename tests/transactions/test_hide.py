@@ -68,7 +68,7 @@ def test_a_left_side_that_nobody_can_take_is_refused() -> None:
     how = RuleHiding("antecedent", 0.5, 0.9)
     with pytest.raises(PrivacyRefusal, match="could take it"):
         how.sanitize(table_of(baskets), rules=(BasketRule((0,), (1,)),), rng=np.random.default_rng(1))
-    with pytest.raises(OptionError, match="--strategy itemsets"):
+    with pytest.raises(OptionError, match="strategy='itemsets'"):
         how.sanitize(table_of(baskets), rules=(BasketRule((), (0, 1)),), rng=np.random.default_rng(1))
 
 

@@ -67,7 +67,7 @@ def test_the_rules_are_those_that_counting_gives(lists: list[list[int]], least: 
 
 def test_too_many_sets_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mining, "MOST_SETS", 100)
-    with pytest.raises(OptionError, match="--min-support"):
+    with pytest.raises(OptionError, match="min_support="):
         frequent_itemsets(Baskets.of([list(range(8))]), 1)
 
 

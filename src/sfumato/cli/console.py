@@ -20,7 +20,8 @@ import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
 from sfumato.cli.panels import Panel
-from sfumato.core.errors import SfumatoError, printable
+from sfumato.core.errors import SfumatoError, printable, with_options
+from sfumato.core.layout import broken_lines
 from sfumato.core.progress import listening
 
 __all__ = ["Console", "tell_error", "verb"]
@@ -44,6 +45,16 @@ class Console:
         """Tell the reader something, unless it was asked to be quiet or to speak JSON."""
         if not self.quiet and not self.as_json:
             click.echo(printable(text, lines=True))
+
+    @property
+    def width(self) -> int | None:
+        """Characters of a line of the terminal, or those that COLUMNS names; None if there is no terminal."""
+        known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+        return shutil.get_terminal_size().columns if known else None
+
+    def say_broken(self, text: str) -> None:
+        """Tell the reader a text whose lines are broken at the width of the terminal."""
+        self.say(broken_lines(printable(text, lines=True), self.width))
 
     def tell(self, parts: Sequence[tuple[int, str]]) -> None:
         """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""
@@ -147,13 +158,14 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         log = _Log(console)
         logging.getLogger("sfumato").addHandler(log)
         try:
-            with warnings.catch_warnings():
+            with with_options(), warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_rest, **_more: console.note(f"Warning: {message}.")
                 function(*args, **kwargs)
         except SfumatoError as error:
             if debug:
                 raise
-            tell_error(f"sfumato: {error.on_command_line}")
+            with with_options():
+                tell_error(f"sfumato: {error}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

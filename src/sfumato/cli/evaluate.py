@@ -17,14 +17,17 @@ from sfumato.cli.options import (
     files_named,
     holdout_of,
     options,
+    other_file,
+    read_as,
     reading_told,
 )
 from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.publish.evaluate import Evaluation
+    from sfumato.tables.files import FileForm
 
 __all__ = ["evaluate", "tune"]
 
@@ -57,7 +60,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def evaluate(
     console: Console,
@@ -93,7 +96,8 @@ def evaluate(
     reading = reading_told(told)
     before, form = read_people(original, **reading)
     most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
-    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal, "most_bytes": most}
+    _say_found(console, original, form)
+    reading = {**other_file(reading, form), "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released
     outside = None if holdout is None else read_people(holdout, **reading)[0]
     given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
@@ -105,6 +109,12 @@ def evaluate(
     verdict = evaluation.report.verdict
     if verdict is not None and verdict.refuses and not despite_policy:
         raise PrivacyRefusal(f"{verdict.clause}; the report says why, and what to try")
+
+
+def _say_found(console: Console, source: str, form: FileForm) -> None:
+    """Say how a file was read, if something was detected that could be otherwise."""
+    if form.is_detected:
+        console.say(reading_words(source, form))
 
 
 def _refuse(original: str, released: str, holdout: str | None, made: str | None) -> None:
@@ -202,7 +212,14 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     seed="Repeat the same samples and draws.",
 )
 @options(
-    "missing", "encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name."
+    "missing",
+    "sheet",
+    "header_row",
+    "encoding",
+    "delimiter",
+    "decimal",
+    "query",
+    overwrite="Replace an earlier tuning of that name.",
 )
 @verb
 def tune(
@@ -230,11 +247,18 @@ def tune(
     check_tuning(policy or USUAL, **given)
     reading = reading_told(told)
     table, form = read_people(source, **reading)
-    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}
-    outside: Any = holdout_of(holdout, reading, 0.3)
+    _say_found(console, source, form)
+    outside: Any = holdout_of(holdout, other_file(reading, form), 0.3)
     without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
     with console.progress(lines=True):
-        tuning = sf.tune(table, policy=policy or USUAL, holdout=outside, command=command_words(without=without), **told)
+        tuning = sf.tune(
+            table,
+            policy=policy or USUAL,
+            holdout=outside,
+            command=command_words(without=without),
+            read=read_as(reading, form),
+            **told,
+        )
         if output is not None:
             save_tuning(tuning, output, overwrite=overwrite)
     lines = tuning.lines()

@@ -16,9 +16,9 @@ import rich_click as click
 from click.core import ParameterSource
 
 from sfumato.cli.panels import Panel, Verb
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import check_target, reason, replacing_file
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.methods import Parameter
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
+    from sfumato.tables.files import FileForm
 
 __all__ = [
     "CHOICES",
@@ -45,9 +46,12 @@ __all__ = [
     "keeping_owner_part",
     "offered_methods",
     "options",
+    "other_file",
     "parameters_told",
     "passphrase_prompt",
+    "read_as",
     "reading_told",
+    "say_dropped",
     "signer_at",
     "tell_signer",
     "usual",
@@ -95,11 +99,21 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
         "unless the file needs more than --memory]",
         {"type": click.Choice(["memory", "chunks", "spark"])},
     ),
-    "encoding": (Panel.INPUT, "How a CSV file is written.", {"default": "utf-8", "show_default": True}),
+    "encoding": (
+        Panel.INPUT,
+        "Encoding of CSV, as utf-8, cp1252 or latin-1.  [default: utf-8, or what its letters suggest]",
+        {"metavar": "NAME"},
+    ),
     "form": (
         Panel.OUTPUT,
         "[default: the input's]",
         {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])},
+    ),
+    "header_row": (
+        Panel.INPUT,
+        "Row of a workbook, or line of CSV, that names the columns, counted from 1.  [default: the first, or the one "
+        "below a title]",
+        {"type": COUNT, "metavar": "N"},
     ),
     "holdout": (Panel.MEASURING, "Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
     "identifier": (Panel.COLUMNS, "A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
@@ -163,7 +177,7 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
     "seed": (Panel.METHOD, "Rehearse: reproducible, and marked as not for release.", {"type": SEED, "metavar": "N"}),
     "sheet": (
         Panel.INPUT,
-        "Sheet of a workbook, or table of an SQLite file.  [default: the first]",
+        "Sheet of a workbook, or table of an SQLite file.  [default: the first that holds a table]",
         {"metavar": "NAME"},
     ),
     "sign": (
@@ -215,9 +229,20 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
             refused.save_owner(folder, overwrite=overwrite)
             stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
             console.tell([*refused.report.lines(), (0, stays)])
+            say_dropped(console, refused.dropped)
         saved = None if refused.report is None else str(folder)
-        console.result({"folder": saved, "table": None, "verdict": refused.verdict.to_json()})
+        console.result(
+            {"folder": saved, "table": None, "dropped": refused.dropped, "verdict": refused.verdict.to_json()}
+        )
         raise
+
+
+def say_dropped(console: Console, dropped: Mapping[str, str]) -> None:
+    """Name every column that is not in the release, with the reason."""
+    if dropped:
+        console.say(f"Dropped columns ({len(dropped)}):")
+        for name, reason in dropped.items():
+            console.say_broken(f"  {shown(name)}: {reason}")
 
 
 def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, str]]:
@@ -245,8 +270,19 @@ def reading_told(told: dict[str, Any]) -> dict[str, Any]:
     """How a table is read, taken out of all that was told; what means a missing cell stays, the schema needs it too."""
     from sfumato.tables.schema import missing_marks
 
-    reading = {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
+    reading = {name: told.pop(name) for name in (*READING_OPTIONS, "query")}
     return reading | {"missing": missing_marks(told["schema"], told["missing"])}
+
+
+def other_file(reading: Mapping[str, Any], form: FileForm) -> dict[str, Any]:
+    """How another file than INPUT is read: written alike, but with a sheet and a header of its own."""
+    own = {"query": None, "sheet": None, "header_row": None}
+    return {**reading, **own, "decimal": reading["decimal"] or form.decimal}
+
+
+def read_as(reading: Mapping[str, Any], form: FileForm) -> FileReading:
+    """How INPUT was read, for the recipe that reads it again."""
+    return FileReading(**{name: reading[name] for name in READING_OPTIONS}).repeated(form)
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:
@@ -509,6 +545,6 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     except ValueError:
         values = ()
     if not column or len(values) != parameter.values or "" in values:
-        shown = WORDS[name].rpartition("as in ")[2].partition(";")[0]
-        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {shown}; write both")
+        example = WORDS[name].rpartition("as in ")[2].partition(";")[0]
+        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {example}; write both")
     return column, *values

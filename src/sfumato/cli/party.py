@@ -116,7 +116,7 @@ def _run(
     config_file: Path,
     *,
     output: Path | None,
-    encoding: str,
+    encoding: str | None,
     seed: int | None,
     recipe: Path | None,
     form: str,

@@ -113,7 +113,7 @@ def reconstruct(
     plot: Path | None,
     output: Path | None,
     overwrite: bool,
-    encoding: str,
+    encoding: str | None,
     query: str | None,
     **told: Any,
 ) -> None:
@@ -179,7 +179,13 @@ def reconstruct(
 @options("encoding", "query", overwrite="Replace a file of that name.")
 @verb
 def relate(
-    console: Console, source: str, output: Path | None, overwrite: bool, encoding: str, query: str | None, **told: Any
+    console: Console,
+    source: str,
+    output: Path | None,
+    overwrite: bool,
+    encoding: str | None,
+    query: str | None,
+    **told: Any,
 ) -> None:
     """Estimate how two columns of randomized values go together: their cross table, and a line through the true values.
 

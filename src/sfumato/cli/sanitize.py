@@ -26,7 +26,9 @@ from sfumato.cli.options import (
     keeping_owner_part,
     offered_methods,
     options,
+    other_file,
     parameters_told,
+    say_dropped,
     signer_at,
     tell_signer,
     whereabouts,
@@ -50,7 +52,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
 )
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.engines.outcome import Recipe
@@ -113,10 +115,13 @@ class Place:
         parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
         return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
 
-    def is_chunked(self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> bool:
+    def is_chunked(
+        self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> bool:
         """Whether the file goes through in chunks: told so, or too large for the memory that there is.
 
-        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told.
+        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told,
+        ``given`` encoding, delimiter and header row of the file.
         Says so where nobody told.
         """
         if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
@@ -129,7 +134,7 @@ class Place:
         from sfumato.engines.chunks.source import open_source
 
         granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
-        source = open_source(self.source)
+        source = open_source(self.source, **given)
         needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
         if needed <= granted:
             return False
@@ -247,7 +252,8 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     panel=Panel.ENGINE,
     help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
 )
-@options("despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter")
+@options("decimal", "query")
 @verb
 def sanitize(
     console: Console,
@@ -271,11 +277,7 @@ def sanitize(
     memory: str | None,
     resume_key: Path | None,
     batch_rows: int | None,
-    encoding: str,
     query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
     **told: Any,
 ) -> None:
     """Make a table that can be mined in place of INPUT, with a certificate and a report.
@@ -291,6 +293,7 @@ def sanitize(
     check_output(output, overwrite=overwrite)
     if pdf:
         _check_pdf(report=not no_report)
+    given = FileReading(**{name: told.pop(name) for name in READING_OPTIONS})
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
     run |= {name: run[name] or None for name in ("no_rules", "keep_persons")}
@@ -307,38 +310,41 @@ def sanitize(
     signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
-    if place.is_chunked(console, (sheet, query), run):
-        refuse_in_chunks(place, form, (sheet, query), {**run, "holdout": holdout})
+    given = given if replayed is None else given.or_else(replayed.reading)
+    reading: dict[str, Any] = {**vars(given), "query": query, "missing": marks}
+    look = {name: reading[name] for name in ("encoding", "delimiter", "header_row")}
+    if place.is_chunked(console, (given.sheet, query), run, look):
+        refuse_in_chunks(place, form, (given.sheet, query), {**run, "holdout": holdout})
         for name in ("weight", "where", "keep_persons"):
             del run[name]
-        file = file_of(source, place.carried_by, master, **reading)
+        file = file_of(source, place.carried_by, master, **look, decimal=given.decimal, missing=marks)
         read = file.form
-        if read.numerals.sentences():
+        if read.is_detected:
             console.say(reading_words(source, read))
-        outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
+        outside = holdout_of(holdout, other_file(reading, read))
         written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 file, output, new_key=new_key, batch_rows=batch_rows, sign=signer or False,
                 overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
                 holdout=outside,
-                form=None if form is None else written, command=command_words() if replayed is None else (), **run,
+                form=None if form is None else written, command=command_words() if replayed is None else (),
+                **look, decimal=given.decimal, **run,
             )  # fmt: skip
         _tell(console, release, output, written, pdf=pdf)
         return
     run["memory"] = memory if engine == "memory" else None
-    table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
-    if read.sheet is not None or read.numerals.sentences():
+    table, read = read_people(source, **reading)
+    if read.is_detected:
         console.say(reading_words(source, read))
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     command = command_words() if replayed is None else ()
-    outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
+    outside = holdout_of(holdout, other_file(reading, read))
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-        release = sanitize(table, holdout=outside, native=native, command=command, **run)
+        release = sanitize(table, holdout=outside, native=native, command=command, read=given.repeated(read), **run)
     with keeping_key(release.key, new_key, output), console.progress():
         release = release.written(output, form=wanted, overwrite=overwrite, sign=signer or False)
     _tell(console, release, output, wanted, pdf=pdf)
@@ -401,12 +407,14 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     verdict = None if report is None else report.verdict
     console.tell([*parts, *whereabouts(release, folder, form.format.value)])
+    say_dropped(console, release.dropped)
     tell_signer(console, release)
     console.result(
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
             **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out", "levels")},
+            "dropped": release.dropped,
             "signed_by": release.signed_by,
             "verdict": None if verdict is None else verdict.to_json(),
         }

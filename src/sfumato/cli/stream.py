@@ -129,7 +129,7 @@ def stream() -> None:
 @usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows of a batch.")
 @options("seed", recipe="Begin as another stream: its recipe.toml.")
 @_source
-@options("encoding")
+@options("sheet", "header_row", "encoding")
 @verb
 def init(
     console: Console,
@@ -138,18 +138,21 @@ def init(
     *,
     schema: Path | None,
     measure_rows: int | None,
-    encoding: str,
+    encoding: str | None,
+    sheet: str | None,
+    header_row: int | None,
     **told: Any,
 ) -> None:
     """Make a state from the first records, in FILE; they count as ingested.
 
-    FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
+    FILE is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
     from sfumato.tables.schema import missing_marks
 
     known = None if schema is None else sf.Schema.load(schema)
-    table, form = read_people(file, encoding=encoding, missing=missing_marks(known, told["missing"]))
-    if form.numerals.sentences():
+    marks = missing_marks(known, told["missing"])
+    table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
+    if form.is_detected:
         console.say(reading_words(file, form))
     with console.progress():
         sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
@@ -187,7 +190,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @usual("--group", default="sfumato", words="Consumer group on a Redis server.")
 @click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
 @_source
-@options("encoding")
+@options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
 @verb
 def ingest(
     console: Console,

@@ -92,7 +92,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     words="Fewest persons who hold a category that leaves.",
 )
 @options(overwrite="Replace an existing file.")
-@options("missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def inspect(
     console: Console,
@@ -116,19 +116,25 @@ def inspect(
     table, form = read_people(source, **reading_told(told))
     found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, **told)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
-    console.say(f"{reading_words(source, form)}\n")
-    console.say(found.describe(domains=True))
+    console.say_broken(f"{reading_words(source, form)}\n")
+    console.say(found.describe(domains=True, width=console.width))
+    if found.dropped:
+        named = ", ".join(map(repr, found.dropped))
+        console.say_broken(f"\nDropped: {len(found.dropped)} of {len(found)} columns ({named}); the reasons are above.")
     if output is not None:
         write_private(output, found.to_toml(), "schema")
-        console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
+        kept = "edit it, then pass it with --schema. It holds observed bounds: keep it."
+        console.say_broken(f"\nWritten to {output}: {kept}")
     numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name
-    read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
+    read: dict[str, Any] = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
+    read |= {"encoding": form.encoding, "header_row": form.header_row, "detected": list(form.found)}
     document: dict[str, Any] = {
         "rows": table.num_rows,
         "read": read,
         "columns": [_jsonable(field_to_document(f)) for f in found],
         "rules": list(found.rules),
+        "dropped": found.dropped,
     }
     console.result(document)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Set
-from functools import cache, partial, wraps
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -14,9 +13,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from sfumato.core.errors import OptionError, SfumatoError, closest_name, shown
+from sfumato.core.errors import OptionError, closest_name, shown
 
-__all__ = ["check_argument", "checked", "naming_arguments", "types_of"]
+__all__ = ["check_argument", "checked", "types_of"]
 
 _Told = ParamSpec("_Told")
 _Given = TypeVar("_Given")
@@ -41,7 +40,7 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
     Traceback (most recent call last):
     sfumato.core.errors.OptionError: number is of type str; give a whole number
     """
-    signature, named = inspect.signature(function), naming_arguments(function)
+    signature = inspect.signature(function)
 
     @wraps(function)
     def called(*args: _Told.args, **kwargs: _Told.kwargs) -> _Given:
@@ -53,64 +52,9 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
         for each, value in told.items():
             if signature.parameters[each].kind is not inspect.Parameter.VAR_KEYWORD:
                 check_argument(each, value, hints[each])
-        return named(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return called
-
-
-def naming_arguments(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
-    """The function, whose errors name Python arguments where a message names command-line options.
-
-    Examples
-    --------
-    >>> def release(*, holdout: float | None = None, report: bool = True) -> None:
-    ...     raise OptionError("a policy needs a control group; add --holdout 0.3 and drop --no-report")
-    >>> naming_arguments(release)()
-    Traceback (most recent call last):
-    sfumato.core.errors.OptionError: a policy needs a control group; add holdout=0.3 and drop report=False
-    """
-    signature = inspect.signature(function)
-
-    @wraps(function)
-    def called(*args: _Told.args, **kwargs: _Told.kwargs) -> _Given:
-        try:
-            return function(*args, **kwargs)
-        except SfumatoError as error:
-            if error.in_python is None:
-                flags = {name for name, hint in types_of(function).items() if set(_choices(hint)) <= {bool, NoneType}}
-                spell = partial(_spell_argument, set(signature.parameters), flags)
-                error.in_python = _TWICE.sub(r"\1", _OPTION.sub(spell, str(error)))
-            raise
-
-    return called
-
-
-_VALUED = "decimal|encoding|engine|method|metric|pending|rare|split|strategy|tails|within"  # take a word
-_OPTION = re.compile(
-    rf"--(?P<valued>{_VALUED}) (?P<word>(?!(?:and|is|or|says|what)\b)[a-z0-9-]+)\b"
-    r"|--(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
-    r"(?: (?P<number>\d+(?:\.\d+)?)|=(?P<text>[^\s,;]+)| (?P<value>[A-Z]{2,}))?"
-)
-_TWICE = re.compile(r"\b(\w+) \('\1'\)")  # a message that names an argument and its option
-_OTHERWISE = {"format": "form", "spec": "specs", "noise": "kind"}  # options that are spelt otherwise than arguments
-
-
-def _spell_argument(arguments: Set[str], flags: Set[str], option: re.Match[str]) -> str:
-    """An option of a message as the argument of a function."""
-    if option["valued"] is not None:
-        return f"{option['valued']}={option['word']!r}"
-    name = option["name"].replace("-", "_")
-    name = _OTHERWISE.get(name, name)
-    if name.startswith("no_") and name not in arguments and name[3:] in arguments:
-        return f"{name[3:]}=False"
-    if name not in arguments and f"{name}s" in arguments:
-        name = f"{name}s"
-    if option["text"] is not None:
-        return f"{name}={option['text']!r}"
-    plain = option["number"] or option["value"]
-    if plain is not None:
-        return f"{name}={plain}"
-    return f"{name}=True" if name in flags else repr(name)
 
 
 def _misfit(function: Callable[..., Any], signature: inspect.Signature, told: Iterable[str], error: TypeError) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, shown
+from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
@@ -414,7 +414,7 @@ def _share(
     if shared.fact is not None and shared.fact.dropped:
         names = shared.fact.dropped
         warnings.warn(
-            UserWarning(
+            Notice(
                 f"columns without a value that {shared.fact.k} persons hold were dropped: {len(names)}, the first is "
                 f"{shown(names[0])}; a lower level (--k) keeps more"
             ),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.arguments import naming_arguments
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import BasketsRandomized
@@ -83,7 +82,6 @@ class BasketSource:
     def __repr__(self) -> str:
         return f"BasketSource({self.table.baskets!r})"
 
-    @naming_arguments
     def randomize(
         self, mechanism: BasketMechanism | None = None, *, items: Iterable[str] | None = None, **options: Any
     ) -> Release:
@@ -103,7 +101,6 @@ class BasketSource:
         listed = None if items is None else tuple(items)
         return self._release("randomize-baskets", mechanism, (), options, listed)
 
-    @naming_arguments
     def hide(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
         """Release of baskets in which none of these rules holds.
 
@@ -118,7 +115,6 @@ class BasketSource:
         """
         return self._release("hide-rules", mechanism, tuple(rules), options)
 
-    @naming_arguments
     def block(self, rules: Iterable[str], mechanism: BasketMechanism | None = None, **options: Any) -> Release:
         """Release of baskets with unknown entries, in which none of these rules surely holds.
 
@@ -133,7 +129,6 @@ class BasketSource:
         """
         return self._release("block-rules", mechanism, tuple(rules), options)
 
-    @naming_arguments
     def estimate(self, min_support: float, *, longest: int = 4, min_confidence: float | None = None) -> FoundItemsets:
         """Sets of items that at least this share of the true baskets held, as far as the baskets tell.
 

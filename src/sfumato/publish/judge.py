@@ -331,6 +331,7 @@ class PolicyNotMet(PrivacyRefusal):
     def __init__(self, verdict: Verdict, message: str, release: Release | None = None) -> None:
         self.verdict = verdict
         self.report: Report | None = None if release is None else release.report
+        self.dropped = {} if release is None else release.dropped
         self._kept = None if release is None else dataclasses.replace(release, table=None, workings=None)
         super().__init__(message)
 

@@ -17,10 +17,9 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.study import MeasureOptions, study_of
-from sfumato.core.arguments import naming_arguments
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import Fact, Unmeasured, is_quoted
+from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
@@ -37,6 +36,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.signing_key import own_signer, signing_key_path
 from sfumato.publish.suggest import Suggest
+from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.recoding import known_of
@@ -116,11 +116,17 @@ class Release:
         return html_table("Release", [*told, ("folder", where)])
 
     @property
+    def dropped(self) -> dict[str, str]:
+        """Why each column of the original that is not in the release was dropped, by name; for the owner."""
+        rare = [fact for fact in self.certificate.facts if isinstance(fact, RareValues)]
+        without = {name: NO_COMMON_VALUE.format(fact.k) for fact in rare for name in fact.dropped}
+        return {**self.schema.dropped, **without}
+
+    @property
     def key(self) -> Key | None:
         """The secret key that rows were moved by, where they were."""
         return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
 
-    @naming_arguments
     def save(
         self,
         folder: str | Path,
@@ -189,9 +195,7 @@ class Release:
     def write_into(self, work: Path, form: FileForm, signer: Signer | None) -> Release:
         """The same release with the hashes of its files, once they are written into a folder that is still hidden."""
         if is_quoted(self.certificate.facts) and form.format is not FileFormat.CSV:
-            raise OptionError(
-                "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
-            )
+            raise OptionError("apostrophes before formulas are for CSV; write it so, or leave out --spreadsheet-safe")
         certificate = self._write_release(work / "release", form, signer)
         signed_by = None if signer is None else signer.fingerprint
         done = dataclasses.replace(self, certificate=certificate, signed_by=signed_by)

@@ -48,6 +48,7 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 
@@ -89,6 +90,10 @@ def sanitize(
     despite_policy: bool = False,
     command: Sequence[str] = (),
     memory: str | int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     **parameters: Any,
 ) -> Release:
     """A table that can be mined in place of this one, certified and measured.
@@ -171,6 +176,11 @@ def sanitize(
     memory : str or int, optional
         Cut the table into cells as a file is that must do with so much memory, such as ``"2G"``: the same seed then
         gives the same table. Without it all rows are taken at once.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
@@ -203,7 +213,10 @@ def sanitize(
         recipe = Recipe.load(recipe)
     check_run(mechanism, method, parameters, told, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    frame = None if is_spark_frame(table) else to_arrow(table, marks)
+    given = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    if recipe is not None and isinstance(table, str | Path):
+        given = given.or_else(recipe.reading)
+    frame = None if is_spark_frame(table) else to_arrow(table, marks, given)
     if method is None and mechanism is None and recipe is None:
         method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
@@ -232,6 +245,7 @@ def sanitize(
         outside = known_columns(known, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
+    outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(read or origin.reading))
     release = publish(outcome, known=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
@@ -337,9 +351,10 @@ def sanitize_file(
     known: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
-    decimal: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    header_row: int | None = None,
     sign: Signing = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
@@ -392,12 +407,14 @@ def sanitize_file(
         Columns that an outsider is taken to know.
     accurate_within, clusters
         As in `sanitize`.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     delimiter : str, optional
         Of CSV; without it, what its header says.
     decimal : {".", ","}, optional
         Mark before decimals of CSV; without it, what its numbers say.
+    header_row : int, optional
+        Line of CSV that names the columns, counted from 1; by default the first, or the one below a title.
     sign : path, Signer, Ed25519PrivateKey or bool, optional
         The private key to sign the certificate with, as in `sfumato.Release.save`.
     overwrite : bool
@@ -440,7 +457,12 @@ def sanitize_file(
     early = {**told, **whole}
     check_run(mechanism, method, parameters, early, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
+    given = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
+    if recipe is not None:
+        given = given.or_else(recipe.reading)
+    if given.sheet is not None:
+        raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
+    reading: dict[str, Any] = {**given.given, "missing": marks}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
         file = file_of(source, engine, master, **reading)
@@ -451,7 +473,7 @@ def sanitize_file(
     refuse_unattainable(asked, _planned(chosen, told), despite=despite_policy)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
-        raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
+        raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
     told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
     said: dict[str, Any] = {
         "report": report,
@@ -474,6 +496,7 @@ def sanitize_file(
         check_memory(parse_size(memory), least, less)
         if report:
             compile_apart()
+    said["reading"] = given.repeated(file.form)
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         return release_moved(file, folder, chosen, told, **said)

@@ -259,7 +259,7 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
     digest = None if certificate is None else certificate.table_sha256
     if not own or certificate is None or delivered.get(len(lines), digest) != digest:
         raise OptionError(f"the release {name} is not an epoch of this stream; name folders that it has published")
-    table = read_file(place)[0]
+    table = read_file(place, encoding="utf-8", header_row=1)[0]
     return len(lines), unquote_formulas(table) if is_quoted(certificate.facts) else table
 
 

@@ -316,11 +316,11 @@ def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Sour
     many, to as much as a file of that size holds of people.
     """
     if not file.name.lower().endswith((*WORKBOOKS, *SQLITE)):
-        return open_source(file)
+        return open_source(file, encoding="utf-8", header_row=1)
     cells, size = (rows + 1) * columns, file.stat().st_size if file.is_file() else 0
     usual = min(_WHOLE, _FREE + min(cells * _CELL, size * _PACKED))
     most_cells = min(MOST_CELLS, _FREE_CELLS + min(2 * cells, size * _PACKED_CELLS))
-    table, form = read_file(file, most_bytes=most_bytes or usual, most_cells=most_cells)
+    table, form = read_file(file, header_row=1, most_bytes=most_bytes or usual, most_cells=most_cells)
     return Source(file, form, table.schema, table.num_rows, table=table)
 
 

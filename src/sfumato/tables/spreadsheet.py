@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import datetime
 import io
+import itertools
 import re
 import shutil
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +31,7 @@ import pyarrow.compute as pc
 from sfumato.core.errors import BadInput, OptionError, TableError, shown
 from sfumato.core.facts import FormulaTexts
 from sfumato.tables.cells import NUMBER, is_text, written_type
+from sfumato.tables.header import Header, find_header, sheet_rows_from
 
 __all__ = [
     "MOST_CELLS",
@@ -53,6 +56,7 @@ MOST_CELLS = 20_000_000
 
 MOST_BYTES = 1 << 29
 _MOST_PARTS = 2_000
+_MOST_NAMED = 20  # sheets in a sentence
 _BLOCK = 1 << 20
 _EXACT = 2**53
 _BATCH = 1_000
@@ -69,12 +73,18 @@ class Sheet:
     name: str
     others: tuple[str, ...] = ()
     what: str = "Sheet"
+    detected: bool = False  # not the first, but the only one that holds a table
 
 
 def read_workbook(
-    path: Path, sheet: str | None = None, *, most_bytes: int | None = None, most_cells: int = MOST_CELLS
-) -> tuple[list[str], list[pa.Array], Sheet]:
-    """Names, columns and sheet of a table in a workbook: its first row names the columns, empty rows are passed over.
+    path: Path,
+    sheet: str | None = None,
+    *,
+    header_row: int | None = None,
+    most_bytes: int | None = None,
+    most_cells: int = MOST_CELLS,
+) -> tuple[list[str], list[pa.Array], Sheet, Header]:
+    """Names, columns, sheet and header of a table in a workbook; empty rows are passed over.
 
     Columns of numbers, of dates and of true and false keep their types; all others are texts.
 
@@ -82,7 +92,10 @@ def read_workbook(
     ----------
     path : Path
     sheet : str, optional
-        Without it, the first.
+        Without it, the first, or the only one that holds a table.
+    header_row : int, optional
+        Row that names the columns, as a spreadsheet counts, of the first sheet if none is named; without it, the first
+        with a cell, or the one below a title.
     most_bytes : int, optional
         Bytes that the file may unpack to; 512 MiB unless told.
     most_cells : int
@@ -91,7 +104,8 @@ def read_workbook(
     Raises
     ------
     TableError
-        For a file that is damaged, protected, unpacks to more, or spans more cells.
+        For a file that is damaged, protected, unpacks to more, or spans more cells; and for a header that is only
+        likely.
     """
     try:
         import python_calamine as calamine
@@ -106,8 +120,13 @@ def read_workbook(
         with calamine.CalamineWorkbook.from_filelike(packed) as book:
             names = book.sheet_names
             chosen = _chosen(names, sheet, path)
-            rows = book.get_sheet_by_name(chosen.name).iter_rows()
-            filled = [row for row in rows if any(cell != "" for cell in row)]
+            rows = _rows_of(book, chosen.name)
+            if sheet is None and header_row is None and chosen.others and not _is_table(rows):
+                others = {}
+                for other in chosen.others:
+                    with suppress(calamine.CalamineError):  # one that cannot be read holds no table
+                        others[other] = _rows_of(book, other)
+                chosen, rows = _only_table(chosen, rows, others, path)
     except BadInput:
         raise
     except (calamine.CalamineError, OSError, ValueError, OverflowError):  # their own words may quote a cell
@@ -116,12 +135,60 @@ def read_workbook(
         if type(error).__name__ != "PanicException":
             raise
         raise damaged from None
-    if not filled:
-        raise TableError(f"the sheet {shown(chosen.name)} of {shown(path)} is empty; name another with --sheet")
-    header, *body = filled
+    name = f"the sheet {shown(chosen.name)} of {shown(path)}"
+    found = Header(header_row) if header_row is not None else find_header(rows) or Header(_first_filled(rows))
+    if not any(map(_is_filled, rows)):
+        raise TableError(f"{name} is empty; name another with --sheet")
+    if not found.sure:
+        raise TableError(
+            f"row {_first_filled(rows)} of {name} looks like a title and row {found.row} like the header; give "
+            f"--header-row {found.row}, or --header-row {_first_filled(rows)} if that row names the columns"
+        ).propose(header_row=found.row)
+    header, *body = filter(_is_filled, sheet_rows_from(rows, found.row, name))
     columns = [[row[place] for row in body] for place in range(len(header))]
     kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
-    return [as_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
+    return (
+        [as_text(header[place]) for place in kept],
+        [column_of_cells(columns[place]) for place in kept],
+        chosen,
+        found,
+    )
+
+
+def _rows_of(book: Any, sheet: str) -> list[list[Any]]:
+    return list(map(list, book.get_sheet_by_name(sheet).iter_rows()))
+
+
+def _is_filled(row: list[Any]) -> bool:
+    return any(cell != "" for cell in row)
+
+
+def _first_filled(rows: list[list[Any]]) -> int:
+    """Number of the first row with a cell."""
+    return next((place for place, row in enumerate(rows, 1) if _is_filled(row)), 1)
+
+
+def _is_table(rows: list[list[Any]]) -> bool:
+    """Whether there are two rows with two cells or more."""
+    wide = (row for row in rows if sum(cell != "" for cell in row) > 1)
+    return sum(1 for _ in itertools.islice(wide, 2)) == 2
+
+
+def _only_table(
+    first: Sheet, rows: list[list[Any]], others: dict[str, list[list[Any]]], path: Path
+) -> tuple[Sheet, list[list[Any]]]:
+    """The only other sheet that holds a table, in place of a first one that holds none."""
+    tables = {name: found for name, found in others.items() if _is_table(found)}
+    if not tables:
+        return first, rows
+    if len(tables) > 1:
+        listed = ", ".join(map(shown, list(tables)[:_MOST_NAMED]))
+        raise TableError(
+            f"the first sheet {shown(first.name)} of {shown(path)} holds no table and {len(tables)} others do "
+            f"({listed}); name one with --sheet"
+        ).propose(sheet=next(iter(tables)))
+    name = next(iter(tables))
+    return Sheet(name, (first.name, *(other for other in first.others if other != name)), detected=True), tables[name]
 
 
 def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
@@ -129,7 +196,7 @@ def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
         raise TableError(f"{shown(path)} has no sheets; bring one with a table")
     name = names[0] if sheet is None else sheet
     if name not in names:
-        raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:20]))}")
+        raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:_MOST_NAMED]))}")
     return Sheet(name, tuple(other for other in names if other != name))
 
 

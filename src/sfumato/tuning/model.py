@@ -9,7 +9,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried
+from sfumato.tables.reading import FileReading
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told
@@ -86,6 +87,7 @@ class Tuning:
     k: int | None
     told: Told
     searched: Searched | None = None  # of a search of KCG12 that came to its end
+    read: FileReading = field(default_factory=FileReading)  # how the file was read that the table came from
     command: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -186,7 +188,7 @@ class Tuning:
         return Recipe(
             reading.candidate.method, parameters, schema, told.level, told.strata, self.holdout, None, __version__,
             policy=policy, no_rules=told.no_rules, rare=told.rare,
-        )  # fmt: skip
+        ).read_by(self.read)  # fmt: skip
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import check_weights, persons_of_table
 from sfumato.tables.rare import check_way
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema, missing_marks
@@ -86,6 +87,10 @@ def tune(
     accurate_within: float | None = None,
     missing: Iterable[str] = (),
     seed: int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     command: Sequence[str] = (),
     watch: Callable[[Reading], None] | None = None,
 ) -> Tuning:
@@ -120,6 +125,11 @@ def tune(
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
         Makes the search reproducible as far as time does not end it; what it recommends is run without one.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     command : sequence of str
         Words of the command line that asked for it, for the one that it prints.
     watch : callable, optional
@@ -132,7 +142,8 @@ def tune(
     if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
         raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
     missing = tuple(missing)
-    arrow, _ = to_arrow(table, missing_marks(schema, missing))
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     found = schema is None
     settled = schema_of(
         arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
@@ -178,6 +189,7 @@ def tune(
         seconds=monotonic() - clock.begin,
         k=told.k,
         told=told,
+        read=read or origin.reading,
         command=tuple(command),
     )
 

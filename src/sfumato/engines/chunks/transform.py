@@ -169,7 +169,7 @@ def transform_file(
     batch_rows: int | None = None,
     seed: int | None = None,
     threads: bool = True,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
 ) -> MovedFile:
@@ -205,8 +205,8 @@ def transform_file(
         Makes a rehearsal: the order of the rows can be repeated.
     threads : bool
         Whether several columns are read at once.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     overwrite : bool
         Replace a target that exists.
     spreadsheet_safe : bool
@@ -226,7 +226,7 @@ def transform_file(
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)
     elif spreadsheet_safe:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
     plan = plan_columns(
         origin,
         key,

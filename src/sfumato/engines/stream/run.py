@@ -37,6 +37,7 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_way
+from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.stored_codec import with_indicators
@@ -82,6 +83,9 @@ def init_stream(
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     form: FileForm | None = None,
     recipe: Recipe | str | Path | None = None,
 ) -> None:
@@ -91,7 +95,7 @@ def init_stream(
     ----------
     state : path or URL
         A new file, or ``postgresql://USER@HOST/NAME``.
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or path
         Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
     schema : Schema or path, optional
         What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
@@ -141,6 +145,8 @@ def init_stream(
         Name of the source that the rows come from, if sources may hold the same rows.
     seed : int, optional
         Makes a rehearsal.
+    encoding, sheet, header_row : optional
+        How a file of the first records is read, as in `sfumato.inspect`.
     form : FileForm, optional
         How published tables are written, by default as CSV.
     recipe : Recipe or path, optional
@@ -167,7 +173,8 @@ def init_stream(
     if (measure_rows > 0) != (measure_key is not None):
         raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
     missing = tuple(missing)
-    arrow, origin = to_arrow(table, missing_marks(schema, missing))
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
     arrow = whole = arrow.slice(0, init_number)

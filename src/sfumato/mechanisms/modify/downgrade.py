@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.errors import LevelError, Notice, OptionError
 from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
@@ -105,12 +105,12 @@ class Downgrading:
 def _warn(lost: int, cells: int, limit: float) -> None:
     """Say before anything is written that most of what there is would be missing."""
     if lost > cells / 2:
-        warnings.warn(
+        words = (
             f"{lost} of {cells} other cells become missing so that no rule tells the label by more than {limit:g} "
             "bits: most columns tell it; allow more with --limit, leave columns out, or hide the label of a share with "
-            "--hidden",
-            stacklevel=2,
+            "--hidden"
         )
+        warnings.warn(Notice(words), stacklevel=2)
 
 
 def _downgrade(
