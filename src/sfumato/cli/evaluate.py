@@ -150,7 +150,9 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
 )
 @options(holdout="People kept out of the release, for measuring.  [default: 0.3]")
 @click.option("--k", type=int, help="Smallest size that is tried, where it is more than the policy asks.")
-@click.option("--metric", metavar="NAME", help="Use: accuracy-boosting, r2-ridge, likeness and others.")
+@click.option(
+    "--metric", metavar="NAME", help="Utility: auc-boosting, balanced-accuracy-logistic, r2-ridge, likeness and others."
+)
 @click.option(
     "--search",
     type=click.Choice(["halving", "rule-based", "brute-force"]),
