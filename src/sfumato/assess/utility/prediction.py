@@ -334,8 +334,8 @@ def _run(study: Study) -> Iterator[Stated]:
     truth, sizes = task.test.labels, task.sizes
     yield from _areas(task, {name: (released[1], original[1]) for name, (released, original) in guesses.items()})
     held = len(np.unique(truth))
-    for name, sides in guesses.items():
-        released, original = (balanced_accuracy_parts(truth, told) for told, _ in sides)
+    for name, both in guesses.items():
+        released, original = (balanced_accuracy_parts(truth, told) for told, _ in both)
         yield f"balanced-accuracy-{name}", _score(released, original, 1.0 / held, task.note)
     hits = {name: (released[0] == truth, original[0] == truth) for name, (released, original) in guesses.items()}
     guess = float((truth == np.argmax(sizes)).mean())
