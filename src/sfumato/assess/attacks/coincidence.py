@@ -34,9 +34,8 @@ def _likelihood() -> _Array:
     """Chance of each count from 1 to `MOST_HOLDERS` at each rate, given that it is one of these."""
     from scipy.special import gammaln
 
-    counts, rates = np.arange(1.0, MOST_HOLDERS + 1), _GRID[1:, None]
-    logs = counts * np.log(rates) - rates - gammaln(counts + 1.0)
-    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    counts = np.arange(1.0, MOST_HOLDERS + 1)
+    chances = np.exp(counts * np.log(_GRID[1:, None]) - gammaln(counts + 1.0))  # but for a factor of each rate
     at_zero = np.zeros((1, MOST_HOLDERS))
     at_zero[0, 0] = 1.0  # the limit: what is seen at all is seen once
     return np.concatenate([at_zero, chances / chances.sum(axis=1, keepdims=True)])
