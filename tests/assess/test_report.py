@@ -338,7 +338,7 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
         "Do not send it. Does not meet the policy",
         "Linked: whoever knows their record would take a released row for theirs",
         "Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.",
-        "A model trained on it loses 2 of 82 points (or none: it may be chance) in telling the target: of 100 people",
+        "Predicting the target: AUC 0.800 (95\u00a0% CI 0.780\u20130.820; original 0.820, majority class 0.5).",
         "--k 40 --holdout 0.3 --overwrite",
     ):
         assert words in owner.partition("</section>")[0], words
@@ -583,22 +583,26 @@ def test_chance_is_not_called_a_success() -> None:
     )
 
 
-def test_the_use_is_told_as_what_a_model_loses() -> None:
-    surely = dataclasses.replace(model("accuracy-boosting", 0.7, 0.92), interval=(0.69, 0.71))
-    told = use_sentence([surely, model("accuracy-1nn", 0.6, 0.8)], "pay")
-    assert told == (
-        "A model trained on it loses 22 of 92 points in telling 'pay': of 100 people it tells 70 rightly, one trained "
-        "on the original 92."
+def test_utility_is_led_by_a_measure_above_chance() -> None:
+    area = dataclasses.replace(model("auc-boosting", 0.718, 0.741, "", chance=0.5), interval=(0.7, 0.735))
+    accuracy = model("accuracy-boosting", 0.95, 0.96)  # what always naming the commonest class gets, too
+    weaker = model("auc-1nn", 0.73, 0.6, "", chance=0.5)  # learns less from the original
+    some = [accuracy, weaker, area]
+    assert use_sentence(some, "x", short=True) == 'Predicting "x": AUC 0.718 (original 0.741, majority class 0.5).'
+    assert use_sentence(some, "x") == (
+        'Predicting "x": AUC 0.718 (95\u00a0% CI 0.700\u20130.735; original 0.741, majority class 0.5).'
     )
-    assert use_sentence([surely], "pay", short=True) == (
-        "A model trained on it loses 22 of 92 points in telling 'pay'."
+    several = model("balanced-accuracy-logistic", 0.61, 0.66, "", chance=0.2)
+    assert use_sentence([accuracy, several], "x", short=True) == (
+        'Predicting "x": balanced accuracy 0.610 (original 0.660, majority class 0.2).'
     )
-    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay")
-    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.79996, 0.8)], "pay")
+    number = model("response-r2-ridge", -0.1, 0.4, "", chance=0.0)
+    assert use_sentence([number], None) == (
+        "Predicting the target: R\u00b2 -0.100 (95\u00a0% CI -0.120 to -0.080; original 0.400, mean 0)."
+    )
 
-    assert "it explains 0\u00a0% of the differences, one" in use_sentence(
-        [model("response-r2-x", -0.1, 0.4, "")], "pay"
-    )
+
+def test_other_tables_say_how_much_they_moved() -> None:
     assert "off by at most" in use_sentence(report_of("redraw").findings[:60], None)
     assert "Nothing could be compared" in use_sentence([], None)
 
@@ -693,18 +697,18 @@ def test_the_owner_reads_how_long_sanitizing_and_measuring_took_and_the_public_d
     assert "Seconds of" not in report.to_html(edition="public")
 
 
-@pytest.mark.parametrize("original", [-0.3, 0.0, 0.0004])
-def test_nothing_is_lost_where_the_original_tells_nothing(original: float) -> None:
-    told = "Not even a model trained on the original tells 'pay' of other people: there is nothing to lose."
-    assert use_sentence([model("response-r2-x", -0.5, original, "")], "pay") == told
-
-
-def test_no_more_is_lost_than_the_original_tells() -> None:
-    assert "loses 40 of 40 points" in use_sentence([model("response-r2-x", -0.5, 0.4, "")], "pay")
-
-
-@pytest.mark.parametrize(("commonest", "said"), [(1940, " (97 by naming the commonest class alone)"), (1400, "")])
-def test_what_the_commonest_class_alone_gets_is_said_where_models_get_no_more(commonest: int, said: str) -> None:
-    guessed = attack("label-inference", 1900, 1900, commonest / 2000)
-    told = use_sentence([model("accuracy-x", 0.98, 0.98), guessed], "pay", short=True)
-    assert told == f"A model trained on it loses none of 98 points in telling 'pay'{said}."
+@pytest.mark.parametrize(
+    ("name", "original", "chance", "useless"),
+    [
+        ("response-r2-x", -0.3, 0.0, True),
+        ("response-r2-x", 0.4, 0.0, False),
+        ("auc-x", 0.51, 0.5, True),
+        ("auc-x", 0.53, 0.5, False),
+        ("balanced-accuracy-x", 0.26, 0.25, True),
+    ],
+)
+def test_a_target_that_the_original_does_not_predict_is_named(
+    name: str, original: float, chance: float, useless: bool
+) -> None:
+    told = use_sentence([model(name, original - 0.1, original, "", chance=chance)], "pay")
+    assert told.endswith("this target says little about utility.") is useless

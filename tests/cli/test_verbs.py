@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples.messy_patients import as_xlsx
+from sfumato.assess.algebra import run_measure
+from sfumato.assess.utility.prediction import PREDICTION
+from sfumato.cli.verbs import population
+from tests.assess.privacy_studies import study
 from tests.cli.conftest import Run
 from tests.messy import messy_rows
 
@@ -306,10 +311,27 @@ def test_the_demo_says_where_to_look(run: Run, tmp_path: Path, report: str, requ
     done = run("demo", "-o", tmp_path / "demo")
     assert done.code == 0, done.err
     assert "The reviewer's check (sfumato verify): Intact and signed by SHA256:" in done.out
+    told = re.search(
+        r'Predicting "back_within_90_days": AUC (0\.\d+) \(original (0\.\d+), majority class 0\.5\)', done.out
+    )
+    if report == "without_figures":
+        assert told is not None
+        assert 0.7 < float(told[1]) <= float(told[2]) + 0.02
     assert run("signing-key", "show").out.splitlines()[0] not in done.out, "a demo is signed with a key of its own"
     assert (tmp_path / "demo" / "owner" / "report.html").exists()
     assert str(tmp_path / "demo" / "owner" / "report.html") in done.out
     assert run("verify", tmp_path / "demo" / "release").code == 0
+
+
+def test_the_target_of_the_demo_can_be_predicted() -> None:
+    table = population(6_000)
+    halves = table.slice(0, 3_000), table.slice(3_000)
+    both = study(halves[0].drop_columns(["patient"]), halves[0], target="back_within_90_days", holdout=halves[1])
+    area = next(finding for finding in run_measure(PREDICTION, both) if finding.name == "auc-logistic")
+    assert area.baseline is not None
+    assert area.baseline > 0.7
+    assert area.interval is not None
+    assert area.interval[0] > 0.65
 
 
 def test_help_and_version_name_the_verbs(run: Run) -> None:

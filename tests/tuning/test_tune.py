@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from typing import Any
 
@@ -24,7 +25,7 @@ from sfumato.tuning import Tuning, tune
 from sfumato.tuning import trials as trials_module
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.model import Stopped, write_tuning_page
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, kind_of_target
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, choose_metric, guess_of, kind_of_target
 from tests.assess.mining import found
 from tests.examples import at_length
 
@@ -92,9 +93,10 @@ def test_the_share_of_responses_within_the_tolerance_can_be_tuned_for() -> None:
 
 def test_no_release_is_called_better_than_the_original(tuned: Tuning) -> None:
     assert tuned.best is not None
-    said = tuned.use_words
-    lost = tuned.best.reading.loss
-    assert said.startswith("a model loses nothing") if lost <= 0 else said.startswith("a model loses")
+    said, reading = tuned.use_words, tuned.best.reading
+    assert re.match(r"AUC of (boosted trees|logistic regression) \d\.\d{3} \(original \d", said)
+    assert f"{reading.use.value:.3f} (original {reading.original.value:.3f}, majority class 0.5); " in said
+    assert "; no significant loss (95\u00a0% CI up to " in said or "; loss 0." in said
     assert "gain" not in said
     assert "better" not in "\n".join(text for _, text in tuned.lines())
 
@@ -242,6 +244,26 @@ def test_the_original_itself_is_the_best_release_for_every_metric(name: str) -> 
     study = study_of(table, table.set_column(0, "age", noise), codec, holdout=held, rng=np.random.default_rng(1))
     metric = METRICS[name]
     assert metric.original(study).value > metric.released(study).value - 0.02
+
+
+@pytest.mark.parametrize(("classes", "measure"), [(2, "auc-"), (3, "balanced-accuracy-")])
+def test_use_is_measured_above_chance(classes: int, measure: str) -> None:
+    table, held = people(300, 1), people(150, 2)
+    states = [f"s{place}" for place in range(classes)]
+    table, held = (
+        each.set_column(each.column_names.index("state"), "state", pa.array(states * (each.num_rows // classes)))
+        for each in (table, held)
+    )
+    study = study_of(table, table, Codec.fit(table, Schema.infer(table, target="state")), holdout=held, rng=RNG)
+    metric = choose_metric(study, None)
+    assert metric.name in {f"{measure}boosting", f"{measure}logistic"}
+    assert guess_of(study, metric) == pytest.approx(1 / classes)
+    assert guess_of(study, METRICS["accuracy-1nn"]) == pytest.approx(1 / classes)
+    if classes > 2:
+        with pytest.raises(
+            OptionError, match="'auc-1nn' is for two classes, and the target has more; choose balanced-"
+        ):
+            choose_metric(study, "auc-1nn")
 
 
 @pytest.mark.parametrize("search", ["rule-based", *at_length("brute-force")])

@@ -199,6 +199,7 @@ class Values:
     baseline_interval: _Interval = None
     inside: Tries | None = None
     outside: Tries | None = None
+    chance: float | None = None
     range: tuple[float | None, float | None] | None = None  # where the table decides it
     meaning: str | None = None  # in place of the declared one, where what was found decides the words
     aside: str = ""  # a sentence that follows the meaning
@@ -278,6 +279,7 @@ class Number:
             baseline_interval=found.baseline_interval,
             inside=found.inside,
             outside=found.outside,
+            chance=found.chance,
         )
 
 

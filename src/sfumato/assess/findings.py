@@ -258,6 +258,7 @@ class Finding:
     # inside, outside: of an attack: what value and control rest on
     inside: Tries | None = None
     outside: Tries | None = None
+    chance: float | None = None  # of predictions: what always naming the commonest class, or the mean, gets
     # false where it was not run because such a table has nothing that it could attack; nothing is unknown then
     applies: bool = True
 

@@ -25,11 +25,12 @@ __all__ = [
     "limit_words",
     "missing_words",
     "percent_range",
-    "points",
     "risk_aside",
     "risk_sentence",
     "risky_columns",
     "risky_kinds",
+    "score",
+    "score_range",
     "show",
     "spoken_name",
     "use_sentence",
@@ -47,7 +48,7 @@ MODELS = {
 KNOWN_ROWS = 5
 """Original rows that an attacker is taken to know where a secret key moved the table."""
 
-_PERCENT = "\u00a0%"
+_PERCENT, _DASH = "\u00a0%", "\u2013"
 _TO_TRY = "To try next:"
 
 
@@ -128,7 +129,13 @@ def _broken(text: str, width: int | None) -> list[str]:
 
 _KNOWN_INPUT = "recovered-cells"
 _MOST_COLUMNS = 3
-_MORE = 0.02  # that a model tells rightly beyond the commonest class, or it tells next to nothing
+_MORE = 0.02  # that a model's score is above chance, or it predicts next to nothing
+_SCORES = {
+    "auc-": ("AUC", "majority class"),
+    "balanced-accuracy-": ("balanced accuracy", "majority class"),
+    "response-r2-": ("R\u00b2", "mean"),
+}
+"""By the start of a finding's name: the measure that leads, and the guess that needs no model."""
 _LEAST = 0.005  # a share of people that is worth a word
 _DONE = {
     "linkage": "are linked to a released row",
@@ -175,24 +182,14 @@ def hundred(share: float) -> str:
 
 
 def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool = False) -> str:
-    """What the release is still good for: what the best model loses on real people, else how columns moved.
+    """How well the best model predicts the target of people it never saw, else how much the columns moved.
 
-    ``short`` leaves out what it is reckoned from.
+    The measure is one that a useless model cannot raise. ``short`` leaves out the confidence interval.
     """
     known = {finding.name: finding for finding in findings if finding.value is not None}
-    column = "the target" if target is None else f"'{target}'"
-    classes, numbers = _best(known, "accuracy-", "share"), _best(known, "response-r2-", "")
-    if classes is not None:
-        here, there = (points(share) for share in classes[:2])
-        told = f"of 100 people it tells {here} rightly, one trained on the original {there}"
-        common = _commonest(known, classes[1])
-        return f"A model trained on it {_lost(*classes)} in telling {column}{common}{'' if short else f': {told}'}."
-    if numbers is not None and points(max(0.0, numbers[1])) == "0":
-        return f"Not even a model trained on the original tells {column} of other people: there is nothing to lose."
-    if numbers is not None:
-        here, there = (points(max(0.0, share)) for share in numbers[:2])
-        told = f"it explains {here}\u00a0% of the differences, one trained on the original {there}\u00a0%"
-        return f"A model trained on it {_lost(*numbers)} in telling {column}{'' if short else f': {told}'}."
+    best = next((found for start in _SCORES if (found := _best(known, start)) is not None), None)
+    if best is not None:
+        return _predicting(best, target, short=short)
     lost, new = known.get("itemsets-lost"), known.get("itemsets-new")
     if lost is not None and new is not None:
         here, there = (hundred(each.value or 0.0) for each in (lost, new))
@@ -207,43 +204,45 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
     return told if short else f"{told} {aim} to see what a model loses."
 
 
-def _commonest(known: dict[str, Finding], original: float) -> str:
-    """That the commonest class alone is right about as often as the original's model, where it is: nothing is told."""
-    guess = known.get("label-inference")
-    if guess is None or guess.baseline is None or guess.baseline_interval is not None:
-        return ""
-    if original - guess.baseline >= _MORE:
-        return ""
-    return f" ({points(guess.baseline)} by naming the commonest class alone)"
+def _best(known: dict[str, Finding], start: str) -> Finding | None:
+    """The finding on the model that learns most from the original."""
+    some = [finding for name, finding in known.items() if name.startswith(start) and finding.baseline is not None]
+    return max(some, key=lambda finding: (finding.baseline or 0.0, finding.value or 0.0), default=None)
 
 
-def _best(known: dict[str, Finding], start: str, unit: str) -> tuple[float, float, bool] | None:
-    """What the model that learns most from the original reaches on the release and there, and whether that differs."""
-    some = [
-        finding
-        for name, finding in known.items()
-        if name.startswith(start) and "smallest-class" not in name and "/" not in name and finding.unit == unit
-        if finding.baseline is not None
-    ]
-    if not some:
-        return None
-    best = max(some, key=lambda finding: (finding.baseline or 0.0, finding.value or 0.0))
-    assert best.value is not None
-    assert best.baseline is not None
-    low, high = best.interval or (best.value, best.value)
-    return best.value, best.baseline, not low <= best.baseline <= high
+def _predicting(best: Finding, target: str | None, *, short: bool) -> str:
+    """A score of the release beside that of the original and that of no model."""
+    measure, guess = next(words for start, words in _SCORES.items() if best.name.startswith(start))
+    value, original, chance = best.value or 0.0, best.baseline or 0.0, best.chance or 0.0
+    interval = "" if short or best.interval is None else f"95{_PERCENT} CI {score_range(*best.interval)}; "
+    column = "the target" if target is None else f'"{target}"'
+    told = (
+        f"Predicting {column}: {measure} {score(value)} ({interval}original {score(original)}, {guess} {chance:.3g})."
+    )
+    useless = " A model of the original does hardly better than chance: this target says little about utility."
+    return told + (useless if original < chance + _MORE else "")
 
 
-def _lost(value: float, original: float, differs: bool) -> str:
-    lost, of = original - max(value, 0.0), points(original)
-    if lost <= 0 or points(lost) == "0":
-        return f"loses none of {of} points"
-    return f"loses {points(lost)} of {of} points{'' if differs else ' (or none: it may be chance)'}"
+def score(value: float) -> str:
+    """A score with three decimals.
+
+    Examples
+    --------
+    >>> score(0.7184), score(-0.0001)
+    ('0.718', '0.000')
+    """
+    return f"{round(value, 3) + 0.0:.3f}"
 
 
-def points(share: float) -> str:
-    """A share in points of 100, with one decimal where it has one."""
-    return f"{100 * share:.1f}".removesuffix(".0")
+def score_range(low: float, high: float) -> str:
+    """Two scores as a range; with "to" if one is below 0.
+
+    Examples
+    --------
+    >>> print(score_range(0.7, 0.735), score_range(-0.1, 0.2))
+    0.700\u20130.735 -0.100 to 0.200
+    """
+    return f"{score(low)}{' to ' if low < 0.0 else _DASH}{score(high)}"
 
 
 # ----------------------------------------------------------------------------------------------------------------- risk

@@ -155,6 +155,7 @@ Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
+_WORDS = 4  # of entropy; studies of a baseline append one
 CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 """Kinds of columns whose values are few and have holders."""
 
@@ -330,6 +331,10 @@ class Study:
         seed = np.random.SeedSequence([*self.entropy, zlib.crc32(purpose.encode())])
         return np.random.Generator(np.random.PCG64(seed))
 
+    def shared_generator(self, purpose: str) -> np.random.Generator:
+        """Generator of choices that a study has in common with the studies of its baseline."""
+        return replace(self, entropy=self.entropy[:_WORDS]).generator(purpose)
+
     def pair(self, name: str) -> ColumnPair:
         """Find a column by its name."""
         return next(pair for pair in self.pairs if pair.name == name)
@@ -492,7 +497,7 @@ def study_of(
         choose_sizes(
             max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged
         ),
-        tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
+        tuple(int(word) for word in rng.integers(0, 2**32, size=_WORDS)),
         codec.schema.rules,
         codec.schema.names,
         records.persons if persons is None else persons,

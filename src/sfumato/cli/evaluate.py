@@ -190,7 +190,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "--metric",
     metavar="NAME",
     panel=Panel.METHOD,
-    help="Measure of utility: accuracy-boosting, r2-ridge, response-accuracy-1nn, likeness and others.",
+    help="Utility: auc-boosting, balanced-accuracy-logistic, r2-ridge, response-accuracy-1nn, likeness and others.",
 )
 @click.option(
     "--search",

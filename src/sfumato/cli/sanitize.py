@@ -129,7 +129,7 @@ class Place:
         if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
         if self.memory is not None:
-            return self._is_chunked_in(self.memory, console, _method_of(needs), report=needs["report"])
+            return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
         from sfumato.engines.cells.memory import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
 
@@ -148,7 +148,9 @@ class Place:
             console.note(f"sfumato: it will take about {size_words(least)} all the same, most of it for the report.")
         return True
 
-    def _is_chunked_in(self, memory: str, console: Console, method: str | None, *, report: bool) -> bool:
+    def _is_chunked_in(
+        self, memory: str, console: Console, method: str | None, given: Mapping[str, Any], *, report: bool
+    ) -> bool:
         """Whether the file goes through in chunks to keep to so much memory, its report counted.
 
         Refuses what is too little for either way.
@@ -157,7 +159,7 @@ class Place:
         from sfumato.engines.cells.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
         from sfumato.engines.chunks.source import open_source
 
-        source, granted = open_source(self.source), parse_size(memory)
+        source, granted = open_source(self.source, **given), parse_size(memory)
         needed = needed_bytes(source, method, report=report)
         if needed <= granted:
             if report:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.plain import limit_words, points, show
+from sfumato.assess.plain import limit_words, score, score_range, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
@@ -127,8 +127,8 @@ class Tuning:
         if failed is not None:
             return failed.verdict.reasons[0]
         if nearest.loses:
-            most = 100 * self.policy.keep["prediction-loss"]
-            return f"models lose {points(reading.loss)} points by it, and at most {most:g} may be lost"
+            most = self.policy.keep["prediction-loss"]
+            return f"models lose {score(reading.loss)} by it, and at most {most:g} may be lost"
         runs = math.floor(100 * nearest.chance)
         return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
 
@@ -345,7 +345,7 @@ class Tuning:
 
     @property
     def use_words(self) -> str:
-        """What is lost by the best release, and never that it is better than the original."""
+        """The score of the best release beside that of the original, and what is lost with its interval."""
         best, metric = self.best, self.bench.metric
         assert best is not None
         assert metric is not None
@@ -355,10 +355,11 @@ class Tuning:
             return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
         lost = compare({"": reading.original}, {"": reading.use})
         assert lost is not None
-        of = points(max(0.0, reading.original.value))
-        if lost.value <= 0.0 or lost.low <= 0.0:
-            return f"a model loses nothing of {of} points that is more than chance (at most {points(lost.high)})"
-        return f"a model loses {points(lost.value)} ({points(lost.low)} to {points(lost.high)}) of {of} points"
+        beside = f"original {score(reading.original.value)}, {metric.guess} {self.bench.guess:.3g}"
+        told = f"{metric.words} {score(reading.use.value)} ({beside})"
+        if lost.low <= 0.0:
+            return f"{told}; no significant loss (95\u00a0% CI up to {score(max(0.0, lost.high))})"
+        return f"{told}; loss {score(lost.value)} (95\u00a0% CI {score_range(lost.low, lost.high)})"
 
     def alternative_words(self, each: Alternative) -> str:
         """What another candidate trades for the best."""

@@ -21,7 +21,8 @@ from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
 from sfumato.assess.study import Matrix, MeasureOptions, Study, sample, study_of
 from sfumato.assess.utility.comparison import compatibility
-from sfumato.assess.utility.prediction import is_class, predict, smallest_tested, task_of, tolerance_of
+from sfumato.assess.utility.prediction import is_class, predict_with_scores, smallest_tested, task_of, tolerance_of
+from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
@@ -60,6 +61,7 @@ class Metric:
     words: str  # how it is called, as in "its accuracy of boosting is 0.8"
     of: str  # "class", "response" or "table"
     run: Callable[..., Score]
+    guess: str = ""  # what gets the score of chance, in words
 
     def released(self, study: Study) -> Score:
         """Use of the released rows."""
@@ -83,10 +85,15 @@ def choose_metric(study: Study, name: str | None) -> Metric:
     Without a target it is how hard released rows are to tell from original ones.
     """
     kind = kind_of_target(study)
-    suited = [metric for metric in METRICS.values() if metric.of == kind]
     if name is None:
-        return max(suited[:2], key=lambda metric: metric.original(study).value) if kind != "table" else suited[0]
+        usual = [METRICS[each] for each in _USUAL[_classes(study) if kind == "class" else kind]]
+        return max(usual, key=lambda metric: metric.original(study).value) if len(usual) > 1 else usual[0]
     check_metric(name)
+    if name.startswith("auc-") and kind == "class" and _classes(study) == _SEVERAL:
+        raise OptionError(
+            f"the metric {name!r} is for two classes, and the target has more; choose "
+            f"{name.replace('auc', 'balanced-accuracy')}"
+        )
     if METRICS[name].of not in (kind, "table"):
         known = ", ".join(each.name for each in METRICS.values() if each.of in (kind, "table"))
         raise OptionError(
@@ -102,24 +109,33 @@ def check_metric(name: str | None) -> None:
         raise OptionError(f"there is no metric {name!r}; choose one of {', '.join(METRICS)}")
 
 
+_TWO, _SEVERAL = "two classes", "several classes"
+
+
+def _classes(study: Study) -> str:
+    """Whether the target has two classes or more; a single one counts as two, and nothing is learned of it."""
+    return _TWO if len(np.unique(study.pair(study.target or "").original.present)) <= 2 else _SEVERAL
+
+
 def guess_of(study: Study, metric: Metric) -> float:
-    """Utility that needs no learning: always predicting the most frequent class, the mean, or the median."""
-    if metric.of == "table":
+    """Score that needs no learning: always predicting the majority class, the mean, or the median."""
+    if metric.name.startswith("response-accuracy-"):
+        pair = study.pair(study.target or "")
+        known = pair.original.present
+        deviation = max(float(known.std()), 1e-12)
+        return float(tolerance_of(study, pair).hits(np.median(known) / deviation, known / deviation).mean())
+    if metric.of != "class":
         return 0.0
-    pair = study.pair(study.target or "")
-    known = pair.original.present
-    if metric.of == "class":
-        return float(np.bincount(known.astype(np.int64)).max() / len(known))
-    if not metric.name.startswith("response-accuracy"):
-        return 0.0
-    deviation = max(float(known.std()), 1e-12)
-    return float(tolerance_of(study, pair).hits(np.median(known) / deviation, known / deviation).mean())
+    sizes = np.unique(study.pair(study.target or "").original.present, return_counts=True)[1]
+    if metric.name.startswith("accuracy-"):
+        return float(sizes.max() / sizes.sum())
+    return 0.5 if metric.name.startswith("auc-") else 1.0 / len(sizes)
 
 
-def _predicted(study: Study, *, original: bool, miner: str, within: bool = False) -> Score:
-    """Share of classes that a miner predicts, or of the response's variance that it explains.
+def _predicted(study: Study, *, original: bool, miner: str, measure: str = "") -> Score:
+    """AUC, balanced accuracy or accuracy of a miner, or the share of the response's variance that it explains.
 
-    Of a response ``within`` asks for the share of predictions within the tolerance instead [AY05, sec. 4].
+    Of a response, "response-accuracy" is the share of predictions within the tolerance [AY05, sec. 4].
     """
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
@@ -137,12 +153,14 @@ def _predicted(study: Study, *, original: bool, miner: str, within: bool = False
     smallest: float | None = None
     lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
     with one_thread():
-        told = predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+        told, scores = predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+    if measure == "auc" and len(np.unique(truth)) < 2:
+        raise OptionError("the rows held out are all of one class, so that there is no AUC; hold more rows out")
     if task.classes:
-        parts = (told == truth).astype(np.float64)
+        parts = auc_parts(truth, scores) if measure == "auc" else _MEASURES[measure](truth, told)
         code = smallest_tested(task)
-        smallest = None if code is None else float(parts[truth == code].mean())
-    elif within:
+        smallest = None if code is None else float((told == truth)[truth == code].mean())
+    elif measure:
         assert task.tolerance is not None  # of a response
         parts = task.tolerance.hits(told, truth).astype(np.float64)
     else:
@@ -178,25 +196,62 @@ def _covariance(study: Study, *, original: bool) -> Score:
     return Score(0.0 if value is None else value, np.empty(0))
 
 
+def _accuracy(truth: Matrix, told: Matrix) -> Matrix:
+    return np.asarray(truth == told, dtype=np.float64)
+
+
+_MEASURES = {"accuracy": _accuracy, "balanced-accuracy": balanced_accuracy_parts}
+_OF_CLASSES = {"auc": "AUC", "balanced-accuracy": "balanced accuracy", "accuracy": "accuracy"}
+_MODELS = {
+    "boosting": ("boosting", "boosted trees"),
+    "logistic": ("linear", "logistic regression"),
+    "1nn": ("1nn", "the nearest neighbour"),
+}
 _MINED = partial(partial, _predicted)
-_NEAR = partial(partial, _predicted, within=True)
-_WITHIN = "accuracy of {} within the tolerance"
+_RESPONSE_MODELS = {
+    "boosting": _MODELS["boosting"],
+    "ridge": ("linear", "ridge regression"),
+    "1nn": _MODELS["1nn"],
+}
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("accuracy-boosting", "accuracy of boosted trees", "class", _MINED(miner="boosting")),
-        Metric("accuracy-logistic", "accuracy of logistic regression", "class", _MINED(miner="linear")),
-        Metric("accuracy-1nn", "accuracy of the nearest neighbour", "class", _MINED(miner="1nn")),
-        Metric("r2-boosting", "variance explained by boosted trees", "response", _MINED(miner="boosting")),
-        Metric("r2-ridge", "variance explained by ridge regression", "response", _MINED(miner="linear")),
-        Metric("r2-1nn", "variance explained by the nearest neighbour", "response", _MINED(miner="1nn")),
-        Metric("response-accuracy-boosting", _WITHIN.format("boosted trees"), "response", _NEAR(miner="boosting")),
-        Metric("response-accuracy-ridge", _WITHIN.format("ridge regression"), "response", _NEAR(miner="linear")),
-        Metric("response-accuracy-1nn", _WITHIN.format("the nearest neighbour"), "response", _NEAR(miner="1nn")),
+        *(
+            Metric(
+                f"{measure}-{name}",
+                f"{words} of {model}",
+                "class",
+                _MINED(miner=miner, measure=measure),
+                "majority class",
+            )
+            for measure, words in _OF_CLASSES.items()
+            for name, (miner, model) in _MODELS.items()
+        ),
+        *(
+            Metric(f"r2-{name}", f"R\u00b2 of {model}", "response", _MINED(miner=miner), "mean")
+            for name, (miner, model) in _RESPONSE_MODELS.items()
+        ),
+        *(
+            Metric(
+                f"response-accuracy-{name}",
+                f"accuracy of {model} within the tolerance",
+                "response",
+                _MINED(miner=miner, measure="response-accuracy"),
+                "median",
+            )
+            for name, (miner, model) in _RESPONSE_MODELS.items()
+        ),
         Metric("likeness", "likeness of rows", "table", _likeness),
         Metric("covariance", "covariance compatibility mu", "table", _covariance),
     )
 }
+_USUAL = {
+    _TWO: ("auc-boosting", "auc-logistic"),
+    _SEVERAL: ("balanced-accuracy-boosting", "balanced-accuracy-logistic"),
+    "response": ("r2-boosting", "r2-ridge"),
+    "table": ("likeness",),
+}
+"""Metrics of which one is taken if none was named, by what is to be predicted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

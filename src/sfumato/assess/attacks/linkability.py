@@ -36,11 +36,13 @@ def _run(study: Study) -> Iterator[Stated]:
     people = rng.permutation(study.attacked(most, rng))
     outside = None if study.holdout is None else rng.permutation(study.attacked_outside(most, rng))
     hits = {name: [0, 0] for name in _NEAR}
+    halving = study.shared_generator("linkability-halves")  # how columns are halved decides how many are joined
     for split in range(_SPLITS):
         parts = [study.original[people[split::_SPLITS]]]
         if study.holdout is not None and outside is not None:
             parts.append(study.holdout[outside[split::_SPLITS]])
-        found = _joined(study, np.concatenate(parts), rng)
+        halves = split_columns([pair.name for pair in study.pairs], halving)
+        found = _joined(study, np.concatenate(parts), halves, rng)
         for name, joined in found.items():
             hits[name][0] += int(joined[: len(parts[0])].sum())
             hits[name][1] += int(joined[len(parts[0]) :].sum())
@@ -50,12 +52,14 @@ def _run(study: Study) -> Iterator[Stated]:
         yield name, success(Tries(hits[name][0], len(people)), guess=guess, control=control, note=note)
 
 
-def _joined(study: Study, people: Matrix, rng: np.random.Generator) -> dict[str, NDArray[np.bool_]]:
-    """Whose halves, of columns halved once, lead to a common row."""
+def _joined(
+    study: Study, people: Matrix, halves: tuple[list[str], list[str]], rng: np.random.Generator
+) -> dict[str, NDArray[np.bool_]]:
+    """Whose halves lead to a common row."""
     if not len(people):
         return {name: np.zeros(0, dtype=np.bool_) for name in _NEAR}
     picks = []
-    for half in split_columns([pair.name for pair in study.pairs], rng):
+    for half in halves:
         here = study.coordinates(half)
         picks.append(pick_near(study.released[:, here], people[:, here], max(_NEAR.values()), rng))
     first, second = picks

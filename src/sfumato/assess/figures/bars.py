@@ -39,6 +39,8 @@ _WIDTH = 4.4  # inches
 _Interval = tuple[float, float] | None
 _Row = tuple[str, Finding]  # a line of a figure: its text, and what is drawn
 _KINDS = {
+    "models/auc": ("Classes: area under the ROC curve", "AUC"),
+    "models/balanced-accuracy": ("Classes: balanced accuracy", "balanced accuracy"),
     "models/accuracy": ("Classes: share of real rows told right", "share of rows told right"),
     "models/response-correlation": ("Numbers: correlation of answer and truth", "correlation"),
     "models/response-accuracy": ("Numbers: predictions within the tolerance", "share of people"),

@@ -7,6 +7,7 @@ rows with labels to learn from and to be tested on, miners, and scores.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.plain import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
+from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.tables.schema import Field, Kind, Role
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "correlations",
     "is_class",
     "predict",
+    "predict_with_scores",
     "r_squares",
     "redraw_weights",
     "smallest_tested",
@@ -219,22 +222,39 @@ def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: 
     for a response, where ``classes`` is 0; "bayes" knows only classes. Where all labels are the same it predicts that
     one. Two miners with the same seed that learn from the same rows predict the same.
     """
+    return predict_with_scores(miner, lesson, queries, classes=classes, seed=seed)[0]
+
+
+def predict_with_scores(
+    miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int
+) -> tuple[Matrix, Matrix]:
+    """What a miner predicts, and how sure it is of the class of the highest code; of a response both are the same.
+
+    The nearest neighbour is sure of its class, and a miner that learned from a single class of nothing.
+    """
+    labels = lesson.labels
+    if (labels == labels[0]).all():
+        return np.full(len(queries), labels[0]), np.zeros(len(queries))
+    if miner == "1nn":
+        told = labels[nearest(lesson.rows, queries)[0][:, 0]]
+        return told, told
+    model = _fit(miner, lesson, classes, seed)
+    told = np.asarray(model.predict(queries), dtype=np.float64)
+    return told, np.asarray(model.predict_proba(queries)[:, -1], dtype=np.float64) if classes else told
+
+
+def _fit(miner: str, lesson: Lesson, classes: int, seed: int) -> Any:
     from scipy.linalg import LinAlgWarning
     from sklearn.exceptions import ConvergenceWarning
 
     labels = lesson.labels
-    if (labels == labels[0]).all():
-        return np.full(len(queries), labels[0])
-    if miner == "1nn":
-        return labels[nearest(lesson.rows, queries)[0][:, 0]]
     model = _classifier(miner, len(labels), classes, seed) if classes else _regressor(miner, len(labels), seed)
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         # a fit that was stopped early, of columns alike or of many classes, is what that miner predicts all the same
         warnings.simplefilter("ignore", LinAlgWarning)
         warnings.filterwarnings("ignore", "The number of unique classes|Singular matrix", UserWarning)
         weighed = {} if lesson.weights is None else {"sample_weight": lesson.weights}
-        model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
-    return np.asarray(model.predict(queries), dtype=np.float64)
+        return model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
 
 
 def _classifier(miner: str, rows: int, classes: int, seed: int) -> Any:
@@ -353,9 +373,14 @@ def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("prediction")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _CLASSIFIERS.items()}
-    truth = task.test.labels
-    hits = {name: (released == truth, original == truth) for name, (released, original) in guesses.items()}
-    guess = float((truth == np.argmax(task.sizes)).mean())
+    truth, sizes = task.test.labels, task.sizes
+    yield from _areas(task, {name: (released[1], original[1]) for name, (released, original) in guesses.items()})
+    held = len(np.unique(truth))
+    for name, both in guesses.items():
+        released, original = (balanced_accuracy_parts(truth, told) for told, _ in both)
+        yield f"balanced-accuracy-{name}", _score(released, original, 1.0 / held, task.note)
+    hits = {name: (released[0] == truth, original[0] == truth) for name, (released, original) in guesses.items()}
+    guess = float((truth == np.argmax(sizes)).mean())
     always = f"; always naming the commonest class is right for {guess:.1%}"
     for name, sides in hits.items():
         yield f"accuracy-{name}", _share(*sides, always + task.note)
@@ -374,10 +399,32 @@ def _run(study: Study) -> Iterator[Stated]:
                 yield f"recall-{name}/{label}", _share(released[rows], original[rows], task.note)
 
 
-def _guesses(task: Task, miner: str, seed: int) -> tuple[Matrix, Matrix]:
-    """What is predicted for the test rows after learning from the released table, and from the original."""
+def _areas(task: Task, scores: dict[str, tuple[Matrix, Matrix]]) -> Iterator[Stated]:
+    """Area under the ROC curve of each model, if the original has two classes and both were held out."""
+    truth, classes = task.test.labels, int((task.sizes > 0).sum())
+    several = f"the column to predict has {classes} classes; see balanced accuracy"
+    lacking = NotRun(several, applies=False) if classes != 2 else None
+    if lacking is None and len(np.unique(truth)) < 2:
+        lacking = NotRun("the rows held out are all of one class")
+    for name, (released, original) in scores.items():
+        if lacking is not None:
+            yield f"auc-{name}", lacking
+        else:
+            yield f"auc-{name}", _score(auc_parts(truth, released), auc_parts(truth, original), 0.5, task.note)
+
+
+def _score(released: Matrix, original: Matrix, chance: float, note: str) -> Values:
+    value, baseline = (float(np.clip(parts.mean(), 0.0, 1.0)) for parts in (released, original))
+    return Values(value, parts_interval(released), baseline, attempts=len(released), chance=chance, note=note)
+
+
+_Guess = tuple[Matrix, Matrix]
+
+
+def _guesses(task: Task, miner: str, seed: int) -> tuple[_Guess, _Guess]:
+    """Predictions and scores for the test rows after learning from the released table, and from the original."""
     first, second = (
-        predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+        predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
         for lesson in (task.released, task.original)
     )
     return first, second
@@ -399,6 +446,16 @@ def _accuracy(start: str, spoken: str, meaning: str, end: str = "") -> tuple[Num
     )
 
 
+def _above_chance(start: str, spoken: str, meaning: str) -> tuple[Number, ...]:
+    """A number for each classifier, of a score that naming the commonest class does not raise."""
+    return tuple(
+        Number(f"{start}-{name}", f"{spoken}, {MODELS[name]}", SCORE.more, f"models/{start}").means(
+            f"{meaning.format(model=f'{model} that learned from the released table')}, {_BESIDE}; higher is better"
+        )
+        for name, (_, model) in _CLASSIFIERS.items()
+    )
+
+
 PREDICTION = Measure(
     "prediction",
     Family.UTILITY,
@@ -407,6 +464,18 @@ PREDICTION = Measure(
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
     figure="models/accuracy",
 ).finds(
+    *_above_chance(
+        "auc",
+        "AUC",
+        "Shown one person of each of the two classes, how often {model} scores them in the right order (area under the "
+        "ROC curve): 1 is best and 0.5 is what always naming the commonest class gets",
+    ),
+    *_above_chance(
+        "balanced-accuracy",
+        "Balanced accuracy",
+        "The mean over classes of the share of its people, never seen before, whom {model} recognises: 1 is best and "
+        "one over the number of classes is what always naming the commonest class gets",
+    ),
     *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw"),
     *_accuracy(
         "accuracy-smallest-class",
@@ -425,14 +494,16 @@ def _run_responses(study: Study) -> Iterator[Stated]:
     truth = task.test.labels
     if truth.min() == truth.max():
         raise NotRun(_ALIKE)
-    guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _REGRESSORS.items()}
+    both = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _REGRESSORS.items()}
+    guesses = {name: (released[0], original[0]) for name, (released, original) in both.items()}
     weights, once = redraw_weights(len(truth), _REDRAWS, rng), np.ones((1, len(truth)))
     for kind, score in (("correlation", correlations), ("r2", r_squares)):
         for name, (released, original) in guesses.items():
             value, baseline = (float(score(once, truth, guess)[0]) for guess in (released, original))
             redraws = np.append(score(weights, truth, released), value)
             interval = redraw_interval(value, redraws if kind == "r2" else redraws[:-1])
-            yield f"response-{kind}-{name}", Values(value, interval, baseline, attempts=len(truth), note=task.note)
+            found = Values(value, interval, baseline, attempts=len(truth), note=task.note)
+            yield f"response-{kind}-{name}", dataclasses.replace(found, chance=0.0)
     tolerance = task.tolerance
     assert tolerance is not None  # of a response
     median = float(tolerance.hits(np.median(task.original.labels), truth).mean())
@@ -440,7 +511,7 @@ def _run_responses(study: Study) -> Iterator[Stated]:
     note += f"{median:.1%}{task.note}"
     for name, (released, original) in guesses.items():
         hits = tolerance.hits(released, truth), tolerance.hits(original, truth)
-        yield f"response-accuracy-{name}", _share(*hits, note)
+        yield f"response-accuracy-{name}", dataclasses.replace(_share(*hits, note), chance=median)
 
 
 def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[Number, ...]:
