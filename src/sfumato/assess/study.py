@@ -477,7 +477,11 @@ def study_of(
     people stand in the whole tables where these are parts of them. ``options`` are the owner's choices of measures.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
-    target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
+    options = options or MeasureOptions()
+    predicted = next((field for field in codec.schema.encoded if field.role is Role.TARGET), None)
+    if options.accurate_within is not None and (predicted is None or predicted.kind in (Kind.NOMINAL, Kind.BOOLEAN)):
+        raise OptionError("--accurate-within is for a target of numbers or dates; name one with --target, or drop it")
+    target = None if predicted is None else predicted.name
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
@@ -505,7 +509,7 @@ def study_of(
         tuple(known),
         linked,
         standings,
-        options or MeasureOptions(),
+        options,
     )
 
 
