@@ -81,6 +81,7 @@ def test_an_epoch_is_reported_without_a_raw_row_and_says_what_was_not_run(folder
         assert (found["status"], found["value"]) == ("not-run", None)
         assert "keeps no raw rows" in str(found["because"])
     assert finding(folder / "epoch-1", "epoch-rows-repeated")["because"] == "this is the first epoch"
+    assert finding(last, "seconds-taken")["status"] == "measured"
 
 
 def test_an_epoch_is_signed_in_the_format_asked_for_and_holds(folder: Path) -> None:
@@ -127,6 +128,8 @@ def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: l
         assert not (release / "report-public.html").exists()
         assert finding(tmp_path / str(rank), "group-size-smallest")["value"] >= 8  # type: ignore[operator]
         assert finding(tmp_path / str(rank), "linkage-euclid")["status"] == "measured"
+        for cost in ("seconds-taken", "bytes-exchanged"):
+            assert finding(tmp_path / str(rank), cost)["value"] > 0  # type: ignore[operator]
     same = [(tmp_path / str(rank) / "release" / "certificate.json").read_bytes() for rank in range(2)]
     assert same[0] == same[1]
 

@@ -18,6 +18,7 @@ from sfumato.assess.findings import Family, Finding, redraw_interval
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
+from sfumato.core.facts import Aggregated
 
 __all__ = ["CHANGES", "COSTS", "DISTANCES", "PERTURBATION", "SECURITY", "cost_findings", "distortion", "security"]
 
@@ -227,24 +228,32 @@ def _changes(study: Study) -> Iterator[Stated]:
     known, origin = study.descent()
     if not len(known):
         raise NotRun("no released row descends from an original one")
-    mixed = study.generator("changes").permutation(origin)
-    own, chance = (sum(_changed(pair, known, rows) for pair in study.pairs) for rows in (origin, mixed))
+    mixed, wider = study.generator("changes").permutation(origin), study.fact(Aggregated)
+    coarsened = () if wider is None else wider.columns
+    own, chance = (
+        sum(_changed(pair, known, rows, widened=pair.name in coarsened) for pair in study.pairs)
+        for rows in (origin, mixed)
+    )
     cells = len(known) * len(study.pairs)
     yield "cells-changed", Values(own / cells, baseline=chance / cells, attempts=len(known))
 
 
-def _changed(pair: ColumnPair, released: Places, original: Places) -> int:
-    """Cells of released rows that are others than those of original rows."""
+def _changed(pair: ColumnPair, released: Places, original: Places, *, widened: bool) -> int:
+    """Cells of released rows that are others than those of original rows; where all were widened, each that is there.
+
+    A study compares a widened column with the original at the same level, so that equal values are no evidence.
+    """
     here, there = pair.released.take(released), pair.original.take(original)
-    other = (here.absent != there.absent) | (~here.absent & ~there.absent & (here.values != there.values))
+    both = ~here.absent & ~there.absent
+    other = (here.absent != there.absent) | (both if widened else both & (here.values != there.values))
     return int(np.count_nonzero(other))
 
 
 CHANGES = Measure("changes", Family.UTILITY, _COSTS_SOURCE, _changes, needs=(Need.ORIGIN,)).finds(
     Number("cells-changed", "Cells that are not the row's own", SHARE).means(
-        "The share of cells that are another value than in the original row that the released one descends from, or "
-        "became missing: how much was done to the rows, beside the same had rows been shuffled among people "
-        "(baseline); less is better"
+        "The share of cells that are another value than in the original row that the released one descends from, a "
+        "wider one, or became missing: how much was done to the rows, beside the same had rows been shuffled among "
+        "people (baseline); less is better"
     )
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -441,7 +442,7 @@ def run_in_chunks(
     spreadsheet_safe: bool = False,
 ) -> Outcome:
     """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
-    plan = tried.plan
+    plan, begin = tried.plan, perf_counter()
     done = transform_file(
         source,
         place,
@@ -453,11 +454,19 @@ def run_in_chunks(
         seed=plan.randomness.seed,
         spreadsheet_safe=spreadsheet_safe,
     )
-    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts)
+    seconds = perf_counter() - begin
+    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts, seconds=seconds)
 
 
 def outcome_of_moving(
-    tried: TriedOnSample, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
+    tried: TriedOnSample,
+    table: Path,
+    rows: int,
+    schema: Schema,
+    facts: tuple[Fact, ...],
+    *,
+    seconds: float,
+    where: str = "file",
 ) -> Outcome:
     """What came of so many rows that were moved as the sample was, which is what is measured."""
     plan, job, records = tried.plan, tried.job, tried.sanitized.records
@@ -478,4 +487,5 @@ def outcome_of_moving(
         facts=facts,
         workings=tried.sanitized.workings,
         comparison=Comparison(job.original, released, job.codec, job.records, notes=(note,)),
+        seconds=seconds,
     )

@@ -9,6 +9,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -260,7 +261,7 @@ class EpochWorkings(Watched):
 
 def run_epoch(session: StreamSession | Carried) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
-    before = session.left()
+    before, begin = session.left(), perf_counter()
     publication, ledger = session.publish()
     settings, schema = session.settings, session.codec.schema
     randomness = Randomness(settings.seed)
@@ -277,7 +278,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
     earlier = None if before is None else _rounded(before.table, settings.decimals)
     published, dropped = hidden_schema(schema, drawn)
     told = None if settings.rare == USUAL else settings.rare
-    sampled = session.measured_by()
+    seconds, sampled = perf_counter() - begin, session.measured_by()
     return Outcome(
         recipe=Recipe(
             "stream",
@@ -297,6 +298,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
         schema=published,
         facts=_facts(session, publication, drawn, ledger, randomness, dropped),
         comparison=_like_published(_comparison(session, sampled, drawn, earlier), schema, published),
+        seconds=seconds,
         workings=EpochWorkings(
             sizes=publication.count,
             highest=publication.level_max,
