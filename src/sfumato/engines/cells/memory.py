@@ -31,6 +31,7 @@ LEAST_ROWS = 50_000
 _BASE = 470 << 20  # bytes that interpreter, libraries and compiled code take
 _TEXT = 64 << 20  # more, where CSV is read
 _WORK = 120  # bytes that a value of a partition takes while it is sanitized
+_LEAST_WORK = 147  # the same for the smallest partition, with what was learnt of the whole table
 _AT_ONCE = {"chain": 45}  # bytes that a value takes if all rows are sanitized at once; more where rows become a matrix
 _AS_MATRIX = 90
 _REPORT = 150 << 20  # bytes that a report takes, beside those of the values that it measures
@@ -102,7 +103,7 @@ def least_bytes(source: Source, *, report: bool) -> int:
     columns = max(_FEWEST_COLUMNS, len(source.schema.names))
     text = _TEXT if source.form.format is FileFormat.CSV else 0
     rows = min(SAMPLE_ROWS, _rows_about(source, columns))
-    work = _BASE + text + min(2 * LEAST_ROWS, rows) * columns * _WORK
+    work = _BASE + text + min(2 * LEAST_ROWS, rows) * columns * _LEAST_WORK
     return max(work, _report_bytes(rows, columns) + text) if report else work
 
 
