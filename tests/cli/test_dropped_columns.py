@@ -61,6 +61,14 @@ def test_a_zero_byte_and_an_impossible_date_drop_no_column_and_every_dropped_one
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
+def test_a_schema_from_a_file_says_what_is_dropped_by_its_roles(run: Run, people: Path, tmp_path: Path) -> None:
+    assert run("inspect", people, "-o", tmp_path / "schema.toml").code == 0
+    made = run("sanitize", people, "-o", tmp_path / "out", *MADE, "--schema", tmp_path / "schema.toml")
+    assert "  'mail': its role in the schema is identifier\n" in made.out
+    assert "  'lone': no value that 10 persons hold\n" in made.out
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
 def test_columns_are_named_where_the_policy_keeps_the_release(run: Run, people: Path, tmp_path: Path) -> None:
     words = ("--k", 10, "--no-sign", "--method", "condense", "--effort", "fast", "--policy", "public")
     refused = run("sanitize", people, "-o", tmp_path / "out", *words)

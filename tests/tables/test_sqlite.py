@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.core.errors import OptionError, TableError
 from sfumato.tables.files import read_file
-from sfumato.tables.spreadsheet import Sheet
+from sfumato.tables.workbook import Sheet
 
 
 def database(path: Path, *statements: str) -> Path:

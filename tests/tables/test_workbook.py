@@ -13,7 +13,7 @@ import pytest
 from examples.messy_patients import COLUMNS, VISITS, WORKBOOK_PARTS, as_xlsx
 from sfumato.core.errors import BadInput, OptionError, TableError
 from sfumato.tables.files import read_file, read_numerals
-from sfumato.tables.spreadsheet import Sheet
+from sfumato.tables.workbook import Sheet
 from tests.messy import messy_rows
 
 SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -29,7 +29,8 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import MOST_CELLS, WORKBOOKS, FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
 
 __all__ = ["MOST_BYTES", "LookedAt", "ModifiedRows", "PersonRows", "look_at_table"]
 

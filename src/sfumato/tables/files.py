@@ -30,15 +30,8 @@ from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
 from sfumato.tables.encodings import to_utf8
 from sfumato.tables.header import Header, csv_header, refuse_alike
 from sfumato.tables.numerals import Numerals, plain_numerals
-from sfumato.tables.spreadsheet import (
-    MOST_CELLS,
-    WORKBOOKS,
-    Sheet,
-    quote_formulas,
-    read_workbook,
-    write_opendocument,
-    write_workbook,
-)
+from sfumato.tables.spreadsheet import quote_formulas, write_opendocument, write_workbook
+from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS, Sheet, read_workbook
 
 __all__ = [
     "ENDINGS",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.tables.files import FileForm
-    from sfumato.tables.spreadsheet import Sheet
+    from sfumato.tables.workbook import Sheet
 
 __all__ = ["READING_OPTIONS", "FileReading", "read_input", "read_people", "reading_words"]
 

@@ -319,7 +319,11 @@ class Schema:
     @property
     def dropped(self) -> dict[str, str]:
         """Why each column that is not in the release is dropped, by name."""
-        return {field.name: printable(spelled(field.reason)) or FATE[field.role] for field in self if field.is_dropped}
+        return {
+            field.name: printable(spelled(field.reason)) or f"its role in the schema is {field.role.value}"
+            for field in self
+            if field.is_dropped
+        }
 
     def describe(self, *, domains: bool = False, width: int | None = None) -> str:
         """Lay out the columns as a table of text.

@@ -28,7 +28,7 @@ from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.files import ENDINGS
 from sfumato.tables.reading import FileReading
 from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import WORKBOOKS
+from sfumato.tables.workbook import WORKBOOKS
 from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 
 __all__ = [
