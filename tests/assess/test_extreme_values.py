@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks import extreme_values
-from sfumato.assess.attacks.extreme_values import EXTREME_VALUES
+from sfumato.assess.attacks.extreme_values import EXTREME_VALUES, _beyond
 from sfumato.assess.figures.bars import attack_figures
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.plain import risk_sentence, risky_kinds
@@ -246,6 +246,23 @@ def test_declared_bounds_leave_no_room_for_an_extreme_person() -> None:
     assert alone.because == "the declared bounds of every column leave no room beyond its people"
     both = found(with_method(copied, table, Codec.fit(table, Schema((bounded, free)))))
     assert set(both) == {WHOLE, f"{WHOLE}/points"}
+
+
+@pytest.mark.parametrize(("sign", "value"), [(1.0, 100.0), (-1.0, 2.0)])
+def test_the_extreme_person_stays_within_the_bound_of_that_end(sign: float, value: float) -> None:
+    table = pa.table({"points": np.arange(30, 60)})
+    field = Field("points", Kind.INTEGER, domain=Domain(low=2, high=100, declared=True))
+    (pair,) = with_method(copied, table, Codec.fit(table, Schema((field,)))).pairs
+    assert _beyond(pair, np.arange(30), sign) == (59.0 if sign > 0 else 31.0, value)  # the first person is replaced
+
+
+def test_the_extreme_person_is_three_times_as_far_out_as_the_others() -> None:
+    table = pa.table({"points": np.append(np.arange(21), 40)})
+    field = Field("points", Kind.INTEGER, domain=Domain(low=0, high=40))
+    (pair,) = with_method(copied, table, Codec.fit(table, Schema((field,)))).pairs
+    rows = np.append(21, np.arange(22))  # whoever is replaced, and everybody
+    assert _beyond(pair, rows, 1.0) == (40.0, 40.0 + 3 * (40.0 - 10.5))
+    assert _beyond(pair, rows, -1.0) == (0.0, -3 * 10.5)
 
 
 # ------------------------------------------------------------------------------------------------------ in the report

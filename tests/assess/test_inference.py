@@ -238,3 +238,42 @@ def test_pooling_adds_hits_and_weighs_guesses() -> None:
     assert whole.inside.hits == sum(trial.inside.hits for trial in known)
     assert whole.inside.of == 400
     assert whole.guess == pytest.approx((known[0].guess + 3 * known[1].guess) / 4)
+
+
+def test_a_register_holds_half_of_the_columns_and_three_at_least() -> None:
+    order = [f"c{place}" for place in range(10)]
+    assert REGISTRY.choose(order, "c2") == ("c0", "c1", "c3", "c4", "c5")
+    assert REGISTRY.choose(order[:4], "c3") == ("c0", "c1", "c2")
+    assert NEIGHBOUR.choose(order, "c0") == ("c1", "c2", "c3")
+
+
+def test_columns_that_tell_nothing_are_known_last() -> None:
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "target": rng.choice(["u", "v"], 90),
+            "constant": ["same"] * 90,
+            "wide": rng.normal(size=90),
+            "few": rng.choice(list("abc"), 90),
+            "two": rng.choice(["f", "m"], 90),
+        }
+    )
+    assert rank_columns(study(table, table, target="target")) == ("two", "few", "wide", "constant", "target")
+
+
+FLAT = np.random.default_rng(1).uniform(0.0, 99.0, 99)
+
+
+@pytest.mark.parametrize(
+    ("values", "by_whole"),
+    [
+        (FLAT, True),  # the middle half is wider than the deviation
+        (np.append(FLAT, 1e6), False),  # an outlier does not make every guess right
+        (np.append(np.zeros(90), FLAT[:10]), True),  # the middle half is a single value
+    ],
+)
+def test_a_guess_is_near_within_a_tenth_of_a_deviation(values: np.ndarray, by_whole: bool) -> None:
+    both = study(*[pa.table({"a": values, "b": np.resize(["u", "v"], len(values))})] * 2)
+    low, high = np.quantile(values, [0.25, 0.75])
+    assert tolerance_of(both.pair("a")) == pytest.approx(0.1 * (values.std() if by_whole else (high - low) / 1.349))
+    assert tolerance_of(both.pair("b")) == 0.0
