@@ -346,3 +346,17 @@ def test_methods_that_make_no_synthetic_rows_take_no_word_about_tails(method: st
 def test_a_word_that_is_no_method_for_tails_is_refused() -> None:
     with pytest.raises(OptionError, match="there is no method 'cut' for tails; choose one of code, smooth, keep"):
         sf.sanitize(people(), k=5, tails="cut", report=False)
+
+
+@pytest.mark.parametrize("tails", ["code", "smooth"])
+@pytest.mark.parametrize("method", ["chain", "condense"])
+def test_texts_of_numbers_with_all_their_digits_are_coded_within_their_bounds(tails: str, method: str) -> None:
+    rng = np.random.default_rng(4)
+    for scale in (1e-7, 0.1, 1.0, 1e5):
+        values = rng.normal(size=(400, 2)) * scale
+        texts = {f"v{place}": pa.array([repr(float(each)) for each in column]) for place, column in enumerate(values.T)}
+        release = sf.sanitize(pa.table(texts), method=method, k=5, tails=tails, rows_are_people=True, report=False)
+        released = np.array([[float(cell) for cell in column.to_pylist()] for column in release.table.columns]).T
+        if tails == "code":
+            assert (released.max(axis=0) < values.max(axis=0)).all()
+            assert (released.min(axis=0) > values.min(axis=0)).all()

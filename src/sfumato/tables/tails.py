@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import TailsCoded
-from sfumato.tables.cells import is_span, numbers_of_cells, plain, write_numbers
+from sfumato.tables.cells import is_span, is_text, numbers_of_cells, plain, write_numbers
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import Grid, cut_grid, fit_grid, refuse_misfits, unbounded_grid
 from sfumato.tables.infer import complete_field
@@ -71,6 +71,8 @@ class Tail:
         Mean of the exponential tail that is drawn beyond a cut-off; 0 if values are coded to the cut-off.
     furthest : float
         Largest distance beyond a cut-off, in multiples of the scale.
+    kind : pyarrow.DataType
+        Arrow type of the column.
     """
 
     field: Field
@@ -81,6 +83,7 @@ class Tail:
     low_scale: float = 0.0
     high_scale: float = 0.0
     furthest: float = 0.0
+    kind: pa.DataType = dataclasses.field(default_factory=pa.float64)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -89,7 +92,8 @@ class Tail:
         if self.field.kind is not Kind.DATE:  # a tail does not change the sign of a column
             low = max(low, 0.0) if self.low >= 0.0 else low
             high = min(high, 0.0) if self.high <= 0.0 else high
-        return _inner_bounds(max(low, self.grid.low), min(high, self.grid.high), self.grid)
+        low, high = _inner_bounds(max(low, self.grid.low), min(high, self.grid.high), self.grid)
+        return _as_written(low, high, self.field, self.kind) if is_text(self.kind) else (low, high)
 
     def changes(self, numbers: Floats) -> Bools:
         """Which numbers are replaced."""
@@ -203,7 +207,8 @@ def fit_tails(
             grid = fit_grid(numbers[~absent], field, column.type, k, None if persons is None else persons[~absent])
             grid = _without_rare_bounds(grid, field, column.type) if method == "smooth" else grid
             whose = None if persons is None else persons[counts]
-            found[field.name] = _fit_tail(field, grid, numbers[counts], whose, k, method == "smooth", rng)
+            tail = _fit_tail(field, grid, numbers[counts], whose, k, method == "smooth", rng)
+            found[field.name] = dataclasses.replace(tail, kind=column.type)
     return Tails(found, fact)
 
 
@@ -269,6 +274,13 @@ def _inner_bounds(low: float, high: float, grid: Grid) -> tuple[float, float]:
     cut = cut_grid(grid, low, high)
     inner = cut.to_numbers(cut.to_places(np.array([low, high])))
     return float(inner.min()), float(inner[1])
+
+
+def _as_written(low: float, high: float, field: Field, kind: pa.DataType) -> tuple[float, float]:
+    """Bounds as they are read back from cells: a text may hold fewer digits than a floating-point number."""
+    cells = write_numbers(np.array([low, high]), np.zeros(2, dtype=np.bool_), field, kind)
+    numbers, _ = numbers_of_cells(pa.chunked_array([cells]), field)
+    return float(numbers[0]), float(numbers[1])
 
 
 def _to_neighbour(numbers: Floats, common: Floats, uniform: Floats) -> Floats:
