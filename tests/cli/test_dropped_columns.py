@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def test_the_table_of_inspect_fits_the_terminal(
     wide = run("inspect", path).out
     assert max(map(len, wide.splitlines())) > width
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     said = run("inspect", path, "-o", tmp_path / "schema.toml").out
     lines = said.replace(str(tmp_path), "").splitlines()
     assert max(map(len, lines)) <= width

@@ -192,6 +192,9 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
         "commas": ["dose", "cost"],
         "thousands": ["cost"],
         "doubtful": [],
+        "encoding": "utf-8",
+        "header_row": 1,
+        "detected": [],
     }
     assert "Decimal" not in run("inspect", tmp_path / "t.csv", "--decimal", ".").out
     done = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "out", "--k", 5, "--holdout", "0.1")

@@ -48,9 +48,8 @@ class Console:
 
     @property
     def width(self) -> int | None:
-        """Characters of a line of the terminal, or those that COLUMNS names; None if there is no terminal."""
-        known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-        return shutil.get_terminal_size().columns if known else None
+        """Characters of a line of the terminal, or those that COLUMNS names; None off a terminal: lines stay whole."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
     def say_broken(self, text: str) -> None:
         """Tell the reader a text whose lines are broken at the width of the terminal."""
@@ -60,8 +59,7 @@ class Console:
         """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""
         from sfumato.assess.plain import fitting
 
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        self.say("\n".join(fitting(parts, width, _MOST_LINES)))
+        self.say("\n".join(fitting(parts, self.width, _MOST_LINES)))
 
     def note(self, text: str) -> None:
         """Tell the person at the terminal something that is not a result."""
