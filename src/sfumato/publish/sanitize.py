@@ -225,8 +225,8 @@ def sanitize(
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    rows = None if frame is None else frame[0].num_rows
-    refuse_unattainable(asked, _planned(chosen, told, rows), despite=despite_policy)
+    planned = _planned(chosen, told, None if frame is None else frame[0].num_rows)
+    refuse_unattainable(asked, planned, despite=despite_policy)
     said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
     said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
