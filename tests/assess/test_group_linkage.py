@@ -176,7 +176,7 @@ def test_whoever_is_found_is_picked_as_one_of_their_group() -> None:
     assert finding.control == pytest.approx(np.mean([1 / 2, 1 / 8, 1 / 40]))
     low, high = wilson(50 * 3 / 50 / 0.5, 50)  # as a share of the highest chance, 1/2
     assert finding.interval == pytest.approx((0.5 * low, 0.5 * high))
-    lower, upper = wilson(3 * finding.control / 0.5, 3)
+    lower, upper = wilson(3 * (1 / 2 + 1 / 8 + 1 / 40) / 3 / 0.5, 3)
     assert finding.control_interval == pytest.approx((0.5 * lower, 0.5 * upper))
     alone = found(rows, rows, labels, labels)["expected-reidentification"]
     assert alone.value == finding.value

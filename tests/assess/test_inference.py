@@ -27,7 +27,7 @@ from sfumato.assess.attacks.inference import (
     tolerance_of,
 )
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Column, Study, study_of
+from sfumato.assess.study import Column, Sizes, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
@@ -277,3 +277,12 @@ def test_a_guess_is_near_within_a_tenth_of_a_deviation(values: np.ndarray, by_wh
     low, high = np.quantile(values, [0.25, 0.75])
     assert tolerance_of(both.pair("a")) == pytest.approx(0.1 * (values.std() if by_whole else (high - low) / 1.349))
     assert tolerance_of(both.pair("b")) == 0.0
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_where_a_policy_is_judged_the_insider_attacks_more_people(judged: bool) -> None:
+    """Of six columns: twice 50 attempts over all, and 50 for each if a policy limits the insider."""
+    of = dataclasses.replace(study(draw_table(1), draw_table(2)), sizes=Sizes(attempts=50, judged=judged))
+    found = {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, of)}
+    assert found["attribute-inference-registry"].attempts == 6 * 16
+    assert found["attribute-inference-insider"].attempts == (6 * 50 if judged else 6 * 16)

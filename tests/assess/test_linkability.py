@@ -78,9 +78,13 @@ def test_halves_join_within_the_ten_nearest_rows_of_each() -> None:
 
 
 def test_columns_are_halved_in_four_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    halves = []
-    split = linkability.split_columns
-    monkeypatch.setattr(linkability, "split_columns", lambda *told: halves.append(split(*told)) or halves[-1])
+    halves: list[tuple[list[str], list[str]]] = []
+
+    def split(columns: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+        halves.append(split_columns(columns, rng))
+        return halves[-1]
+
+    monkeypatch.setattr(linkability, "split_columns", split)
     found(numbers(1), numbers(2), holdout=numbers(3))
     assert len(halves) == 4
     assert len({tuple(first) for first, _ in halves}) > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,18 +57,18 @@ def slow_windows(original: pa.Table, released: pa.Table, origin: list[int], swap
     rows, others, chances = original.to_pylist(), released.to_pylist(), []
     ranked = {name: sorted(cell for cell in original[name].to_pylist() if cell is not None) for name in swapped}
 
-    def fits(name: str, own: object, cell: object) -> bool:
+    def fits(name: str, own: Any, cell: Any) -> bool:
         if own is None or cell is None:
             return own is None and cell is None
         if name not in swapped:
-            return own == cell
+            return bool(own == cell)
         reach = swapped[name]
         if reach is None:
             return True
         order = ranked[name]
         ranks = int(reach / 100 * len(order))
         first, last = order.index(own), len(order) - 1 - order[::-1].index(own)
-        return order[max(0, first - ranks)] <= cell <= order[min(len(order) - 1, last + ranks)]
+        return bool(order[max(0, first - ranks)] <= cell <= order[min(len(order) - 1, last + ranks)])
 
     for person, row in enumerate(rows):
         fitting = [k for k, other in enumerate(others) if all(fits(name, row[name], other[name]) for name in row)]
@@ -139,6 +140,17 @@ def test_a_gap_that_stands_only_where_the_label_is_yes_tells_it(telling: pa.Tabl
     level = pa.array([None if value > 29 else 1 for value in telling["level"].to_pylist()])
     leaky = telling.set_column(2, "ill", pa.nulls(400, pa.string())).set_column(0, "level", level)
     assert hidden_label(telling, leaky) > 0.95
+
+
+def test_the_baseline_of_a_hidden_label_is_naming_the_commonest(telling: pa.Table) -> None:
+    rare = pa.array(np.where(telling["level"].to_numpy() > 47, "yes", "no"))
+    table = telling.set_column(2, "ill", rare)
+    facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
+    bare = table.set_column(2, "ill", pa.nulls(400, pa.string()))
+    told = study(table, bare, facts=facts, workings=Workings(origin=np.arange(400)))
+    finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
+    assert finding.baseline == pytest.approx(0.8, abs=0.13)
+    assert finding.attempts == 200  # half of the people teach, half are attacked
 
 
 @pytest.mark.parametrize("measure", [SWAPPED_ROWS, HIDDEN_LABEL])
