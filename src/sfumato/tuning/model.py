@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.plain import limit_words, score, score_range, show
+from sfumato.assess.limits import limit_sentence
+from sfumato.assess.numbers import score, score_range, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
@@ -366,7 +367,7 @@ def worst_words(worst: Exceeded | None) -> str:
     """The finding that comes nearest to its limit, in people."""
     if worst is None:
         return "nothing was judged by a limit"
-    return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
+    return limit_sentence(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
 
 
 def _signed(gap: Difference) -> str:

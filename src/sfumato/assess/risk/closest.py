@@ -171,20 +171,20 @@ def _hash_rows(cells: Sequence[Column]) -> NDArray[np.uint64]:
 
 
 _NUMBERS = (
-    Number("verbatim-rows", "Rows released word for word", SHARE, figure="").means(
+    Number("verbatim-rows", "Rows identical to an original row", SHARE, figure="").means(
         "The share of released rows that equal an original row in every column, beside the share of original rows "
         "that another original row equals"
     ),
-    Number("closest-record-distance", "Distance to the closest original row", SIZE.more).means(
+    Number("closest-record-distance", "Distance to closest record", SIZE.more).means(
         "How far a released row typically is from the nearest original row, beside how far original rows are from one "
         f"another (baseline) and released rows from rows held out (control); {_WARNING}"
     ),
-    Number("closer-than-real-neighbours", "Released rows nearer than real neighbours", SHARE).means(
+    Number("closer-than-real-neighbours", "Rows closer than original neighbours", SHARE).means(
         "The share of released rows that are as near to an original row as the nearer half of original rows are to "
         f"one another; much above the baseline means that rows were copied, and {_WARNING}"
     ),
     Number(
-        "closer-to-originals-than-to-held-out", "Released rows nearer to the original than to people held out", SHARE
+        "closer-to-originals-than-to-held-out", "Rows closer to the original than to the control group", SHARE
     ).means(
         "The share of released rows that are nearer to the original than to as many people held out of it; one half "
         f"means that it does not show who was in, and {_WARNING}"
@@ -237,7 +237,7 @@ def _run_ratio(study: Study) -> Iterator[Stated]:
 
 
 NEIGHBOUR_RATIO = Measure("ratio", Family.PRIVACY, "Zhao et al. 2021; Yao et al. 2025", _run_ratio).finds(
-    Number("neighbour-distance-ratio", "Nearest against second-nearest original row", SCORE.more).means(
+    Number("neighbour-distance-ratio", "Nearest-neighbour distance ratio", SCORE.more).means(
         "How far a released row typically is from the nearest original row by how far from the second nearest, "
         "beside the same for original rows (baseline) and for people held out (control); 0 means that it copies "
         f"one person, 1 that it is like several, and {_WARNING}"

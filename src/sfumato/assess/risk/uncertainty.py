@@ -187,7 +187,7 @@ INTERVAL = Measure(
         "the released row most like the person, as a part of the column's range and averaged over columns; 0 means "
         "known exactly, and no less than the baseline means that the release helps no more than the column's spread"
     ),
-    Number("interval-privacy-within-groups", "Width of the 95\u00a0% interval inside groups", SIZE.more.owners).means(
+    Number("interval-privacy-within-groups", "Width of the 95\u00a0% interval within groups", SIZE.more.owners).means(
         "The same where each record is compared with a row drawn from its own group, as in the paper that tunes "
         "the group size by it; wider is better, and the baseline is what one group of all records would give"
     ),
@@ -426,12 +426,12 @@ def surprisal_given(codes: Places, given: Places) -> tuple[Matrix, float]:
 
 
 UNCERTAINTY = Measure("uncertainty", Family.PRIVACY, "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6", _run).finds(
-    Number("entropy-privacy", "Privacy by entropy", SCORE.more).means(
+    Number("entropy-privacy", "Conditional entropy", SCORE.more).means(
         "How many values a person's cell may still have for an intruder who knows the other columns and the "
         "release, as a part of how many it may have without, averaged over columns: 0 means certain, 1 that "
         "nothing is learned; what is lost on people held out as well (control) was learned about people in general"
     ),
-    Number("uncertainty-width", "Width of what remains uncertain", SIZE.more).means(
+    Number("uncertainty-width", "Uncertainty width", SIZE.more).means(
         "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for "
         "an intruder who reads it off the released row most like the person; wider is better, and methods are "
         "fairly compared by it only at equal perturbation"

@@ -208,16 +208,16 @@ def _own_rows(
 CLUSTERING = Measure(
     "clustering", Family.UTILITY, "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985", _run
 ).finds(
-    Number("clustering-error", "Rows clustered otherwise", SHARE).means(
+    Number("clustering-error", "Clustering error", SHARE).means(
         "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
         "the original, beside what clusters of a redraw of the original do (baseline); 0 is best"
     ),
-    Number("clustering-agreement", "Agreement of clusterings", Scale((-0.5, 1.0)).more).means(
+    Number("clustering-agreement", "Clustering agreement (adjusted Rand index)", Scale((-0.5, 1.0)).more).means(
         "How far clusters found in the released table and clusters found in the original agree on which original "
         "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
         "(baseline); 1 is best, 0 is chance"
     ),
-    Number("clustering-error-own-rows", "Own rows clustered otherwise", SHARE).means(
+    Number("clustering-error-own-rows", "Clustering error of own rows", SHARE).means(
         "The share of released rows that lie in another cluster than the original rows that they descend from, "
         "beside what clusters of a redraw of the original do (baseline); 0 is best"
     ),

@@ -251,16 +251,18 @@ COLUMNS = Measure(
     Number("marginal-distance-largest", "Marginal distance, largest").means(
         "How much the column changed that changed most"
     ),
-    Number("association-difference", "Difference of links", Scale((0.0, 2.0)), figure="association/difference").means(
-        "How much the strength of the link between two columns changed, on average over all pairs; links run from "
-        "0 (none) to 1 (one column tells the other), with a minus sign where one falls as the other rises"
+    Number(
+        "association-difference", "Association difference", Scale((0.0, 2.0)), figure="association/difference"
+    ).means(
+        "Mean absolute difference of the associations of two columns over all pairs; an association lies between 0 "
+        "(none) and 1 (one column determines the other), and is negative if one falls as the other rises"
     ),
     Number(
         "association-difference-largest",
-        "Difference of links, largest",
+        "Association difference, largest",
         Scale((0.0, 2.0)),
         figure="association/difference",
-    ).means("How much the link between two columns changed at most"),
+    ).means("The largest difference of the association of two columns"),
     _mu_number("covariance-compatibility", "Covariance compatibility \u03bc", "each column in its own units"),
     _mu_number(
         "covariance-compatibility-standardized",

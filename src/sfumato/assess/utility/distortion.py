@@ -241,7 +241,7 @@ def _changed(pair: ColumnPair, released: Places, original: Places) -> int:
 
 
 CHANGES = Measure("changes", Family.UTILITY, _COSTS_SOURCE, _changes, needs=(Need.ORIGIN,)).finds(
-    Number("cells-changed", "Cells that are not the row's own", SHARE).means(
+    Number("cells-changed", "Cells changed", SHARE).means(
         "The share of cells that are another value than in the original row that the released one descends from, or "
         "became missing: how much was done to the rows, beside the same had rows been shuffled among people "
         "(baseline); less is better"
@@ -249,11 +249,11 @@ CHANGES = Measure("changes", Family.UTILITY, _COSTS_SOURCE, _changes, needs=(Nee
 )
 
 COSTS = Measure("costs", Family.UTILITY, _COSTS_SOURCE, lambda _: ()).finds(
-    Number("seconds-taken", "Seconds that sanitizing took", SIZE.owners).means(
-        "How many seconds the method took on this machine, reading and measuring aside; less is better"
+    Number("seconds-taken", "Sanitizing time, seconds", SIZE.owners).means(
+        "Time of the method on this machine in seconds, without reading and measuring"
     ),
-    Number("bytes-exchanged", "Bytes that owners exchanged", COUNT.owners).means(
-        "How many bytes all owners of a joint run sent each other until the table was made; less is better"
+    Number("bytes-exchanged", "Bytes exchanged by the parties", COUNT.owners).means(
+        "Bytes that all parties of a joint run sent each other"
     ),
 )
 

@@ -40,7 +40,7 @@ def _run(study: Study) -> Iterator[Stated]:
 _CHANGE = Scale((0.0, None), "share", public=False)
 
 MEANS = Measure("means", Family.UTILITY, "after Hundepool et al. 2012, section 3", _run).finds(
-    Number("mean-change-largest", "Largest change of a mean", _CHANGE).means(
+    Number("mean-change-largest", "Change of a mean, largest", _CHANGE).means(
         "The largest change of the mean of a column of numbers, relative to that mean; sums over as many rows change "
         "alike, and the baseline is how far chance alone may move it"
     ),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.plain import MODELS
+from sfumato.assess.numbers import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.tables.schema import Kind, Role
@@ -486,7 +486,7 @@ RESPONSES = Measure(
 ).finds(
     *_response(
         "correlation",
-        "Correlation of answer and truth",
+        "Correlation of prediction and truth",
         "How closely what {model} predicts for people whom it never saw goes along with the truth, {beside}; 1 is "
         "best, 0 is no better than guessing",
         -1.0,

@@ -216,7 +216,7 @@ PROPENSITY = Measure(
         "knowing nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows "
         "drawn at random from the original itself would give"
     ),
-    Number("pmse-ratio", "Propensity error over its expectation", SIZE).means(_RATIO.format(others=2.0)),
+    Number("pmse-ratio", "Propensity error, ratio to expectation (pMSE ratio)", SIZE).means(_RATIO.format(others=2.0)),
 )
 
 
@@ -297,7 +297,7 @@ def _features(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matri
 PROPENSITY_AUC = Measure(
     "propensity-auc", Family.UTILITY, "Lopez-Paz and Oquab 2017; Hanley and McNeil 1982", _run_auc
 ).finds(
-    Number("propensity-auc", "Telling released from original rows (AUC)", Scale((0.5, 1.0))).means(
+    Number("propensity-auc", "Propensity score AUC", Scale((0.5, 1.0))).means(
         "How often a trained model ranks a released row as more likely released than an original row, on rows that "
         "it did not learn from: one half means that it cannot tell them apart, 1 means that it always can"
     )

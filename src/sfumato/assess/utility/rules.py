@@ -226,15 +226,15 @@ def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Gen
 RULES = Measure(
     "rules", Family.UTILITY, "JS07, sec. 2.5; Agrawal, Imielinski and Swami 1993", _run, needs=(Need.COLUMNS,)
 ).finds(
-    Number("rules-kept", "Association rules kept", SHARE.more).means(
+    Number("rules-kept", "Association rules, preserved", SHARE.more).means(
         "The share of the original's association rules that are rules of the released table too, which should be "
         f"all; {_ABOUT}"
     ),
-    Number("rules-new", "Association rules that are new", SHARE).means(
+    Number("rules-new", "Association rules, new", SHARE).means(
         "The share of the released table's association rules that are none of the original, which should be none; "
         f"{_ABOUT}"
     ),
-    Number("rule-confidence-shift", "Shift of the confidence of rules").means(
+    Number("rule-confidence-shift", "Association rules, difference of confidence").means(
         "How much the confidence of an association rule of the original, which is how often it is right, changed "
         f"on average; 0 is best; {_ABOUT}"
     ),
@@ -264,7 +264,7 @@ def _run_columns(study: Study) -> Iterator[Stated]:
 COLUMN_RULES = Measure(
     "rules between columns", Family.UTILITY, "Patki, Wedge and Veeramachaneni 2016", _run_columns, uncompared={}
 ).finds(
-    Number("column-rules-obeyed", "Rows that obey all rules between columns", SHARE.more).means(
+    Number("column-rules-obeyed", "Rows that satisfy all rules between columns", SHARE.more).means(
         "The share of released rows that obey every rule between columns, such as an admission before its discharge; "
         "beside it the share of the original's rows (baseline)"
     ),
