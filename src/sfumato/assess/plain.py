@@ -248,5 +248,5 @@ def risky_kinds(findings: Iterable[Finding]) -> list[tuple[str, str]]:
 _KINDS = {
     "rare-combination-found": "Rare combinations of categories",
     "singling-out-univariate": "Extreme and unique values",
-    "extreme-values-shown": "Singling out, extreme values",
+    "extreme-values-shown": "Extreme values",
 }
