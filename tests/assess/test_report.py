@@ -668,7 +668,12 @@ def test_caveats_of_many_rows_are_said_once() -> None:
 def test_one_page_sums_it_up_for_whoever_signs() -> None:
     page = made_up_report().to_summary(certificate=CERTIFICATE)
     text = " ".join(" ".join(Page(page).text).split())
-    for words in ('Does not meet policy "research"', "Ten together", "Nobody can be found", "Stays with the data owner"):
+    for words in (
+        'Does not meet policy "research"',
+        "Ten together",
+        "Nobody can be found",
+        "Stays with the data owner",
+    ):
         assert words in text
     assert "sfumato verify FOLDER/release" in text
     assert "<svg" not in page
