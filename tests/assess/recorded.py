@@ -121,7 +121,7 @@ def _record(name: str) -> None:
     certificate = {
         key: value
         for key, value in release.certificate.to_document().items()
-        if key in ("method", "parameters", "levels", "randomness", "claims", "refused")
+        if key in ("method", "parameters", "levels", "claims", "refused")
     }
     _FOLDER.mkdir(exist_ok=True)
     _write(name, {"report": report, "certificate": certificate})

@@ -46,6 +46,14 @@ def test_may_it_be_released(name: str) -> None:
     assert not any(sentence in page_text(name) for sentence in others)
 
 
+def test_a_dry_run_that_meets_its_policy_may_not_be_released() -> None:
+    report, certificate = recorded("meets")
+    seeded = {**certificate, "randomness": "rehearsal"}
+    for html in (report.to_html(certificate=seeded), report.to_summary(certificate=seeded)):
+        assert "You may release it" not in html
+        assert "This is a dry run; only a run without a seed may be released." in html
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_why(name: str) -> None:
     report, _ = recorded(name)

@@ -97,7 +97,7 @@ def _content(
         "notes": report.notes,
         "rehearsal": document.get("randomness") == "rehearsal",
         "certified": certificate is not None,
-        "use": use_sentence(findings, report.target),
+        "use": use_sentence(findings, report.target, short=not owner),
         "risk": risk_sentence(findings),
         "aside": risk_aside(findings),
         "risks": risk_table(findings, report.verdict),

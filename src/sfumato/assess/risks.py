@@ -81,11 +81,11 @@ def _judged(result: LimitResult, finding: Finding) -> RiskRow:
         control, excess, ends = finding.control, finding.excess, excess_interval(finding)
     else:
         control, excess, ends = result.control, result.value, result.interval
-    allowed = f"{'excess' if not score else _SCORES[limit]} {limit_number(limit, result.allowed)}"
+    allowed = f"{'excess' if not score else _SCORES[limit]}\u00a0{limit_number(limit, result.allowed)}"
     pooled = finding.name.startswith("singling-out-") and result.members != finding.value
     return _row(
         limit,
-        "Singling out, univariate and multivariate" if pooled else spoken_name(finding.name),
+        "Singling out, univariate and multivariate" if pooled else _attack(finding.name),
         (result.members, interval if score else ""),
         _control(limit, control, guessed=finding.control is None and not score),
         (excess, ends),
@@ -102,7 +102,7 @@ def _measured(limit: str, gain: Gain, verdict: Verdict | None) -> RiskRow:
     status = "not judged" if verdict is not None else "significant" if gain.certain else "not significant"
     return _row(
         limit,
-        spoken_name(finding.name),
+        _attack(finding.name),
         (finding.value, interval if limit in _SCORES else ""),
         _control(limit, gain.against, guessed=not gain.controlled),
         (gain.excess, excess_interval(finding)),
@@ -135,6 +135,12 @@ def _row(
         allowed,
         *status,
     )
+
+
+def _attack(name: str) -> str:
+    """Name of an attack with the column that it attacks."""
+    first, _, column = name.partition("/")
+    return f'{spoken_name(first)}; column "{column}"' if column else spoken_name(name)
 
 
 def _signed_range(limit: str, ends: tuple[float, float]) -> str:

@@ -6,10 +6,11 @@ NIST SP 800-226: evaluating differential privacy guarantees. HIPAA: expert deter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.assess.findings import Family
+from sfumato.assess.findings import Family, Finding
 from sfumato.assess.numbers import percent
 from sfumato.assess.risks import RiskRow, risk_table
 
@@ -32,7 +33,7 @@ def standards(report: Report, document: dict[str, Any], *, owner: bool) -> list[
     """The facts under each framework; NIST SP 800-226 only for a method with a privacy budget."""
     findings = [finding for finding in report.findings if owner or finding.public]
     rows = {each.risk: each for each in reversed(risk_table(findings, report.verdict))}
-    found = [_wp29(rows), _iso(report, rows)]
+    found = [_wp29(rows), _iso(report, findings, rows)]
     privacy = document.get("privacy")
     if isinstance(privacy, dict):
         found.append(_nist(privacy))
@@ -45,7 +46,7 @@ def _wp29(rows: dict[str, RiskRow]) -> Standard:
         "WP29 opinion 05/2014 and EDPB: three risks",
         (
             *((name, _risk_fact(rows.get(name))) for name in named),
-            ("Beside the three risks", f"Membership inference: {_risk_fact(rows.get('Membership inference'))}"),
+            ("Further: membership inference", _risk_fact(rows.get("Membership inference"))),
         ),
         "Whether the release is anonymous in the sense of the GDPR, and risks from data that was not measured.",
     )
@@ -60,8 +61,8 @@ def _risk_fact(row: RiskRow | None) -> str:
     return f"{row.attack}: {success}, excess {row.excess}{interval}{limit}."
 
 
-def _iso(report: Report, rows: dict[str, RiskRow]) -> Standard:
-    attacks = [each for each in report.findings if each.family is Family.ATTACK and "/" not in each.name]
+def _iso(report: Report, findings: Sequence[Finding], rows: dict[str, RiskRow]) -> Standard:
+    attacks = [each for each in findings if each.family is Family.ATTACK and "/" not in each.name]
     run = [each for each in attacks if each.value is not None]
     tested = report.sizes.get("attempts")
     sample = f" At most {tested:,} records were attacked." if isinstance(tested, int) else ""
@@ -79,7 +80,7 @@ def _iso(report: Report, rows: dict[str, RiskRow]) -> Standard:
             ),
             ("Recipient", purpose or "Not stated: no built-in policy names one."),
             ("Average risk", most),
-            ("Maximum risk", _outliers(report)),
+            ("Maximum risk", _outliers(findings)),
             ("Population or sample", f"{report.rows_original:,} original records against {group}.{sample}"),
             (
                 "Adversarial testing",
@@ -94,9 +95,9 @@ def _skipped(number: int) -> str:
     return "none was left out." if not number else f"{number} did not apply or could not run, each with its reason."
 
 
-def _outliers(report: Report) -> str:
+def _outliers(findings: Sequence[Finding]) -> str:
     """Risk of the most exposed people, as far as it was measured."""
-    found = {each.name: each for each in report.findings if each.value is not None}
+    found = {each.name: each for each in findings if each.value is not None}
     parts = [
         f"{words} {percent(found[name].value or 0.0)}"
         for name, words in (

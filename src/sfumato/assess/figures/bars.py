@@ -67,7 +67,7 @@ def _row_of(finding: Finding, name: str, *, attack: bool = False) -> _Row:
     """A line of a finding that has a value; of an attack as a percentage."""
     assert finding.value is not None
     number = percent(finding.value) if attack and finding.unit == "share" else show(finding.value, finding.unit)
-    return f"{label(name, 44)}: {number}", finding
+    return f"{label(name, 52)}: {number}", finding
 
 
 def _size(rows: Sequence[_Row]) -> tuple[float, float]:
