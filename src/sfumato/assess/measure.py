@@ -144,8 +144,8 @@ EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epoc
         "The share of rows that the last epoch contained as well; they reveal nothing new"
     ),
     Number("epoch-marginal-distance", "Marginal distance to the last epoch", family=Family.UTILITY).means(
-        "How much the columns changed since the last epoch, on average: 0 means no column, 1 means that none has "
-        "anything in common with what it was; beside two draws from the same people (baseline)"
+        "The mean difference between the distributions of single columns in this and the last epoch: 0 means equal, 1 "
+        "means nothing in common. Baseline: two samples of the same population"
     ),
     Number(
         "epoch-association-difference",

@@ -230,7 +230,8 @@ def _caveat(clause: str, names: Sequence[str], rows: int) -> str:
     """A clause that several rows have, and which these are."""
     if len(names) == rows:
         return f"{clause[:1].upper()}{clause[1:]}."
-    return f"{names[0]} and {len(names) - 1} more: {clause[:1].lower()}{clause[1:]}."
+    first = clause[:1] if clause[1:2].isupper() else clause[:1].lower()
+    return f"{names[0]} and {len(names) - 1} more: {first}{clause[1:]}."
 
 
 _CLAUSE = re.compile(r"(?<=[.;]) ")

@@ -368,17 +368,15 @@ def _matches(
 
 UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002", _run).finds(
     Number("unique-rows", "Sample uniques", SHARE).means(
-        "The share of people in the original who are alone with their combination of categories and of tenths that "
-        "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such "
-        "people can be told apart by what others know of them, and less is better"
+        "The share of original records that are unique in their categories and tenths of numbers (sample uniques). "
+        "Baseline: the share of unique released rows"
     ),
     Number("unique-rows-on-three-columns", "Sample uniques on three columns", SHARE).means(
-        f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better"
+        "The same if only 3 columns are known, on average over random choices of columns"
     ),
     Number("unique-matches", "Unique matches", SHARE).means(
-        "The share of people alone with their combination of coarse values whose combination is found in exactly "
-        "one released row, beside a release whose columns are shuffled (baseline) and people held out (control); "
-        "above the control, rows show who was in, and less is better"
+        "The share of sample uniques whose combination of coarse values is found in exactly one released row. "
+        "Baseline: a release with shuffled columns; control: held-out people"
     ),
 )
 
@@ -403,9 +401,8 @@ RAREST_CATEGORY = Measure(
     Number(
         "rarest-category", "Frequency of the rarest released category", Scale((1.0, None), "count").more.owners
     ).means(
-        "How many people of the original hold the rarest of their categories that stand in the released table: a "
-        "category of one or a few people shows that they were in it, and more is better; the baseline is the "
-        "rarest category of all"
+        "The number of original people with the rarest category that the release contains; a category of one or a few "
+        "people reveals that they are members. Baseline: the rarest category of all"
     )
 )
 
