@@ -229,7 +229,7 @@ def test_without_a_browser_no_pdf_is_promised(monkeypatch: pytest.MonkeyPatch, t
 def test_a_notebook_keeps_its_own_style(browser: Any, pages: dict[str, Path]) -> None:
     with Look(browser, pages["notebook"]) as seen:
         inside = seen.page.frames[1]
-        assert inside.locator("h1").inner_text().startswith("May this table be handed over")
+        assert inside.locator("h1").inner_text().startswith("May I release this table?")
         assert inside.locator("figure svg").first.bounding_box()["height"] > 50
         sizes = seen.page.evaluate("['h1', 'td'].map(tag => getComputedStyle(document.querySelector(tag)).fontFamily)")
         assert all("system-ui" not in family for family in sizes)

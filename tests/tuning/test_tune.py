@@ -120,7 +120,7 @@ def test_a_chance_that_is_not_quite_enough_is_not_rounded_up_to_it(tuned: Tuning
     assert tuned.best is not None
     doubtful = dataclasses.replace(tuned, confirmed=(dataclasses.replace(tuned.best, chance=0.9499),))
     assert doubtful.best is None
-    assert doubtful.because == "by estimate 94 of 100 runs meet the policy, and to be sure of 90 it must be 95"
+    assert doubtful.because == "an estimated 94\u00a0% of runs meet the policy; 95\u00a0% are required"
 
 
 def test_a_notebook_shows_the_frontier(tuned: Tuning) -> None:
@@ -139,7 +139,7 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     assert document["nearest"]["because"] == hopeless.because
     assert "50 are allowed" in hopeless.because
     lines = [text for _, text in hopeless.lines()]
-    assert lines[0] == "None of the 2 settings that were tried is known to meet the policy 'harsh'."
+    assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
 
 
