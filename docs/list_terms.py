@@ -14,8 +14,8 @@ def write_glossary() -> str:
     lines = [
         "# Glossary",
         "",
-        "The terms of reports, certificates and these pages. `docs/list_terms.py` writes this page from the list that the",
-        "tooltips of a report use.",
+        "The terms of reports, certificates and these pages. `docs/list_terms.py` writes this page from the list that",
+        "the tooltips of a report use.",
         "",
         "| Term | Meaning |",
         "| --- | --- |",

@@ -201,4 +201,4 @@ def test_a_sample_says_so() -> None:
     assert finding.attempts == 2000
     assert "counted on 2000 rows drawn at random." in finding.meaning
     assert finding.control is None
-    assert "no rows were held out" in finding.meaning
+    assert "no records were held out" in finding.meaning

@@ -37,6 +37,7 @@ def test_the_facts_are_those_of_the_report(name: str) -> None:
     assert f"{report.rows_original:,} original records" in iso["Population or sample"]
     assert f"a control group of {report.rows_held_out:,} records" in iso["Population or sample"]
     assert "outliers" in iso["Maximum risk"]
+    assert report.verdict is not None
     hipaa = dict(found["HIPAA expert determination"].facts)
     assert certificate["method"] in hipaa["Methods"]
     assert report.verdict.heading in hipaa["Results"]

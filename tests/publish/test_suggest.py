@@ -93,7 +93,7 @@ def test_a_setting_that_meets_it_by_little_is_run_again_and_none_is_named_where_
     assert (found.to_try, found.tried) == ((), 2)
     assert (
         found.none_found
-        == "2 other settings were tried, and none would meet it in 9 of 10 runs; 'sfumato tune' looks further."
+        == "2 other settings were tried; none meets the policy in 9 of 10 runs. 'sfumato tune' searches further."
     )
 
 

@@ -137,7 +137,7 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     document = hopeless.to_json()
     assert (document["best"], document["command"]) == (None, None)
     assert document["nearest"]["because"] == hopeless.because
-    assert "50 are allowed" in hopeless.because
+    assert "; limit 0.50" in hopeless.because
     lines = [text for _, text in hopeless.lines()]
     assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
@@ -150,8 +150,8 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning, hopeless: Tuning) ->
         assert "http" not in page.replace("http://www.w3.org/", "").replace("http-equiv=", "")
         assert "<script" not in page
         assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
-    assert "What comes nearest" in write_tuning_page(hopeless)
-    assert "The command line" in write_tuning_page(tuned)
+    assert "Nearest setting: " in write_tuning_page(hopeless)
+    assert ">Command<" in write_tuning_page(tuned)
 
 
 def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseException]) -> None:
@@ -173,7 +173,7 @@ def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatc
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
     assert tuned.to_json()["stopped"] == "interrupted"
-    assert any("interrupted" in note for note in tuned.notes)
+    assert any("Interrupted: " in note for note in tuned.notes)
     assert "not confirmed" in tuned.because
 
 

@@ -109,7 +109,7 @@ class Tuning:
             return ""
         reading = nearest.reading
         if not self.confirmed:
-            return "there was no time to confirm it on people that the search had not used"
+            return "not confirmed: there was no time to measure it on people that the search had not used"
         failed = next((each for each in (reading, *nearest.again) if each.verdict.outcome is not Ruling.MEETS), None)
         if failed is not None:
             return failed.verdict.reasons[0]
