@@ -326,6 +326,6 @@ def held_out_notes(study: Study) -> tuple[str, ...]:
     if excess > _FEW:
         return (
             f"{found} of {len(held)} held-out rows stand in the original as they are, more than its own twins explain; "
-            "where these are the same people, controls are too high and gains too low.",
+            "if these are the same people, the control is too high and the excess too low.",
         )
     return ()

@@ -26,6 +26,7 @@ from sfumato.assess.algebra import (
 )
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
+from sfumato.assess.numbers import percent
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, given, sample
 from sfumato.core.facts import Downgraded, Swapped
 
@@ -274,7 +275,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
         hits.append(int((told == labels[tried]).sum()))
     commonest = np.bincount(labels[teach].astype(np.int64)).argmax()
     guess = float((labels[tried] == commonest).mean())
-    before = f"; from the original's cells {100 * hits[1] / len(tried):.1f} of 100"
+    before = f"; with the original's cells {percent(hits[1] / len(tried))}"
     tries = Tries(hits[0], len(tried))
     yield "hidden-label-told", success(tries, guess=guess, control=None, note=before, aside="")
 
