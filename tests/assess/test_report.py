@@ -665,6 +665,18 @@ def test_caveats_of_many_rows_are_said_once() -> None:
     assert "Record linkage, ranks and 1 more: what held-out people suffer too is no matter." in html
 
 
+def test_a_reference_stays_whole_and_a_count_follows_its_sentence() -> None:
+    said = "A sentence. Shared by both. It proves nothing (Yao et al. 2025); counted on {} rows."
+    rows = [
+        dataclasses.replace(attack(f"linkage-{way}", 9, 5, 0.1), meaning=said.format(count))
+        for count, way in enumerate(("rank", "euclid"), start=20)
+    ]
+    html = html_of("public", Report(tuple(rows), (), 5, 5))
+    assert "<li>It proves nothing (Yao et al. 2025).</li>" in html
+    assert ">A sentence; counted on 20 rows.<" in html
+    assert ">A sentence; counted on 21 rows.<" in html
+
+
 def test_one_page_sums_it_up_for_whoever_signs() -> None:
     page = made_up_report().to_summary(certificate=CERTIFICATE)
     text = " ".join(" ".join(Page(page).text).split())

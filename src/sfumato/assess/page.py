@@ -217,7 +217,7 @@ def _table(findings: Sequence[Finding]) -> dict[str, Any]:
     again = {clause: names for clause, names in holders.items() if len(names) > 1 and not _COUNTED.match(clause)}
     for row, each in zip(rows, clauses, strict=True):
         kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
-        row["meaning"] = _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}.")
+        row["meaning"] = _GOES_ON.sub("; ", _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}."))
     return {
         "rows": rows,
         "controlled": any(finding.control is not None for finding in findings),
@@ -234,8 +234,9 @@ def _caveat(clause: str, names: Sequence[str], rows: int) -> str:
     return f"{names[0]} and {len(names) - 1} more: {first}{clause[1:]}."
 
 
-_CLAUSE = re.compile(r"(?<=[.;]) ")
+_CLAUSE = re.compile(r"(?<=[.;])(?<!et al\.) ")
 _ENDED = re.compile(r"; (?=[A-Z])")  # where a clause between was taken out
+_GOES_ON = re.compile(r"(?<!et al)\. (?=[a-z])")
 _COUNTED = re.compile("counted on ", re.IGNORECASE)
 _DIRECTION = re.compile(
     r"(?:less|lower|more|higher) is better, and |,? and (?:less|lower|more|higher) is better\b(?!,)"
