@@ -41,7 +41,7 @@ _BESIDE = {
     "association": Family.UTILITY,
 }
 """Figures that belong to the findings of a family."""
-_MOST_CLAIMS = 4  # of a printed page
+_MOST_CLAIMS = 3  # of a printed page
 _MOST_REASONS = 3
 _ON_ONE_PAGE = ("Method", "Smallest group", "Groups", "Smallest leaf", "Leaves")
 
