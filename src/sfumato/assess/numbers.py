@@ -48,7 +48,7 @@ def spoken_name(name: str) -> str:
     Examples
     --------
     >>> spoken_name("marginal-distance/net-pay"), spoken_name("ssq")
-    ('Marginal distance: net-pay', 'Sum of squares inside groups')
+    ('Marginal distance: net-pay', 'Within-group sum of squares')
     >>> spoken_name("recall-boosting/red"), spoken_name("accuracy-smallest-class-1nn")
     ('Recall, gradient boosting: red', 'Accuracy on the smallest class, nearest neighbour')
     """
