@@ -298,7 +298,7 @@ def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     report = measure(draw_table(1, 60), draw_table(2, 60))
     assert sum(figure.name.startswith("marginals/") for figure in report.figures) == 4
-    assert "At most 2 columns are drawn" in html_of("public", report)
+    assert "The first 2 columns of the table." in html_of("public", report)
 
 
 @pytest.mark.slow
