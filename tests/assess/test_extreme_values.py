@@ -271,11 +271,8 @@ def test_the_extreme_person_is_three_times_as_far_out_as_the_others() -> None:
 def test_the_sentence_says_how_often_with_and_without_the_person() -> None:
     found_here = found(with_method(copied)).values()
     said = risk_sentence(found_here)
-    assert said.startswith(
-        "Extreme values: in 100\u00a0% of redraws a release shows a value beyond everybody else's if one person holds "
-        "one; without that person in "
-    )
-    assert "(excess " in said
+    assert "Largest excess: singling out by extreme values, " in said
+    assert ": 100\u00a0% on members, " in said
     assert [kind for kind, _ in risky_kinds(found_here)] == ["Extreme values"]
 
 
@@ -284,6 +281,6 @@ def test_the_recipient_reads_no_number_of_a_single_column() -> None:
     report = Report(findings, attack_figures(findings), ROWS, ROWS)
     assert "pay" in report.to_html(edition="owner")
     public = report.to_html(edition="public")
-    assert "Extreme values" in public
+    assert "Singling out, extreme values" in public
     assert "pay" not in public
     assert [figure.name for figure in report.figures] == ["attacks/all"]

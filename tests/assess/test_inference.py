@@ -174,7 +174,7 @@ def test_the_sentence_names_the_columns_that_are_known() -> None:
     found = findings(draw_table(1), draw_table(2), target="colour")
     for column in NEIGHBOUR.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
         assert column in found["attribute-inference-neighbour"].meaning
-    assert "No rows were held out" in found["attribute-inference-neighbour"].meaning
+    assert "no records were held out" in found["attribute-inference-neighbour"].meaning
 
 
 def test_no_cell_stands_in_a_finding() -> None:

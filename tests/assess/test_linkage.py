@@ -209,7 +209,7 @@ def test_a_sample_says_so() -> None:
     assert finding.attempts == 2000
     assert "counted on 2000 rows drawn at random." in finding.meaning
     assert finding.control is None
-    assert "no rows were held out" in finding.meaning
+    assert "no records were held out" in finding.meaning
 
 
 def test_of_three_rows_guessing_is_one_of_three() -> None:

@@ -125,7 +125,7 @@ def hidden_label(table: pa.Table, released: pa.Table) -> float:
     finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
     assert finding.value is not None
     assert finding.baseline == pytest.approx(0.5, abs=0.06)
-    assert "from the original's cells" in finding.meaning
+    assert "with the original's cells" in finding.meaning
     return finding.value
 
 

@@ -60,7 +60,7 @@ def test_evaluate_writes_the_report_in_two_editions(run: Run, people: Path, nois
     document = json.loads((out / "report.json").read_text())
     assert document["rows_original"] == document["rows_released"] == 120
     assert {finding["status"] for finding in document["findings"]} >= {"measured"}
-    assert "No certificate came with this table" in (out / "report.html").read_text()
+    assert "This table has no certificate" in (out / "report.html").read_text()
     assert "No certificate came" in done.out
     assert "report.html" in done.out
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -71,9 +71,9 @@ def test_without_a_folder_only_the_summary_is_printed(run: Run, people: Path, no
     before = names(people.parent)
     done = run("evaluate", people, noisy, *DROPPED)
     assert done.code == 0, done.err
-    assert done.out.startswith("Does not meet the policy 'research' (none was named): ")
+    assert done.out.startswith('Does not meet policy "research" (no policy was named). ')
     assert "\nRisk: " in done.out
-    assert "\nUse:  " in done.out
+    assert "\nUtility: " in done.out
     assert len(done.out.splitlines()) <= 10
     assert names(people.parent) == before
 

@@ -116,7 +116,7 @@ def test_nothing_is_read_or_run_for_a_policy_that_cannot_be_met(monkeypatch: pyt
         {"holdout": 0.3, "level": 7, "method": "condense"},
         {"holdout": 0.3, "method": "noise"},
     ):
-        with pytest.raises(sf.PolicyNotMet, match="this run cannot meet the policy 'research'"):
+        with pytest.raises(sf.PolicyNotMet, match='this run cannot meet policy "research"'):
             sf.sanitize(PEOPLE, policy="research", **told)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="a policy judges what is measured; leave out report=False"):
         sf.sanitize(PEOPLE, policy="research", report=False)

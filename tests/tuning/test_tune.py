@@ -134,7 +134,7 @@ def test_a_chance_that_is_not_quite_enough_is_not_rounded_up_to_it(tuned: Tuning
     assert tuned.best is not None
     doubtful = dataclasses.replace(tuned, confirmed=(dataclasses.replace(tuned.best, chance=0.9499),))
     assert doubtful.best is None
-    assert doubtful.because == "by estimate 94 of 100 runs meet the policy, and to be sure of 90 it must be 95"
+    assert doubtful.because == "an estimated 94\u00a0% of runs meet the policy; 95\u00a0% are required"
 
 
 def test_a_notebook_shows_the_frontier(tuned: Tuning) -> None:
@@ -151,9 +151,9 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     document = hopeless.to_json()
     assert (document["best"], document["command"]) == (None, None)
     assert document["nearest"]["because"] == hopeless.because
-    assert "50 are allowed" in hopeless.because
+    assert "; limit 0.50" in hopeless.because
     lines = [text for _, text in hopeless.lines()]
-    assert lines[0] == "None of the 2 settings that were tried is known to meet the policy 'harsh'."
+    assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
 
 
@@ -164,8 +164,8 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning, hopeless: Tuning) ->
         assert "http" not in page.replace("http://www.w3.org/", "").replace("http-equiv=", "")
         assert "<script" not in page
         assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
-    assert "What comes nearest" in write_tuning_page(hopeless)
-    assert "The command line" in write_tuning_page(tuned)
+    assert "Nearest setting: " in write_tuning_page(hopeless)
+    assert ">Command<" in write_tuning_page(tuned)
 
 
 def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseException]) -> None:
@@ -187,7 +187,7 @@ def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatc
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
     assert tuned.to_json()["stopped"] == "interrupted"
-    assert any("interrupted" in note for note in tuned.notes)
+    assert any("Interrupted: " in note for note in tuned.notes)
     assert "not confirmed" in tuned.because
 
 

@@ -294,7 +294,7 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
     made(asking)
     verdict = {
         "answer": "It may.",
-        "heading": "Meets the policy 'research'",
+        "heading": 'Meets policy "research"',
         "purpose": "For researchers.",
         "hint": "",
         "left_out": "",

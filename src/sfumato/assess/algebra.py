@@ -44,13 +44,10 @@ __all__ = [
     "where",
 ]
 
-NO_CONTROL = " Control not run, because no rows were held out."
+NO_CONTROL = " No control: no records were held out."
 """What follows the meaning of an attack that has none."""
 
-STAND_IN = (
-    " No rows were held out; in the place of guessing the baseline is what other rows of the original give, which know "
-    "nobody of those attacked."
-)
+STAND_IN = " No control: no records were held out. The baseline is the same attack on other original rows."
 """What follows the meaning of an attack whose baseline was measured so."""
 
 _FOLDS = 10  # one in so many people is attacked at a time, by the rows of all others

@@ -101,8 +101,8 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
     )
     reasons = " and ".join(reason for _, reason, _ in found)
     ways = " and ".join(dict.fromkeys(way for _, _, way in found))
-    otherwise = "" if despite is None else ", or add --despite-policy to go on all the same"
-    raise PolicyNotMet(verdict, f"this run cannot meet the policy {policy.title!r}: {reasons}; {ways}{otherwise}")
+    otherwise = "" if despite is None else ", or add --despite-policy to release anyway"
+    raise PolicyNotMet(verdict, f'this run cannot meet policy "{policy.title}": {reasons}; {ways}{otherwise}')
 
 
 _Found = tuple[Exceeded | Missing, str, str]  # the entry of the verdict, the reason, and what to do

@@ -1,6 +1,6 @@
-"""What came of tuning: the best release that was found, what others trade for it, and all that was tried.
+"""The result of tuning: the best release that was found, alternatives with their trade-offs, and everything tried.
 
-As lines, a JSON document, a page and a folder for the owner, with the frontier: use against leak, a dot a setting.
+As lines, a JSON document, a page and a folder for the owner, with the frontier of utility and risk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.plain import limit_words, score, score_range, show
+from sfumato.assess.limits import limit_name, limit_sentence
+from sfumato.assess.numbers import CI, score, score_range, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
@@ -36,7 +37,7 @@ from sfumato.version import __version__
 __all__ = ["Alternative", "Searched", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
-_LEARNT = 0.01  # use beyond guessing, from which something is learned
+_LEARNT = 0.01  # utility above the score of chance, from which something is learned
 _Z = 1.959963984540054
 
 
@@ -122,15 +123,15 @@ class Tuning:
             return ""
         reading = nearest.reading
         if not self.confirmed:
-            return "it was not confirmed against people whom the search had not used, for there was no time"
+            return "not confirmed: there was no time to measure it on people that the search had not used"
         failed = next((each for each in (reading, *nearest.again) if each.verdict.outcome is not Ruling.MEETS), None)
         if failed is not None:
             return failed.verdict.reasons[0]
         if nearest.loses:
             most = self.policy.keep["prediction-loss"]
-            return f"models lose {score(reading.loss)} by it, and at most {most:g} may be lost"
+            return f"models lose {score(reading.loss)}; the policy allows {most:g}"
         runs = math.floor(100 * nearest.chance)
-        return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
+        return f"an estimated {runs}\u00a0% of runs meet the policy; {100 * SURE:g}\u00a0% are required"
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -197,13 +198,12 @@ class Tuning:
         if self.stopped is Stopped.DEADLINE:
             late = sum(isinstance(each, NoTime) for each in self.refused.values())
             untried = f"; {late} setting{'s were' if late > 1 else ' was'} not tried" if late else ""
-            notes.append(
-                f"The time was up after {self.seconds:.0f} s of {self.budget:.0f}{untried}: give more with --budget."
-            )
+            limit = f"Time limit reached ({self.seconds:.0f} s of {self.budget:.0f} s){untried}"
+            notes.append(f"{limit}; allow more time with --budget.")
         if self.stopped is Stopped.INTERRUPTED:
-            notes.append("It was interrupted: this is what was measured by then.")
+            notes.append("Interrupted: these are the results so far.")
         if self.people[0] < self.people[1]:
-            notes.append(f"{self.people[0]:,} of {self.people[1]:,} people were looked at, drawn at random.")
+            notes.append(f"Measured on a random sample of {self.people[0]:,} of {self.people[1]:,} people.")
         if self.searched is not None:
             notes.append(self.search_words)
         original = next(iter(self.bench.originals.values()), None)
@@ -211,7 +211,7 @@ class Tuning:
         taught = original is not None and original.value > self.bench.guess + _LEARNT
         if original is not None and metric is not None and metric.of != "table" and not taught:
             notes.append(
-                "The original itself teaches no more than guessing, so that use says little; name another target."
+                "A model of the original is no better than chance, so utility says little; name another target."
             )
         return tuple(notes)
 
@@ -309,12 +309,12 @@ class Tuning:
         return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
 
     def lines(self) -> list[tuple[int, str]]:
-        """What was found in a line each, with ranks for `sfumato.assess.plain.fitting`."""
+        """The result in a line each, with ranks for `sfumato.assess.plain.fitting`."""
         best, nearest = self.best, self.nearest
         lines: list[tuple[int, str]] = []
         if best is not None:
             lines.append((0, self.headline))
-            lines.append((1, f"Worst:  {worst_words(best.reading.outlook.worst)}."))
+            lines.append((1, f"Strongest attack: {worst_words(best.reading.outlook.worst)}."))
             lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(best.reading)]
         elif nearest is not None:
             lines.append((0, self.headline))
@@ -333,15 +333,14 @@ class Tuning:
         best = self.best
         if best is None:
             tried = len(self.bench.latest())
-            many = f"None of the {tried} settings that were tried" if tried > 1 else "The one setting that was tried"
-            was = "were" if tried > 1 else "was"
+            settings = f"{tried} setting{'s' * (tried > 1)} tried"
             if not self.confirmed:
-                return f"Nothing can be recommended yet: {tried} settings were tried and none {was} confirmed."
+                return f"Nothing can be recommended yet: {settings}, none confirmed."
             once = any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
-            return f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if once else ''}."
-        runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)} of 100 runs"
-        meets = f"It meets the policy '{self.policy.title}' in {runs}"
-        return f"Best:   {self._named(best.reading)}. {meets}; {self.use_words}."
+            runs = " in 9 of 10 runs" if once else ""
+            return f'No setting (of {tried} tried) is shown to meet policy "{self.policy.title}"{runs}.'
+        runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)}\u00a0% of runs"
+        return f'Best:   {self._named(best.reading)}. Meets policy "{self.policy.title}" in {runs}; {self.use_words}.'
 
     @property
     def use_words(self) -> str:
@@ -351,26 +350,21 @@ class Tuning:
         assert metric is not None
         reading = best.reading
         if metric.of == "table":
-            others = f"other people of the same kind have {reading.original.value:.2f}"
-            return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
+            return f"{metric.words} {reading.use.value:.2f} (control group {reading.original.value:.2f})"
         lost = compare({"": reading.original}, {"": reading.use})
         assert lost is not None
         beside = f"original {score(reading.original.value)}, {metric.guess} {self.bench.guess:.3g}"
-        told = f"{metric.words} {score(reading.use.value)} ({beside})"
+        found = f"{metric.words} {score(reading.use.value)} ({beside})"
         if lost.low <= 0.0:
-            return f"{told}; no significant loss (95\u00a0% CI up to {score(max(0.0, lost.high))})"
-        return f"{told}; loss {score(lost.value)} (95\u00a0% CI {score_range(lost.low, lost.high)})"
+            return f"{found}; no significant loss (95\u00a0% CI up to {score(max(0.0, lost.high))})"
+        return f"{found}; loss {score(lost.value)} (95\u00a0% CI {score_range(lost.low, lost.high)})"
 
     def alternative_words(self, each: Alternative) -> str:
-        """What another candidate trades for the best."""
-        use = "use not compared" if each.use is None else f"use {_signed(each.use)}"
-        leak = (
-            ""
-            if each.leak is None
-            else f", leak {_signed(each.leak)} ({_LIMIT_WORDS.get(each.limit or '', each.limit)})"
-        )
-        kept = "" if each.meets else "; it does not meet the policy"
-        return f"Or:     {each.candidate.words}: {use}{leak}{kept}."
+        """Difference of another candidate to the best, in utility and risk."""
+        utility = "utility not compared" if each.use is None else f"utility {_signed(each.use)}"
+        risk = "" if each.leak is None else f"; {limit_name(each.limit or '')} {_signed(each.leak)}"
+        kept = "" if each.meets else "; does not meet the policy"
+        return f"Or:     {each.candidate.words}: {utility}{risk}{kept}."
 
     @property
     def changes(self) -> tuple[ChangeTried, ...]:
@@ -383,7 +377,7 @@ class Tuning:
         return tuple(sorted(tried, key=lambda each: (not each.clear, each.after)))
 
     def change_words(self) -> list[str]:
-        """Which columns, changed, clearly lower the worst of the risk, and how it is told."""
+        """Columns that significantly lower the strongest attack if changed, and the option for it."""
         return [f"{each.sentence} On a sample; {each.how}." for each in self.changes if each.clear]
 
     def _named(self, reading: Reading) -> str:
@@ -391,20 +385,11 @@ class Tuning:
         return f"{reading.candidate.words}{change}"
 
 
-_LIMIT_WORDS = {
-    "linkage-gain": "people linked, of 100",
-    "attribute-gain": "cells read, of 100",
-    "singling-gain": "people singled out, of 100",
-    "membership-auc": "membership told, of 100",
-    "membership-tpr": "people accused, of 100",
-}
-
-
 def worst_words(worst: Exceeded | None) -> str:
-    """The finding that comes nearest to its limit, in people."""
+    """The finding that comes nearest to its limit."""
     if worst is None:
-        return "nothing was judged by a limit"
-    return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
+        return "no limit was judged"
+    return limit_sentence(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
 
 
 def smallest_class_words(reading: Reading) -> list[str]:
@@ -416,11 +401,11 @@ def smallest_class_words(reading: Reading) -> list[str]:
 
 
 def _signed(gap: Difference) -> str:
-    chance = "" if gap.certain else ", may be chance"
-    return f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to {100 * gap.high:+.1f}{chance})"
+    interval = f"{CI} {100 * gap.low:+.1f} to {100 * gap.high:+.1f}"
+    return f"{100 * gap.value:+.1f} points ({interval})".replace("-", "\u2212")
 
 
-_OUTCOMES = {"meets": "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told"}
+_OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "cannot-tell": "inconclusive"}
 
 
 def write_tuning_page(tuning: Tuning) -> str:
@@ -438,7 +423,7 @@ def write_tuning_page(tuning: Tuning) -> str:
         notes=tuning.notes,
         figure=frontier_figure(tuning),
         policy=tuning.policy.title,
-        words="use" if metric is None else metric.words,
+        words="utility" if metric is None else metric.words,
         confirmed=[_row(each.reading) for each in tuning.confirmed],
         rows=[_row(each) for each in tuning.bench.readings if each.part not in ("confirmation", "again")],
         refused=[
@@ -450,7 +435,7 @@ def write_tuning_page(tuning: Tuning) -> str:
 
 
 def _row(reading: Reading) -> list[str]:
-    """Cells of what was tried: setting, people, use, the original's, the smallest class's, leak, and the verdict."""
+    """Cells of a row: setting, people, utility, that of the original, of the smallest class, risk, and the verdict."""
     change = "" if reading.change is None else f", {reading.change.words}"
     return [
         f"{reading.candidate.words}{change}",
@@ -481,27 +466,27 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
 _SIZE = (6.4, 4.2)
 _SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
 _COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
-_MOST = 6.0  # leaks beyond so many times what is allowed are drawn at the edge
+_MOST = 6.0  # risks beyond so many times their limit are drawn at the edge
 
 
 def frontier_figure(tuning: Tuning) -> Figure:
-    """Use against leak of every setting on the largest part that it was tried on; for the owner."""
+    """Utility and risk of every setting on the largest sample that it was tried on; for the owner."""
     latest = tuning.bench.latest()
     metric = tuning.bench.metric
-    words = "use" if metric is None else metric.words
+    words = "utility" if metric is None else metric.words
     chosen = tuning.best or tuning.nearest
-    named = "" if chosen is None else f" The star: {chosen.reading.candidate.words}."
+    named = "" if chosen is None else f" Star: {chosen.reading.candidate.words}."
     return draw(
         "frontier/leak",
         lambda axes: _draw(axes, list(latest.values()), None if chosen is None else chosen.reading, words),
         size=_SIZE,
-        title="Use against leak",
+        title="Utility and risk",
         caption=(
             "Each mark is a method and its size, on the largest sample that it was tried on; up and to the left is "
-            f"better. The leak is the worst attack as a multiple of what the policy allows: right of the line is too "
-            f"much. On smaller samples leaks are larger.{named}"
+            f"better. Risk is the strongest attack as a multiple of its limit: right of the line it exceeds the limit. "
+            f"Smaller samples show a larger risk. Risks above {_MOST:g} are drawn at the edge.{named}"
         ),
-        alt=f"Scatter plot of {len(latest)} settings: {words} against the worst attack, times what is allowed.",
+        alt=f"Scatter plot of {len(latest)} settings: {words} and the strongest attack as a multiple of its limit.",
         public=False,
     )
 
@@ -511,7 +496,7 @@ def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: st
     reach = 0.06 * (max(uses) - min(uses)) or 0.05
     axes.x = (0.0, 1.08 * max([1.0, *map(_leak, readings)]))
     axes.y = (min(uses) - reach, max(uses) + reach)
-    axes.x_label, axes.y_label = "worst attack, times what the policy allows", words
+    axes.x_label, axes.y_label = "strongest attack, multiple of its limit", words
     axes.upright_line(1.0, MUTED, 1.6)
     for method in dict.fromkeys(reading.candidate.method for reading in readings):
         own = sorted(

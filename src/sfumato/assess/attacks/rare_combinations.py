@@ -152,15 +152,14 @@ RARE_COMBINATIONS = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("rare-combination-error", "Error of numbers of people of rare kinds", SIZE.more, figure="").means(
-        "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
-        "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
-        "away, and more is better"
+    Number("rare-combination-error", "Attribute inference on outliers, error", SIZE.more, figure="").means(
+        "Attribute inference on outliers: the median error, in standard deviations, of numbers read from released "
+        "rows with the same unique combination of categories; 0 reveals them"
     ),
-    Number("rare-combination-found", "Numbers of people of rare kinds read", SHARE).means(
-        "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
-        "tenth of a standard deviation on average, from the released rows with the same categories; less is "
-        "better, and what held-out people suffer too is not due to being in the table"
+    Number("rare-combination-found", "Attribute inference on outliers", SHARE).means(
+        "Attribute inference on outliers: the share of people with the rarest combinations of categories whose "
+        "numbers an attacker reads, to a tenth of a standard deviation on average, from released rows with the same "
+        "categories. Counts towards the limit on singling out"
     ),
 )
 
@@ -249,16 +248,15 @@ def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
 UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
-    Number("unique-values-shown", "A value of theirs alone shown", SHARE).means(
-        "The share of people of the original who alone hold a value in some column and that very value stands in the "
-        "release; less is better, the baseline is how often that is coincidence, and the control how often values of "
-        "held-out people stand there that nobody of the original holds"
+    Number("unique-values-shown", "Singling out, unique values", SHARE).means(
+        "Singling out: the share of people with a value that nobody else has and that the release contains. Baseline: "
+        "coincidence; control: such values of held-out people"
     )
 )
 
 WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows, figure="attacks/all").finds(
-    Number("whole-rows-shown", "Their whole row shown", SHARE).means(
-        "The share of people of the original who are equal to a released row in every column; less is better, and the "
-        "control is the same share of people held out, whose rows stand there by coincidence or since many have them"
+    Number("whole-rows-shown", "Exact row matches", SHARE).means(
+        "Record linkage by exact match: the share of people who are equal to a released row in every column. Control: "
+        "the same share of held-out people"
     )
 )

@@ -385,7 +385,6 @@ def guesses_like(predicates: Predicates, original: SortedRows, ordered: Flags, r
     return Predicates(predicates.columns, predicates.ways, values)
 
 
-_HELD_OUT = "less is better, and what fits held-out people as often is not due to being in the table"
 SINGLING_OUT = Measure(
     "singling-out",
     Family.ATTACK,
@@ -393,12 +392,12 @@ SINGLING_OUT = Measure(
     _run,
     figure="attacks/all",
 ).finds(
-    Number("singling-out-univariate", "Singled out by one value", SHARE).means(
-        "The share of the extreme or unique values of single released columns that fit exactly one person of the "
-        f"original; {_HELD_OUT}"
+    Number("singling-out-univariate", "Singling out, univariate", SHARE).means(
+        "Singling out: the share of extreme or unique values of single released columns that match exactly one "
+        "original record. Control: the same for held-out records"
     ),
-    Number("singling-out-multivariate", "Singled out by a few values", SHARE).means(
-        "The share of the descriptions by two to five columns, made from a released row that alone fits them, that "
-        f"fit exactly one person of the original; {_HELD_OUT}"
+    Number("singling-out-multivariate", "Singling out, multivariate", SHARE).means(
+        "Singling out: the share of descriptions by two to five columns, each unique in the release, that match "
+        "exactly one original record. Control: the same for held-out records"
     ),
 )

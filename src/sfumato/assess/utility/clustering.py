@@ -193,13 +193,12 @@ def agreement(first: Places, second: Places) -> float:
 CLUSTERING = Measure(
     "clustering", Family.UTILITY, "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985", _run
 ).finds(
-    Number("clustering-error", "Rows clustered otherwise", SHARE).means(
-        "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
-        "the original, beside what clusters of a redraw of the original do (baseline); 0 is best"
+    Number("clustering-error", "Clustering error", SHARE).means(
+        "The share of original rows that clusters of the release assign differently from clusters of the original; 0 "
+        "is best. Baseline: clusters of a redraw of the original"
     ),
-    Number("clustering-agreement", "Agreement of clusterings", Scale((-0.5, 1.0)).more).means(
-        "How far clusters found in the released table and clusters found in the original agree on which original "
-        "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
-        "(baseline); 1 is best, 0 is chance"
+    Number("clustering-agreement", "Clustering agreement (adjusted Rand index)", Scale((-0.5, 1.0)).more).means(
+        "The adjusted Rand index of clusters found in the release and in the original, on the original rows: 1 is "
+        "best, 0 is chance. Baseline: clusters of a redraw of the original"
     ),
 )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.plain import MODELS
+from sfumato.assess.numbers import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.tables.schema import Field, Kind, Role
@@ -346,7 +346,7 @@ _Hits = NDArray[np.bool_]
 _REDRAWS = 200
 _ENOUGH = 10  # held-out rows of a class, for its recall to say something and nothing about one person
 _ALIKE = "the response is the same in all test rows"
-_BESIDE = "beside the same model that learned from as many original rows (baseline)"
+_BASELINE = "Baseline: the same model trained on as many original rows"
 _CLASSIFIERS = {
     "1nn": ("1nn", "a nearest-neighbour rule"),
     "boosting": ("boosting", "a boosted-trees model"),
@@ -441,7 +441,7 @@ def _accuracy(start: str, spoken: str, meaning: str, end: str = "") -> tuple[Num
     return tuple(
         Number(
             f"{start}-{name}{end}", f"{spoken}, {MODELS[name]}", scale, f"models/{start}-{name}" if end else None
-        ).means(f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better")
+        ).means(f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}")
         for name, (_, model) in _CLASSIFIERS.items()
     )
 
@@ -450,7 +450,7 @@ def _above_chance(start: str, spoken: str, meaning: str) -> tuple[Number, ...]:
     """A number for each classifier, of a score that naming the commonest class does not raise."""
     return tuple(
         Number(f"{start}-{name}", f"{spoken}, {MODELS[name]}", SCORE.more, f"models/{start}").means(
-            f"{meaning.format(model=f'{model} that learned from the released table')}, {_BESIDE}; higher is better"
+            f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}"
         )
         for name, (_, model) in _CLASSIFIERS.items()
     )
@@ -467,22 +467,21 @@ PREDICTION = Measure(
     *_above_chance(
         "auc",
         "AUC",
-        "Shown one person of each of the two classes, how often {model} scores them in the right order (area under the "
-        "ROC curve): 1 is best and 0.5 is what always naming the commonest class gets",
+        "AUC of {model} on unseen people: 1 is best, 0.5 is the majority class",
     ),
     *_above_chance(
         "balanced-accuracy",
         "Balanced accuracy",
-        "The mean over classes of the share of its people, never seen before, whom {model} recognises: 1 is best and "
-        "one over the number of classes is what always naming the commonest class gets",
+        "Mean recall over the classes of {model} on unseen people: 1 is best, the majority class gets one over the "
+        "number of classes",
     ),
-    *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw"),
+    *_accuracy("accuracy", "Accuracy", "Share of unseen people whose class is predicted correctly by {model}"),
     *_accuracy(
         "accuracy-smallest-class",
         "Accuracy on the smallest class",
-        "recognises people of the smallest class of which ten or more were held out",
+        "Recall of {model} for the smallest class with ten or more held-out people",
     ),
-    *_accuracy("recall", "Recall", "recognises people of the class {column}", "/"),
+    *_accuracy("recall", "Recall", "Recall of {model} for the class {column} on unseen people", "/"),
 )
 
 
@@ -522,7 +521,7 @@ def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[
             f"{spoken}, {MODELS[name]}",
             Scale((low, 1.0)).more,
             figure=f"models/response-{kind}",
-        ).means(meaning.format(model=f"{model} that learned from the released table", beside=_BESIDE))
+        ).means(f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}")
         for name, (_, model) in _REGRESSORS.items()
     )
 
@@ -536,16 +535,15 @@ RESPONSES = Measure(
 ).finds(
     *_response(
         "correlation",
-        "Correlation of answer and truth",
-        "How closely what {model} predicts for people whom it never saw goes along with the truth, {beside}; 1 is "
-        "best, 0 is no better than guessing",
+        "Correlation of prediction and truth",
+        "Correlation of the predictions of {model} with the truth on unseen people: 1 is best, 0 is guessing",
         -1.0,
     ),
     *_response(
         "r2",
         "Variance explained (R\u00b2)",
-        "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
-        "0 is what always guessing the average gets and below 0 is worse than that",
+        "Share of the variance of the response on unseen people that {model} explains: 1 is best, 0 is the mean, below "
+        "0 is worse than the mean",
         None,
     ),
     *(
@@ -555,8 +553,8 @@ RESPONSES = Measure(
             SHARE.more,
             figure="models/response-accuracy",
         ).means(
-            f"How often {model} that learned from the released table predicts the response of people whom it never saw "
-            f"within the tolerance, {_BESIDE}; higher is better"
+            f"Share of responses on unseen people that {model} predicts within the tolerance, trained on the release. "
+            f"{_BASELINE}"
         )
         for name, (_, model) in _REGRESSORS.items()
     ),
@@ -628,8 +626,7 @@ ENDURANCE = Measure(
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
 ).finds(
     Number("endurance", scale=SCORE.more).means(
-        "Of what a miner learns from the original beyond guessing, the share that it also learns from the released "
-        "table, for the miner that loses most: 1 means that the table serves every miner that was tried, 0 that at "
-        "least one learns nothing from it"
+        "The share of what a miner learns from the original above chance that it also learns from the release, for "
+        "the miner that loses most: 1 means that no miner loses anything"
     )
 )
