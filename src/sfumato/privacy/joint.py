@@ -128,12 +128,16 @@ def _of_any_owners(fact: Joint) -> Statements:
 
 def _of_marks(fact: Joint) -> Refused:
     """Refuse that exact covariances hide a record with a category or missing cell that no other record has."""
-    exact = "The covariances of a group are exact, and its products with every column are the cells of that record."
+    exact = (
+        "The covariances of a group are exact, and a value that one record alone has shows that record's cells in "
+        "every "
+        "column."
+    )
     if fact.partition == "vertical":
         return Refused(
             "A record that alone has a category, or a missing cell, in its group stays hidden from the other owners.",
-            f"{exact} All owners saw its cells in all columns without noise {fact.bare} times, and each finds the "
-            "record by its own columns; pool rare categories and use larger groups.",
+            f"{exact} In {counted(fact.bare, 'case', 'cases')}, all owners saw its cells in all columns without noise, "
+            "and each finds the record by its own columns; pool rare categories and use larger groups.",
         )
     return Refused(
         "A record that alone among all other owners' rows of a group has a category, or a missing cell, stays hidden "
@@ -233,9 +237,9 @@ def _of_bare_rows(fact: Joint) -> Refused:
     if fact.bare:
         return Refused(
             "Every row stays hidden from the other owners.",
-            f"An owner had all rows of a group but one or two, or all non-missing cells of a column there but one or "
-            f"two, {fact.bare} times, and this was allowed. By subtracting its own from the exact sums it has the "
-            "others' without noise.",
+            f"In {counted(fact.bare, 'case', 'cases')}, an owner had all rows of a group but one or two, or all "
+            "non-missing cells of a column there but one or two, and this was allowed. By subtracting its own from the "
+            "exact sums it has the others' without noise.",
         )
     return Refused(
         "A row stays hidden from owners who have the rest of its group together.",
