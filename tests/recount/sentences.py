@@ -62,7 +62,10 @@ _TAILS_RANK = (
     "Each cut-off lies at random between the values of at least <between> persons, beyond whom at least <beyond> "
     "others lie. A column that few persons fill takes a cut-off between its middle values. Each person counts once."
 )
-_TAILS_COMMON = " In columns of mostly common values, a value that fewer than <rare> persons have became a neighbouring common value."
+_TAILS_COMMON = (
+    " In columns of mostly common values, a value that fewer than <rare> persons have became a neighbouring common "
+    "value."
+)
 _TAILS_SMOOTH = (
     "[[<smooth:text> In columns with a long tail, values beyond a cut-off were drawn from an exponential tail fitted "
     "to ranks further inside.]]"
@@ -118,7 +121,10 @@ _PARTITIONED_TREES = (
     "highest privacy level requires were merged. Rows were drawn from each partition separately, in proportion to its "
     "records. A group is a leaf of a tree."
 )
-_NO_OTHER_PARTITION = "No group contains records of two of the <parts> partitions of the table. Smallest partition: <smallest> record{s|}."
+_NO_OTHER_PARTITION = (
+    "No group contains records of two of the <parts> partitions of the table. Smallest partition: <smallest> "
+    "record{s|}."
+)
 _OF_ANY = "{one principal component of a record|a whole record or one of its columns}"
 
 SENTENCES = (
