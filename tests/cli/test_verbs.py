@@ -147,7 +147,7 @@ def test_verify_refuses_a_certificate_with_an_entry_that_does_not_belong_there(
     refused = run("verify", path.parent, "--json")
     assert refused.code == 3
     assert json.loads(refused.out)["holds"] is False
-    assert "1 unknown entries" in refused.out
+    assert "1 unknown entry" in refused.out
 
 
 def test_verify_of_a_folder_without_certificate_is_bad_input(run: Run, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_text_that_is_no_certificate_is_bad_input(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text.replace('  "claims"', '  "note": "The table is anonymous",\n  "claims"'), "1 entries"),
+        (lambda text: text.replace('  "claims"', '  "note": "The table is anonymous",\n  "claims"'), "1 unknown entry"),
         (lambda text: text.replace('  "claims"', '  "claims": [],\n  "claims"'), "a key that comes twice"),
         (
             lambda text: text.replace('"smallest": 10,', '"smallest": 10,\n      "smallest": 10,'),

@@ -43,7 +43,7 @@ def test_a_release_says_that_a_spreadsheet_would_run_it(tmp_path: Path) -> None:
     assert said.startswith("In the file, 40 cells and 1 column name begin with =")
     checks = {check.name: check for check in verify_release(folder)}
     assert all(check.holds for check in checks.values())
-    assert checks["formulas"].detail == "41 texts begin as formulas of a spreadsheet do, as certified"
+    assert checks["formulas"].detail == "41 texts begin like a spreadsheet formula, as certified"
 
 
 def test_a_safe_release_has_an_apostrophe_before_them_and_verifies(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_safe_release_has_an_apostrophe_before_them_and_verifies(tmp_path: Pat
     assert claim.startswith("In the file, 40 cells and 1 column name that")
     checks = {check.name: check for check in verify_release(folder)}
     assert all(check.holds for check in checks.values())
-    assert checks["domains"].detail == "2 declared domains hold"
+    assert checks["domains"].detail == "2 declared domains contain all values"
 
 
 def test_a_certificate_that_is_wrong_about_formulas_fails(tmp_path: Path) -> None:

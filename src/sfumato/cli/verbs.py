@@ -179,9 +179,9 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
     """Check a release without the original: hashes, certificate against table, rehearsal mark, signature.
 
-    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if something does not hold. That nothing was
-    changed since is proved without --signer too; who made it only with --signer, and a fingerprint or key that you have
-    from them by another channel than the release.
+    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if a check fails. Without --signer it
+    proves that nothing was changed. With --signer, and a fingerprint or key received by another channel, it also proves
+    who made the release.
     """
     found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
@@ -189,7 +189,7 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
     console.result(told)
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
-        tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
+        tell_error(f"sfumato: the release failed verification ({failing}); do not use it")
         sys.exit(3)
 
 

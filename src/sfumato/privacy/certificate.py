@@ -14,7 +14,7 @@ from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.statements import Claim, Refused, counted
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
 
@@ -58,10 +58,10 @@ def read_written(document: Mapping[str, Any]) -> Written:
                 f"the certificate has no entry {wrong.entry!r}; it is damaged or was altered"
             ) from None
         if wrong.problem == "unknown" and not wrong.path:
-            surplus = len(set(document) - set(Written.__dataclass_fields__))
-            raise AlteredCertificate(
-                f"the certificate has {surplus} unknown entries; it was altered"
-            ) from None
+            surplus = counted(
+                len(set(document) - set(Written.__dataclass_fields__)), "unknown entry", "unknown entries"
+            )
+            raise AlteredCertificate(f"the certificate has {surplus}; it was altered") from None
         raise _strange(str(wrong.path[0])) from None
     values = {
         "sfumato": _VERSION.fullmatch(written.sfumato),
