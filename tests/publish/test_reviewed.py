@@ -31,6 +31,7 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import GOLDENS
 from tests.publish.test_steps import golden, redrawn, the
+from tests.vocabulary import phrases_not_used
 
 REHEARSED = "made for release"
 
@@ -63,6 +64,7 @@ def test_a_golden_release_holds_but_for_being_a_rehearsal(name: str, tmp_path: P
     assert [check.name for check in found if not check.holds] == [REHEARSED]
     assert [check.name for check in found if not check.checked] == ["signature"]
     assert [check.detail for check in found if check.name == "rows"] == [f"{certificate.rows_out} rows"]
+    assert not [phrase for check in found for phrase in phrases_not_used(f"{check.name}: {check.detail}")]
     assert not found
     assert Verification(tuple(check for check in found if check.name != REHEARSED))
 

@@ -68,10 +68,10 @@ def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
     vertical = fact.partition == "vertical"
     choices = (fact.centres == "") == vertical == (fact.noise != "")
     if fact.partition not in _PARTITIONS or fact.engine not in (*_ENGINES, _PLAIN) or not choices:
-        raise PrivacyRefusal("the way of a joint run is not known to this version, so nothing can be certified")
+        raise PrivacyRefusal("the joint protocol is not known to this version, so nothing can be certified")
     if not ledger or any(not line.to or not set(line.to) <= known for line in ledger):
         raise PrivacyRefusal(
-            f"the ledger of the joint run has {len(ledger)} lines and does not say who saw what; nothing is certified"
+            f"the ledger of the joint run has {len(ledger)} lines and does not state who saw what; nothing is certified"
         )
 
 
