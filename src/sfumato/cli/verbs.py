@@ -75,7 +75,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say("\nWhere to look:")
     console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
     console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
-    console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
+    console.say(f"  {output / 'release' / 'certificate.json'}     claims, and claims that do not follow")
     console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
