@@ -112,7 +112,7 @@ def test_certificate_and_report_name_one_number_of_known_rows_and_it_opens_every
     assert findings["known-rows-needed"].value == fact.known_rows
     assert known is None or fact.known_rows == known
     refused = " ".join(each.because for each in draw_claims(study.facts)[1])
-    assert f"by anyone who knows {fact.known_rows} row{'s' if fact.known_rows > 1 else ''}:" in refused
+    assert f"by anyone who knows {fact.known_rows} independent row{'s' if fact.known_rows > 1 else ''} and" in refused
     if known is not None and known > 1:
         assert (findings["recovered-cells/1 rows"].value or 1.0) < 0.95
 

@@ -97,8 +97,8 @@ def test_a_recipe_repeats_the_rows_and_verify_counts_those_astray(tmp_path: Path
     cells = text[1].split(",")
     file.write_text("\n".join([text[0], ",".join(["12", *cells[1:]]), *text[2:], ""]), encoding="utf-8")
     checks = {check.name: check for check in sf.verify(folder / "release")}
-    assert not checks["where"].holds
-    assert checks["where"].detail == "1 rows do not fulfil the rule that they were chosen by"
+    assert not checks["row condition"].holds
+    assert checks["row condition"].detail == "1 row does not satisfy the condition"
 
 
 def test_rules_that_too_few_fulfil_and_columns_that_are_not_drawn_are_refused() -> None:

@@ -276,7 +276,7 @@ def test_a_run_in_one_process_says_that_it_hid_nothing_from_that_process(
 ) -> None:
     certificate = released("vertical")[0].certificate
     assert [fact.engine for fact in certificate.facts if isinstance(fact, Joint)] == ["plain"]
-    assert "The owners kept their cells from each other." in [refused.claim for refused in certificate.refused]
+    assert "The data owners hid their cells from each other." in [refused.claim for refused in certificate.refused]
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])
@@ -359,7 +359,7 @@ def test_parties_that_each_run_their_own_command_write_the_same_release(
     certificate = found["clinic"].certificate  # type: ignore[union-attr]
     joint = next(fact for fact in certificate.facts if isinstance(fact, Joint))
     assert (joint.engine, joint.computing) == (engine, THREE if engine == "aby3" else ("bank", "shop"))
-    assert any("Nobody but its owner saw" in claim.claim for claim in certificate.claims)
+    assert any("no one saw anything of another's cells" in claim.claim for claim in certificate.claims)
 
 
 def test_a_party_that_fails_is_named_to_the_others_and_nothing_stays_anywhere(people: pa.Table, tmp_path: Path) -> None:

@@ -230,5 +230,5 @@ def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(
 def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
     release = publish_stream(folder / "state.db", tmp_path / "out", report=False)
     assert Unmeasured() in release.certificate.facts
-    assert any("Attacks were tried" in refused.claim for refused in release.certificate.refused)
+    assert any("Attacks were run" in refused.claim for refused in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))

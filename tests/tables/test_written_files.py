@@ -116,7 +116,7 @@ def test_a_release_of_any_format_is_verified_and_evaluated(tmp_path: Path, endin
     sf.sanitize(PEOPLE, k=5, seed=1, report=False).save(tmp_path / "out", form=ending)
     found = sf.verify(tmp_path / "out" / "release")
     assert {check.name for check in found if not check.holds} == {"made for release"}
-    assert "months" in {check.name for check in found}
+    assert "dates by month" in {check.name for check in found}
     table = read_file(tmp_path / "out" / "release" / f"table.{ending}")[0]
     assert table.column_names == PEOPLE.column_names
 

@@ -35,7 +35,7 @@ def test_what_is_usual_makes_up_at_most_ten_entries_for_each_true_one(
     assert (told.operator, told.chosen) == (operator, True)
     assert told.insert == pytest.approx(insert, rel=0.1)
     assert counted.entries < 12 * len(source.table.baskets.items)
-    assert any("which is usual" in claim.basis for claim in release.certificate.claims)
+    assert any("This operator is the default" in claim.basis for claim in release.certificate.claims)
     assert release.certificate.parameters["operator"] == "usual"
     folder = release.save(tmp_path / "out") / "release"
     assert sf.verify(folder).holds

@@ -76,7 +76,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say("\nWhere to look:")
     console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
     console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
-    console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
+    console.say(f"  {output / 'release' / 'certificate.json'}     claims, and claims that do not follow")
     console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
@@ -193,9 +193,9 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
     """Check a release without the original: hashes, certificate against table, rehearsal mark, signature.
 
-    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if something does not hold. That nothing was
-    changed since is proved without --signer too; who made it only with --signer, and a fingerprint or key that you have
-    from them by another channel than the release.
+    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if a check fails. Without --signer it
+    proves that nothing was changed. With --signer, and a fingerprint or key received by another channel, it also proves
+    who made the release.
     """
     found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
@@ -203,7 +203,7 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
     console.result(told)
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
-        tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
+        tell_error(f"sfumato: the release failed verification ({failing}); do not use it")
         sys.exit(3)
 
 

@@ -105,7 +105,7 @@ class Release:
             told += [("groups", smallest)]
         if certificate.randomness != Mode.RELEASE.value:
             told.append(("REHEARSAL", "made with a seed, not for release"))
-        claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} that must not be made"
+        claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} refused"
         told.append(("certificate", f"{claims}: release.certificate"))
         if self.report is None:
             told.append(("report", "nothing was measured"))

@@ -247,7 +247,7 @@ def _changed(pair: ColumnPair, released: Places, original: Places, *, widened: b
 
 CHANGES = Measure("changes", Family.UTILITY, _COSTS_SOURCE, _changes, needs=(Need.ORIGIN,)).finds(
     Number("cells-changed", "Cells changed", SHARE).means(
-        "The share of cells that differ from the original row that the released row was made from, were generalized, or "
+        "The share of cells that differ from the original row that the released row was made from, became wider, or "
         "became missing. Baseline: rows shuffled among people"
     )
 )
