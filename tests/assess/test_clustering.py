@@ -215,7 +215,7 @@ def test_density_without_two_clusters_says_so() -> None:
 def test_the_number_of_clusters_is_the_owners() -> None:
     findings = clustered(blobs(1), blobs(2), "blob", options=MeasureOptions(clusters=4))
     assert "4 clusters by k-means" in findings["clustering-error"].meaning
-    with pytest.raises(OptionError, match="--clusters must be at least 2"):
+    with pytest.raises(OptionError, match="clusters= must be at least 2"):
         MeasureOptions(clusters=1)
 
 

@@ -114,7 +114,7 @@ def test_the_accuracy_of_a_response_is_the_share_of_predictions_within_the_toler
         assert f"the median is right for {median.mean():.1%}" in findings["response-accuracy-1nn"].meaning
     rough = found(RESPONSES, study(draw_table(1, FEW), draw_table(2, FEW), "x", holdout=draw_table(3, FEW)))
     assert "a tenth of its standard deviation" in rough["response-accuracy-ridge"].meaning
-    with pytest.raises(OptionError, match="--accurate-within must be"):
+    with pytest.raises(OptionError, match="accurate_within= must be"):
         MeasureOptions(accurate_within=-1.0)
     for target in (None, "colour"):
         with pytest.raises(OptionError, match="--accurate-within is for a target of numbers"):

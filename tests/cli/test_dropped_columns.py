@@ -71,7 +71,7 @@ def test_a_schema_from_a_file_says_what_is_dropped_by_its_roles(run: Run, people
 
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_columns_are_named_where_the_policy_keeps_the_release(run: Run, people: Path, tmp_path: Path) -> None:
-    words = ("--k", 10, "--no-sign", "--method", "condense", "--effort", "fast", "--policy", "public")
+    words = ("--k", 20, "--no-sign", "--method", "condense", "--effort", "fast", "--policy", "public", "--holdout", 0.3)
     refused = run("sanitize", people, "-o", tmp_path / "out", *words)
     assert refused.code == 3
     assert "  'mail': text, 300 different in 300 rows: e-mail addresses\n" in refused.out

@@ -173,7 +173,7 @@ def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(fo
 def test_an_epoch_that_cannot_meet_its_policy_is_not_begun(folder: Path, tmp_path: Path) -> None:
     with StreamSession.open(folder / "state.db", write=False) as session:
         before = session.status()
-    with pytest.raises(PolicyNotMet, match=r"no control group .*; begin a stream with --measure-rows"):
+    with pytest.raises(PolicyNotMet, match=r"no control group .*; begin a stream with measure_rows="):
         publish_stream(folder / "state.db", tmp_path / "out", policy="research")
     with StreamSession.open(folder / "state.db", write=False) as session:
         assert session.status() == before

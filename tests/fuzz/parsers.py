@@ -398,6 +398,7 @@ PARSERS = (
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
     Parser("baskets", as_file("baskets.dat", _baskets)),
+    Parser("baskets-released", as_file("released.csv", _baskets)),
     Parser("basket-columns", as_text(_basket_columns)),
     Parser("baskets-lines", as_file("lines.csv", lambda path: read_baskets(path, lines=True).to_table().to_pydict())),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),

@@ -200,7 +200,7 @@ def test_an_ordered_label_is_a_label() -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"private": ""}, OptionError, "name its column with --private"),
+        ({"private": ""}, OptionError, "name its column with private="),
         ({"private": "pay"}, OptionError, "'pay' is not a label but a number or a date"),
         ({"private": "seen"}, OptionError, "'seen' is not a label"),
         ({"private": "il"}, OptionError, "did you mean 'ill'"),

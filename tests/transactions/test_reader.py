@@ -168,7 +168,7 @@ def test_a_damaged_released_table_is_refused_in_the_words_of_any_csv_file(tmp_pa
     with pytest.raises(TableError, match="more or fewer cells than the header"):
         read_baskets(path)
     path.write_bytes(b"items\nmilk\n\xff\xfe\n")
-    with pytest.raises(TableError, match="not utf-8"):
+    with pytest.raises(TableError, match="not UTF-8"):
         read_baskets(path)
 
 

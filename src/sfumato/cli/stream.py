@@ -176,7 +176,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
         )
 
 
-@stream.command("ingest")
+@stream.command("ingest", cls=Verb)
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=INPUT)
 @_state
 @_pending_key
@@ -184,11 +184,25 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @_measure_key
 @click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init; any other is refused.")
 @click.option(
-    "--stdin-format", "form", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]"
+    "--stdin-format",
+    "form",
+    type=click.Choice(["csv", "jsonl"]),
+    panel=Panel.INPUT,
+    help="Format of standard input.  [default: detected]",
 )
-@click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
-@usual("--group", default="sfumato", words="Consumer group on a Redis server.")
-@click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    panel=Panel.INPUT,
+    help="Wait for more at the end of a Redis stream, until interrupted.",
+)
+@usual("--group", default="sfumato", panel=Panel.INPUT, words="Consumer group on a Redis server.")
+@click.option(
+    "--acknowledge",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print the id of each batch on stderr once it is on disk.",
+)
 @_source
 @options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
 @verb

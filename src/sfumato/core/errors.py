@@ -151,8 +151,9 @@ _WORDS = frozenset({
 _OPTION = re.compile(
     r"""(?P<command>'sfumato\ [^']*')
     | (?<![\w'"-])--(?P<name>[a-z][a-z0-9-]*)
-      (?:\ (?:(?P<number>[+-]?\d+(?:\.\d+)?)(?![\w.]*\w) | (?P<quoted>'[^']*') | (?P<pair>[A-Z]+=\w+)
-        | (?P<place>[A-Z][A-Z|]+\b) | (?P<word>[a-z][a-z0-9-]*)(?![\w-]) | (?P<mark>[.,])(?=\ |$)))?""",
+      (?:\ (?:(?P<size>\d+[KMG]\b) | (?P<number>[+-]?\d+(?:\.\d+)?)(?![\w.]*\w) | (?P<quoted>'[^']*')
+        | (?P<pair>[A-Z]+=\w+) | (?P<place>[A-Z][A-Z|]+\b) | (?P<word>[a-z][a-z0-9-]*)(?![\w-])
+        | (?P<mark>[.,])(?=\ |$)))?""",
     re.VERBOSE,
 )
 
@@ -201,7 +202,7 @@ def _argument(found: re.Match[str]) -> str:
         return f"{argument}[({column}, {value})]"
     if found["number"] or found["quoted"] or found["place"]:
         return f"{argument}{told}"
-    is_value = found["mark"] or told in _WORDS or any(mark.isdigit() for mark in told)
+    is_value = found["size"] or found["mark"] or told in _WORDS or any(mark.isdigit() for mark in told)
     return f"{argument}{told!r}" if is_value else f"{argument} {told}"
 
 

@@ -125,7 +125,7 @@ def check_memory(memory: int, least: int, less: int) -> None:
     instead = "" if less >= least else f", or {_rounded(less)} with --no-report"
     raise OptionError(
         f"{size_words(memory)} of memory are too little for this run: the programs take about {programs} and the least "
-        f"work on this table {rest}; grant at least --memory={_rounded(least)}{instead}"
+        f"work on this table {rest}; grant at least --memory {_rounded(least)}{instead}"
     )
 
 
