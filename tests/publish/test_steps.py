@@ -386,7 +386,7 @@ def test_columns_that_were_dropped_are_not_in_the_table() -> None:
     rare = redrawn(certificate, the(RareValues, certificate, dropped=("hobby",)))
     assert columns_check(rare, columns).detail == ("the table has 1 named column and none of 3 dropped ones")
     assert columns_check(rare, [*columns, "hobby"]).detail == "1 dropped column is in the table"
-    assert columns_check(certificate, columns[:4]).detail == "1 columns that facts name are not in the table"
+    assert columns_check(certificate, columns[:4]).detail == "1 column in the facts but not in the table"
 
 
 @pytest.mark.parametrize("name", ["condense", "noise", "stream-first"])

@@ -262,7 +262,6 @@ def leaves(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from beyond("columns drawn twice", int(parts.get("twice", 0)), 0, int(parts["columns"]))
     if ("by_person" in parts) != ("person" in evidence.options):
         yield "leaves are stated in persons where there is no column of them, or in records where there is"
-    yield from differs("persons who supply too much spoken of", "by_leaf" in parts, "by_person" in parts)
 
 
 def single_valued(evidence: Evidence, parts: Parts) -> Iterator[str]:
