@@ -117,7 +117,7 @@ def test_the_accuracy_of_a_response_is_the_share_of_predictions_within_the_toler
     with pytest.raises(OptionError, match="accurate_within= must be"):
         MeasureOptions(accurate_within=-1.0)
     for target in (None, "colour"):
-        with pytest.raises(OptionError, match="--accurate-within is for a target of numbers"):
+        with pytest.raises(OptionError, match="accurate_within= is for a target of numbers"):
             study(draw_table(1, FEW), draw_table(2, FEW), target, options=MeasureOptions(accurate_within=1.0))
 
 

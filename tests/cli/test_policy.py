@@ -221,7 +221,7 @@ def test_a_table_of_another_tool_is_judged_and_exit_code_3_says_that_it_was_not_
     outside = ["--holdout", held]
     done = run("evaluate", inside, made, "--policy", "research", "--identifier", "id", *outside)
     assert done.code == 3
-    assert 'Does not meet policy "research"' in done.out
+    assert 'Inconclusive for policy "research"' in done.out
     told = ["--policy", "research", "--despite-policy"]
     again = run("evaluate", people, made, "--identifier", "id", *told, "--json")
     verdict = json.loads(again.out)["verdict"]

@@ -180,7 +180,7 @@ def test_the_owner_reads_the_rules_and_the_recipient_does_not(tmp_path: Path) ->
     assert "confidence" not in (folder / "release" / "certificate.json").read_text(encoding="utf-8")
     found = verify_release(folder / "release")
     assert found.holds
-    assert any(check.name == "cells blocked" for check in found)
+    assert any(check.name == "suppressed cells" for check in found)
 
 
 def test_an_ordered_label_is_a_label() -> None:

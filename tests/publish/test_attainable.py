@@ -118,7 +118,7 @@ def test_nothing_is_read_or_run_for_a_policy_that_cannot_be_met(monkeypatch: pyt
     ):
         with pytest.raises(sf.PolicyNotMet, match='this run cannot meet policy "research"'):
             sf.sanitize(PEOPLE, policy="research", **told)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="a policy judges what is measured; leave out report=False"):
+    with pytest.raises(OptionError, match="policy= needs the report; drop report=False or policy="):
         sf.sanitize(PEOPLE, policy="research", report=False)
     with pytest.raises(OptionError, match="there is no policy 'reserch'"):
         sf.sanitize(PEOPLE, policy="reserch")

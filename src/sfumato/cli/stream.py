@@ -176,7 +176,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
         )
 
 
-@stream.command("ingest", cls=Verb)
+@stream.command("ingest")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=INPUT)
 @_state
 @_pending_key
