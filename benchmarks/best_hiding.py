@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.core.itemsets.baskets import Baskets, least_count
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
 from sfumato.mechanisms.transactions import BasketRule, count_sets
 from sfumato.mechanisms.transactions.rules import RuleHiding, changes_needed
 

@@ -9,6 +9,7 @@ from html import escape
 import click
 
 from sfumato.cli import app
+from sfumato.cli.panels import Panel
 
 COMMON = ("quiet", "as_json", "debug", "help")
 HEAD = """# The command, every verb and option
@@ -50,11 +51,20 @@ def _section(context: click.Context) -> str:
         "",
     ]
     told = [each for each in command.get_params(context) if isinstance(each, click.Option) and not _is_common(each)]
-    if told:
+    for panel, shown in _by_panel(told):
+        lines += [f"**{panel}**", ""] if panel else []
         lines += ["| Option | |", "|---|---|"]
-        lines += [_row(each, context) for each in told]
+        lines += [_row(each, context) for each in shown]
         lines.append("")
     return "\n".join(lines)
+
+
+def _by_panel(shown: list[click.Option]) -> Iterator[tuple[str, list[click.Option]]]:
+    """Options by the panels of the help, in its order; those of a command with few options are in none."""
+    for panel in ("", *Panel):
+        here = [each for each in shown if (getattr(each, "panel", None) or "") == panel]
+        if here:
+            yield panel, here
 
 
 def _is_common(option: click.Option) -> bool:

@@ -137,7 +137,7 @@ def test_what_makes_no_sense_is_refused(told: dict[str, Any], words: str) -> Non
 
 
 def test_lacking_columns_are_counted_and_named() -> None:
-    with pytest.raises(TableError, match=r"lacks 2 columns of the original, the first is 'x'; .*--identifier"):
+    with pytest.raises(TableError, match=r"lacks 2 columns of the original, the first is 'x'; .*identifiers="):
         sf.evaluate(frame(), frame().drop(columns=["x", "town"]))
 
 
@@ -197,7 +197,7 @@ def test_a_release_is_evaluated_by_its_folder_with_what_its_certificate_says(tmp
     assert report.certificate["rows_in"] == 60
     with (tmp_path / "out" / "release" / "table.csv").open("a", encoding="utf-8") as file:
         file.write("30\n")
-    with pytest.warns(UserWarning, match="certificate beside it speaks of"):
+    with pytest.warns(UserWarning, match="the certificate in the folder of the released table is for another table"):
         altered = sf.evaluate(before, tmp_path / "out" / "release" / "table.csv", identifiers=["name"], budget=0.01)
     assert altered.certificate is None
     with pytest.raises(OptionError, match="not a release of one table"):

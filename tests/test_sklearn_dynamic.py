@@ -81,6 +81,78 @@ def test_no_row_is_lost_and_strict_groups_are_as_large_as_every_level_inside(spl
         assert (condenser.groups_.count >= condenser.groups_.level_max).all()
 
 
+def labels(seed: int = 4, n: int = ROWS) -> np.ndarray:
+    """Two classes from the first row on, and one that begins later."""
+    codes = np.random.default_rng(seed).integers(0, 3, n)
+    codes[:100] %= 2
+    return np.array(["x", "y", "late"])[codes]
+
+
+def test_groups_are_those_of_each_class_alone_and_never_mix_classes() -> None:
+    values, classes = rows(), labels()
+    together = begun().partial_fit(values, classes)
+    values[:, 0] += 1000.0 * (classes == "y") + 2000.0 * (classes == "late")  # far from one another
+    apart = begun().partial_fit(values, classes)
+    for condenser in (together, apart):
+        assert condenser.n_pending_ == 0
+        assert condenser.classes_ is not None
+        of_group = condenser.classes_[condenser._maintainer.rows().stratum]
+        for name in ("x", "y", "late"):
+            assert condenser.groups_.count[of_group == name].sum() == (classes == name).sum()
+    means = apart.groups_.mean[:, 0]
+    assert (np.abs(means - 1000.0 * np.rint(means / 1000.0)) < 20.0).all()
+    assert (together.groups_.count >= 3).all()
+    assert begun().partial_fit(values).classes_ is None
+
+
+def test_synthetic_rows_come_with_the_class_of_their_group() -> None:
+    values, classes = rows(), labels()
+    values[:, 0] += 1000.0 * (classes == "y") + 2000.0 * (classes == "late")
+    condenser = begun().partial_fit(values, classes)
+    drawn, told = condenser.sample()
+    assert sorted(told.tolist()) == sorted(classes.tolist())
+    assert (np.array(["x", "y", "late"])[np.rint(drawn[:, 0] / 1000.0).astype(int)] == told).all()
+    fewer, those = condenser.sample(7)
+    assert (fewer.shape, those.shape) == ((7, 3), (7,))
+    frame, series = pd.DataFrame(values, columns=list("abc")), pd.Series(classes, name="class", dtype="category")
+    made, named = begun().fit_resample(frame, series)
+    assert isinstance(made, pd.DataFrame)
+    assert (named.name, named.dtype) == ("class", series.dtype)
+    assert sorted(named) == sorted(classes)
+    with pytest.raises(OptionError, match="no classes"):
+        begun().fit_resample(values, values[:, 0])
+
+
+@given(st.lists(st.integers(0, ROWS), max_size=6), st.integers(0, 100))
+@examples(25, few=5)
+def test_how_rows_with_classes_are_cut_into_calls_changes_no_bit(cuts: list[int], seed: int) -> None:
+    values, asked, classes = rows(seed), levels(seed), labels(seed)
+    whole, parts = begun().partial_fit(values, classes, privacy_levels=asked), begun()
+    for start, end in itertools.pairwise([0, *sorted(cuts), ROWS]):
+        if end > start:
+            parts.partial_fit(values[start:end], classes[start:end], privacy_levels=asked[start:end])
+            parts = DynamicCondenser.restore(parts.snapshot())
+    assert same(whole, parts)
+    np.testing.assert_array_equal(whole.sample()[1], parts.sample()[1])
+
+
+def test_classes_come_in_every_call_or_in_none_and_a_refused_call_adds_none() -> None:
+    values, classes = rows(), labels()
+    with pytest.raises(OptionError, match="without classes"):
+        begun().partial_fit(values, classes).partial_fit(values)
+    with pytest.raises(OptionError, match="with classes"):
+        begun().partial_fit(values).learn_one(values[0], "x")
+    one = begun().partial_fit(values, values[:, 0])  # a response is not used
+    assert same(one, begun().partial_fit(values))
+    condenser = begun(pending_limit=5).partial_fit(values, classes)
+    before = condenser.snapshot()
+    with pytest.raises(PrivacyRefusal, match="more than 5"):
+        condenser.partial_fit(values[:9], ["new"] * 9, privacy_levels=np.full(9, 50))
+    assert condenser.snapshot() == before
+    with pytest.raises(LevelError, match="rows of its class"):
+        DynamicCondenser(k=5).fit(values[:20], np.arange(20))
+
+
 @pytest.mark.parametrize("at", [20, 59, 60, 130])
 def test_a_restored_condenser_goes_on_bit_for_bit(at: int) -> None:
     values, asked = rows(), levels(high=40)

@@ -143,7 +143,7 @@ def test_a_parameter_is_reached_from_everywhere(method: str, name: str, tmp_path
 @pytest.mark.parametrize("text", ["age", "=1", "age=", "age=1,2,3", "age=,"])
 def test_a_value_of_a_column_that_is_none_is_refused(name: str, text: str) -> None:
     nothing = dict.fromkeys(WORDS)
-    with pytest.raises(OptionError, match=f"--{name.replace('_', '-')} takes a column and its value, as in"):
+    with pytest.raises(OptionError, match=f"{name}= takes a column and its value, as in"):
         parameters_told({**nothing, name: (text,)})
 
 
@@ -155,7 +155,7 @@ def test_parameters_stand_for_the_mechanism() -> None:
     assert sf.sanitize(TABLE, level=4, effort="fast", seed=1, report=False).recipe.parameters["k"] == 2
     with pytest.raises(OptionError, match="a mechanism was given, which says what 'k' says"):
         sf.sanitize(TABLE, sf.Condensation(), k=7)
-    with pytest.raises(OptionError, match="the method 'condense' has no parameter 'colour'"):
+    with pytest.raises(OptionError, match="sanitize has no argument 'colour'"):
         sf.sanitize(TABLE, colour="red")
 
 
@@ -177,9 +177,9 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
     again = sf.sanitize(TABLE, recipe=tmp_path / "recipe.toml", report=False)
     assert again.table == first.table
     assert again.recipe == first.recipe
-    with pytest.raises(OptionError, match="--recipe already says what --k says"):
+    with pytest.raises(OptionError, match="recipe= already says what k= says"):
         sf.sanitize(TABLE, recipe=first.recipe, k=5)
-    with pytest.raises(OptionError, match="--recipe already says what --level says"):
+    with pytest.raises(OptionError, match="recipe= already says what level= says"):
         sf.sanitize(TABLE, recipe=first.recipe, level=5)
 
 
@@ -279,7 +279,7 @@ def test_the_breach_calculator_takes_the_words_of_the_command_line() -> None:
     assert document["posterior"] == pytest.approx(0.75)
     assert document["gamma"] == pytest.approx(3.0)
     assert document["verdict"] in found.describe()
-    with pytest.raises(OptionError, match="add --property"):
+    with pytest.raises(OptionError, match="add property="):
         sf.breach(SPEC, output="yes")
 
 
@@ -351,9 +351,7 @@ def test_words_that_fit_no_option_are_refused(options: dict[str, Any], words: st
 
 def test_arguments_that_there_are_not_are_refused_in_one_sentence() -> None:
     table = pa.table({"age": list(range(40))})
-    with pytest.raises(
-        OptionError, match=r"inspect: got an unexpected keyword argument 'taget'; help\(sfumato.inspect\)"
-    ):
+    with pytest.raises(OptionError, match=r"inspect has no argument 'taget'; did you mean 'target'\?"):
         sf.inspect(table, taget="age")  # type: ignore[call-arg]
     with pytest.raises(OptionError, match="breach: missing a required argument: 'spec'"):
         sf.breach()  # type: ignore[call-arg]

@@ -182,7 +182,7 @@ def _curve(curve: Sequence[dict[str, Any]]) -> list[str]:
             for count in COUNTS:
                 here = [one["errors"] for one in curve if _key(one) == (layout, count, far)]
                 values = [[one[m][way] for one in here if way in one[m]] for m in ("SDP", "ADP")]
-                cells.append(", ".join(f"{_mean(value):.2f}" for value in values))
+                cells.append(", ".join(f"{_mean(value):.2f}" if value else "-" for value in values))
             lines.append(_row(layout, way, f"{far:g}", *cells))
     for place, way in enumerate(WAYS):
         told = [f"{ERRORS[1]['SDP'][place][k]:.2f}, {ERRORS[1]['ADP'][place][k]:.2f}" for k in range(len(COUNTS))]

@@ -21,9 +21,9 @@ from benchmarks.best_hiding import best_hiding, sets_lost  # noqa: E402
 from sfumato.assess.algebra import Values  # noqa: E402
 from sfumato.assess.baskets import breach_level, origins_told  # noqa: E402
 from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps  # noqa: E402
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, least_count  # noqa: E402
 from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of  # noqa: E402
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of  # noqa: E402
 from sfumato.core.laws.basket_operators import BasketOperator  # noqa: E402
 from sfumato.mechanisms.transactions import BasketRule  # noqa: E402
 from sfumato.mechanisms.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals  # noqa: E402

@@ -93,8 +93,8 @@ def peers(name: str, supports: Iterable[float]) -> None:
 
 
 def compare(python: Path) -> str:
-    from sfumato.core.itemsets.baskets import Baskets
-    from sfumato.core.itemsets.mining import frequent_itemsets, least_count
+    from sfumato.core.itemsets.baskets import Baskets, least_count
+    from sfumato.core.itemsets.mining import frequent_itemsets
 
     frequent_itemsets(Baskets.of([[0, 1]]), 1)
     lines = []

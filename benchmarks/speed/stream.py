@@ -152,7 +152,7 @@ def ask_all(
     for i in range(first, last):
         x[:] = values[i]
         found[i] = (
-            closest_cached(cache, store, i, x, K) if cache.near.shape[0] else closest_in_index(index, store, x, K)
+            closest_cached(cache, store, i, x, K, 0) if cache.near.shape[0] else closest_in_index(index, store, x, K, 0)
         )
 
 

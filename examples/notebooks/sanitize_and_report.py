@@ -49,7 +49,7 @@ release = sf.sanitize(table, sf.Chain(leaf=50), schema=schema, holdout=0.33)
 release
 
 # %% [markdown]
-# ## What is guaranteed, and what must not be said
+# ## Claims, and claims that do not follow
 
 # %%
 release.certificate

@@ -36,6 +36,7 @@ from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import share_values
+from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
 
@@ -51,6 +52,9 @@ def inspect(
     k: int = 10,
     schema: Schema | str | Path | None = None,
     missing: Iterable[str] = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> Schema:
     """What each column is taken for and what will happen to it, to be printed and edited.
 
@@ -69,6 +73,9 @@ def inspect(
         One that was edited, to see what it will do: its columns and rules stay as they are written.
     missing : iterable of str
         Texts or numbers that mean a missing cell in every column, besides the usual marks and those that are found.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
 
     Examples
     --------
@@ -79,7 +86,8 @@ def inspect(
     name    identifier    nominal  dropped       text with 3 categories; identifier, as told
     """
     identifiers, missing = tuple(identifiers), tuple(missing)
-    arrow = to_arrow(table, missing_marks(schema, missing))[0]
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow = to_arrow(table, missing_marks(schema, missing), reading)[0]
     if schema is not None:
         told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True, missing=missing)
         return _with_rare(arrow, told, k, found=False)
@@ -137,6 +145,9 @@ class Stream:
         table: Any,
         *,
         source: str = "",
+        encoding: str | None = None,
+        sheet: str | None = None,
+        header_row: int | None = None,
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
         person_key: str | Path | None = None,
@@ -145,9 +156,11 @@ class Stream:
 
         Parameters
         ----------
-        table : pandas, polars or pyarrow table
+        table : pandas, polars or pyarrow table, or path
         source : str
             Name of the source, where two may hold the very same rows.
+        encoding, sheet, header_row : optional
+            How a file is read, as in `sfumato.inspect`.
         pending_key, measure_key, person_key : path, optional
             Key files that the state was begun with.
         """
@@ -155,7 +168,8 @@ class Stream:
             self.state, pending_key=pending_key, measure_key=measure_key, person_key=person_key
         ) as session:
             rows = session.settings.batch_rows
-            return session.ingest(cut_batches([to_arrow(table)[0]], rows, source=source))
+            reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+            return session.ingest(cut_batches([to_arrow(table, reading=reading)[0]], rows, source=source))
 
     def publish(self, folder: str | Path, **options: Any) -> Release:
         """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
@@ -197,7 +211,7 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     ----------
     state : path or URL
         A file, or ``postgresql://USER@HOST/NAME``; it stays with the owner.
-    first : pandas, polars or pyarrow table, optional
+    first : pandas, polars or pyarrow table, or path, optional
         Begins a new stream with these records; without it the state is that of an earlier one.
     **options
         With ``first``: those of `sfumato.engines.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -92,7 +93,7 @@ def check_sound(measure: Measure, of: Study) -> None:
     assert set(measure.names) <= set(findings)
     for finding in findings.values():
         assert finding.meaning.endswith(".")
-        assert ". " not in finding.meaning.replace("et al. ", "")
+        assert all(len(part.split()) <= 45 for part in re.split(r"[.;:] ", finding.meaning)), finding.meaning
         number = number_of(finding.name)
         assert number is not None
         assert finding.public == number.scale.public

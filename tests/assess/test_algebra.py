@@ -121,7 +121,7 @@ def test_success_has_three_arms_with_intervals_and_the_number_of_attempts() -> N
     assert finding.control_interval is not None
     assert finding.control_interval[1] == pytest.approx(0.161, abs=0.001)
     alone = number.finding(Family.ATTACK, success(Tries(5, 50), guess=0.02, control=None))
-    assert alone.meaning == "How often. Control not run, because no rows were held out."
+    assert alone.meaning == "How often. No control: no records were held out."
 
 
 def test_every_measure_names_its_source_and_what_its_findings_mean() -> None:

@@ -147,7 +147,7 @@ def test_linked_rows_link_copied_persons_and_not_those_of_a_redraw() -> None:
     (found,) = run_measure(LINKED_PERSONS, alone)
     assert found.baseline_interval is not None
     assert [gain.certain for gain in gains([found])] == [False]
-    assert "from a table that knows nobody of them" in risk_sentence([found])
+    assert "on unrelated data" in risk_sentence([found])
     assert {each.name: each for each in run_measure(LINKED_PERSONS, looked)}["linkage-persons"].value is None
 
 

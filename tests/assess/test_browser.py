@@ -5,6 +5,7 @@ Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names a
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 
 from sfumato.core.errors import OptionError
 from sfumato.publish.folder import print_summary
+from tests.assess.recorded import OUTCOMES, recorded
 from tests.assess.test_report import CERTIFICATE, made_up_report
 from tests.browser import chromium, started
 from tests.examples import at_length
@@ -205,6 +207,23 @@ def test_one_sheet_holds_the_summary_and_two_hold_the_recipients_page(browser: A
             assert seen.said == []
 
 
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_one_sheet_holds_the_summary_of_every_outcome_and_a_phone_shows_it_whole(
+    browser: Any, name: str, tmp_path: Path
+) -> None:
+    report, certificate = recorded(name)
+    assert report.verdict is not None
+    options = "--method chain --k 20 --leaf 400 --holdout 0.3 --policy research --overwrite"
+    line = f"sfumato sanitize people.csv -o out {options}"
+    report = dataclasses.replace(report, verdict=dataclasses.replace(report.verdict, to_try=(line,)))
+    certificate |= {"table_sha256": "a" * 64, "created": "2026-01-01", "sfumato": "0.2.0", "randomness": "rehearsal"}
+    (tmp_path / "summary.html").write_text(report.to_summary(certificate=certificate), encoding="utf-8")
+    with Look(browser, tmp_path / "summary.html", width=390) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+        paper = seen.page.pdf(format="A4", print_background=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1
+
+
 @pytest.mark.slow
 def test_a_browser_prints_the_summary_for_its_owner_alone(pages: dict[str, Path], tmp_path: Path) -> None:
     if chromium() is None:
@@ -229,8 +248,8 @@ def test_without_a_browser_no_pdf_is_promised(monkeypatch: pytest.MonkeyPatch, t
 def test_a_notebook_keeps_its_own_style(browser: Any, pages: dict[str, Path]) -> None:
     with Look(browser, pages["notebook"]) as seen:
         inside = seen.page.frames[1]
-        assert inside.locator("h1").inner_text().startswith("May this table be handed over")
-        assert inside.locator("figure svg").first.bounding_box()["height"] > 50
+        assert inside.locator("h1").inner_text().startswith("May I release this table?")
+        assert inside.locator(".strip svg").first.bounding_box()["height"] > 20
         sizes = seen.page.evaluate("['h1', 'td'].map(tag => getComputedStyle(document.querySelector(tag)).fontFamily)")
         assert all("system-ui" not in family for family in sizes)
         assert seen.said == []

@@ -10,10 +10,18 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Sizes
+from sfumato.assess.study import MeasureOptions, Sizes, study_of
 from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
+from sfumato.assess.utility.own_clusters import OWN_CLUSTERS, misclassified
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import Transformed
+from sfumato.mechanisms.geometry import Key, Rotate
+from sfumato.mechanisms.geometry.move import KeyedWorkings
+from sfumato.mechanisms.geometry.transformations import rotate
 from sfumato.mechanisms.protocol import Workings
+from sfumato.tables.codec import Codec
+from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
 from tests.examples import at_length, sized
@@ -31,7 +39,8 @@ def blobs(seed: int, sizes: tuple[int, ...] = (100, 100, 100)) -> pa.Table:
 
 
 def clustered(original: pa.Table, released: pa.Table, target: str | None = None, **more: object) -> dict[str, Finding]:
-    return found(CLUSTERING, study(original, released, target, holdout=original, **more))  # type: ignore[arg-type]
+    subject = study(original, released, target, holdout=original, **more)  # type: ignore[arg-type]
+    return found(CLUSTERING, subject) | found(OWN_CLUSTERS, subject)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 60])
@@ -71,7 +80,7 @@ def few_redraws(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_every_finding_is_complete(case: str, target: str | None) -> None:
     findings = clustered(draw_table(1), released_of(case), target, workings=Workings(origin=np.arange(ROWS)))
-    assert set(findings) == set(CLUSTERING.names)
+    assert set(findings) == {*CLUSTERING.names, *OWN_CLUSTERS.names}
     assert all(is_complete(finding) for finding in findings.values())
 
 
@@ -143,6 +152,73 @@ def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() 
     assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
 
 
+def turned_people(degrees: float, options: MeasureOptions | None = None) -> dict[str, Finding]:
+    """Four clusters of ages and salaries, turned by a key that counts salaries in thousands [errata OZ03.1]."""
+    rng = np.random.default_rng(4)
+    corner = np.repeat([[-1, -1], [1, -1], [-1, 1], [1, 1]], 100, axis=0)
+    people = np.array([45.0, 70.0]) + corner * [10.0, 40.0] + rng.normal(size=(400, 2)) * [1.0, 4.0]
+    original = people * [1.0, 1000.0]
+    key = Key((Rotate(("age", "salary"), degrees, (1.0, 1000.0)),))
+    before, after = (pa.table({"age": rows[:, 0], "salary": rows[:, 1]}) for rows in (original, rotate(original, key)))
+    codec = Codec.fit(before, Schema.infer(before))
+    workings = KeyedWorkings(origin=np.arange(400), key=key, units=key.units)
+    facts = (Transformed(("rotate",), ("age", "salary"), 2),)
+    chance = np.random.default_rng(5)
+    subject = study_of(before, after, codec, facts=facts, workings=workings, options=options, rng=chance)
+    return found(OWN_CLUSTERS, subject)
+
+
+@pytest.mark.parametrize("degrees", [13.7, 60.0, 356.71])
+def test_a_turn_misclassifies_no_row_in_the_units_of_its_key_whoever_clusters(degrees: float) -> None:
+    for count in (3, 4, 5):  # also if K is not that of the clusters
+        findings = turned_people(degrees, MeasureOptions(clusters=count))
+        assert [value(finding) for finding in findings.values()] == [0.0, 0.0, 0.0]
+        assert f"{count} clusters by k-means in the units of the key" in findings[OWN].meaning
+        assert "4 clusters in the original by density-based" in findings[f"{OWN}-density"].meaning
+    four = turned_people(degrees, MeasureOptions(clusters=4))
+    assert [base(finding) < 0.02 for finding in four.values()] == [True] * 3
+    five = turned_people(degrees)
+    assert base(five[OWN]) > 0.05  # five of four clusters are not stable
+
+
+def test_noise_and_density_are_counted_as_the_paper_names_the_errors() -> None:
+    """Noise that is clustered, a clustered row that becomes noise, and one that changes cluster [OZ03, sec. 5.2]."""
+    first = np.array([0, 0, 0, 1, 1, 1, -1, -1, 2, 2])
+    second = np.array([5, 5, 3, 3, 3, -1, -1, 5, 4, 4])
+    assert misclassified(first, second) == pytest.approx(0.3)
+    assert misclassified(first, first) == 0.0
+    assert misclassified(np.array([-1, -1]), np.array([0, 0])) == 1.0
+    without = first[first >= 0], second[first >= 0] + 1
+    assert misclassified(*without) == pytest.approx(error(*without))
+
+
+@pytest.mark.parametrize("end", ["", "-hierarchical", "-density"])
+def test_noise_misclassifies_rows_whoever_clusters(end: str) -> None:
+    original, rng = blobs(1).select(["a", "b"]), np.random.default_rng(6)
+    noisy = pa.table({name: np.array(original.column(name)) + rng.normal(0, 6, 300) for name in ("a", "b")})
+    told = Workings(origin=np.arange(300))
+    options = MeasureOptions(clusters=3)
+    finding = clustered(original, noisy, workings=told, options=options)[OWN + end]
+    assert value(finding) > 0.1
+    assert base(finding) < 0.05
+    assert interval(finding)[0] > base(finding)
+
+
+def test_density_without_two_clusters_says_so() -> None:
+    rng = np.random.default_rng(7)
+    table = pa.table({name: rng.normal(size=300) for name in "abcdef"})
+    finding = clustered(table, table, workings=Workings(origin=np.arange(300)))[f"{OWN}-density"]
+    assert "finds fewer than two clusters in the original" in (finding.because or "")
+
+
+@pytest.mark.usefixtures("few_redraws")
+def test_the_number_of_clusters_is_the_owners() -> None:
+    findings = clustered(blobs(1), blobs(2), "blob", options=MeasureOptions(clusters=4))
+    assert "4 clusters by k-means" in findings["clustering-error"].meaning
+    with pytest.raises(OptionError, match="clusters= must be at least 2"):
+        MeasureOptions(clusters=1)
+
+
 @pytest.mark.usefixtures("few_redraws")
 def test_without_origins_own_rows_are_not_run() -> None:
     for workings in (None, Workings(), Workings(origin=np.arange(3))):
@@ -176,7 +252,8 @@ def test_a_release_of_any_size_is_measured(rows: int) -> None:
 
 @pytest.mark.parametrize("original", [constant_table(50), draw_table(1, 1), draw_table(1, 2)])
 def test_an_original_without_clusters_is_not_run(original: pa.Table) -> None:
-    for finding in found(CLUSTERING, study(original, original, None)).values():
+    told = Workings(origin=np.arange(original.num_rows))
+    for finding in clustered(original, original, workings=told).values():
         assert "nothing to cluster" in (finding.because or "")
 
 

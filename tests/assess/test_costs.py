@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.utility.distortion import CHANGES, cost_findings
+from sfumato.core.facts import Aggregated
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
@@ -25,6 +26,13 @@ def test_cells_are_compared_with_those_of_the_row_they_descend_from() -> None:
     assert changed(TABLE, [1, 0, 2, 3]) == pytest.approx(2 / 8)  # both have the same y
     blocked = TABLE.set_column(1, "y", pa.array([None, "a", "b", "b"]))
     assert changed(blocked, [0, 1, 2, 3]) == pytest.approx(2 / 8)
+
+
+def test_cells_of_widened_columns_are_changed_unless_they_are_missing() -> None:
+    told = study(
+        TABLE, TABLE, workings=Workings(origin=np.arange(4)), facts=(Aggregated(("y",), ("intervals",), (1,)),)
+    )
+    assert run(CHANGES, told)["cells-changed"].value == pytest.approx(3 / 8)
 
 
 def test_rows_that_descend_from_nobody_are_not_compared() -> None:

@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks import extreme_values
-from sfumato.assess.attacks.extreme_values import EXTREME_VALUES
+from sfumato.assess.attacks.extreme_values import EXTREME_VALUES, _beyond
 from sfumato.assess.figures.bars import attack_figures
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.plain import risk_sentence, risky_kinds
@@ -248,17 +248,31 @@ def test_declared_bounds_leave_no_room_for_an_extreme_person() -> None:
     assert set(both) == {WHOLE, f"{WHOLE}/points"}
 
 
+@pytest.mark.parametrize(("sign", "value"), [(1.0, 100.0), (-1.0, 2.0)])
+def test_the_extreme_person_stays_within_the_bound_of_that_end(sign: float, value: float) -> None:
+    table = pa.table({"points": np.arange(30, 60)})
+    field = Field("points", Kind.INTEGER, domain=Domain(low=2, high=100, declared=True))
+    (pair,) = with_method(copied, table, Codec.fit(table, Schema((field,)))).pairs
+    assert _beyond(pair, np.arange(30), sign) == (59.0 if sign > 0 else 31.0, value)  # the first person is replaced
+
+
+def test_the_extreme_person_is_three_times_as_far_out_as_the_others() -> None:
+    table = pa.table({"points": np.append(np.arange(21), 40)})
+    field = Field("points", Kind.INTEGER, domain=Domain(low=0, high=40))
+    (pair,) = with_method(copied, table, Codec.fit(table, Schema((field,)))).pairs
+    rows = np.append(21, np.arange(22))  # whoever is replaced, and everybody
+    assert _beyond(pair, rows, 1.0) == (40.0, 40.0 + 3 * (40.0 - 10.5))
+    assert _beyond(pair, rows, -1.0) == (0.0, -3 * 10.5)
+
+
 # ------------------------------------------------------------------------------------------------------ in the report
 
 
 def test_the_sentence_says_how_often_with_and_without_the_person() -> None:
     found_here = found(with_method(copied)).values()
     said = risk_sentence(found_here)
-    assert said.startswith(
-        "Extreme values: in 100\u00a0% of redraws a release shows a value beyond everybody else's if one person holds "
-        "one; without that person in "
-    )
-    assert "(excess " in said
+    assert "Largest excess: singling out by extreme values, " in said
+    assert ": 100\u00a0% on members, " in said
     assert [kind for kind, _ in risky_kinds(found_here)] == ["Extreme values"]
 
 
@@ -267,6 +281,6 @@ def test_the_recipient_reads_no_number_of_a_single_column() -> None:
     report = Report(findings, attack_figures(findings), ROWS, ROWS)
     assert "pay" in report.to_html(edition="owner")
     public = report.to_html(edition="public")
-    assert "Extreme values" in public
+    assert "Singling out, extreme values" in public
     assert "pay" not in public
     assert [figure.name for figure in report.figures] == ["attacks/all"]

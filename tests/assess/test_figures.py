@@ -166,12 +166,13 @@ def test_a_report_has_the_figures_that_its_findings_declare_and_one_of_all_colum
 def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
     figure = only(drawn_attacks(), "attacks/all", public=True)
     drawn = [text for text in texts(figure) if ":" in text]
-    assert drawn[0].startswith("Linked to a row, by weighted distance: 13")
-    assert drawn[-1].startswith("Finding the group by its centre: 45")  # conceded by every certificate
-    assert "Linked to a row, by weighted distance with 13" in figure.alt
-    assert not any(text.startswith("In the table or not, by a model") for text in drawn)  # a score has its own axis
-    assert "In the table or not, by a model: 0.53" in texts(only(drawn_attacks(), "attacks/scores", public=True))
-    assert not any(text.startswith(("Rare combination", "The target told")) for text in drawn)
+    assert drawn[0].startswith("Record linkage, Mahalanobis distance: 13")
+    assert drawn[-1].startswith("Group linkage, group mean: 45")  # conceded by every certificate
+    assert "Record linkage, Mahalanobis distance with 13" in figure.alt
+    assert not any(text.startswith("Membership inference, classifier") for text in drawn)  # a score has its own axis
+    assert "Membership inference, classifier: 0.53" in texts(only(drawn_attacks(), "attacks/scores", public=True))
+    unlike = ("Attribute inference on outliers, error", "Attribute inference of the target")
+    assert not any(text.startswith(unlike) for text in drawn)
 
 
 def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
@@ -185,8 +186,8 @@ def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
 
 def test_without_people_held_out_no_control_is_drawn() -> None:
     figure = only(attack_figures([attack("linkage-rank", 10, None, 0.1)]), "attacks/all", public=True)
-    assert "people not in it" not in texts(figure)
-    assert "guessing" in texts(figure)
+    assert "control group" not in texts(figure)
+    assert "baseline" in texts(figure)
 
 
 def test_many_attacks_are_drawn_up_to_a_limit_that_is_named() -> None:

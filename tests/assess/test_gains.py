@@ -97,25 +97,28 @@ def test_a_table_that_knows_nobody_is_accused_in_one_report_of_a_thousand_at_mos
 @pytest.mark.parametrize("name", ["group-linkage-likelihood", "expected-reidentification", "tree-membership"])
 def test_finding_the_group_or_having_the_trees_does_not_lead(name: str) -> None:
     findings = (attack(name, 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
-    said = "Of 100 people in the table 20 are linked to a released row; of 100 who are not, 10."
-    assert risk_sentence(findings) == said
+    said = (
+        "1 attack (of 1) succeeds significantly more often on members than on the control group. Largest excess: record"
+    )
+    assert risk_sentence(findings).startswith(said)
+    assert risk_sentence(findings).endswith(": 20\u00a0% on members, 10\u00a0% on the control group.")
     assert [gain.finding.name for gain in gains(findings)] == ["linkage-rank", name]
     assert said in Report(findings, (), 5, 5).summary()
 
 
 def test_finding_the_group_alone_is_no_success_of_an_attack() -> None:
     findings = (attack("group-linkage-likelihood", 1994, None, 0.01), attack("linkage-rank", 200, 200, 0.001))
-    assert risk_sentence(findings).startswith("The one attack tried does not do surely better on people of the table")
-    assert risk_sentence(findings[:1]) == "No attack on single people was tried."
+    assert risk_sentence(findings).startswith("No attack (of 1) succeeds significantly more often on members")
+    assert risk_sentence(findings[:1]) == "No attack on single people was run."
 
 
 def test_what_a_gain_stands_against_is_said() -> None:
     held = attack("linkage-rank", 400, 200, 0.001)
-    assert risk_sentence([held]).endswith("; of 100 who are not, 10.")
+    assert risk_sentence([held]).endswith(", 10\u00a0% on the control group.")
     alone = dataclasses.replace(held, control=None, control_interval=None)
-    assert risk_sentence([alone]).endswith("; by guessing, 0.1.")
+    assert risk_sentence([alone]).endswith(", 0.1\u00a0% by guessing.")
     nobody = dataclasses.replace(alone, baseline=0.1, baseline_interval=(0.09, 0.11))
-    assert risk_sentence([nobody]).endswith("; from a table that knows nobody of them, 10.")
+    assert risk_sentence([nobody]).endswith(", 10\u00a0% on unrelated data.")
 
 
 def test_an_attack_on_a_scale_from_0_to_1_is_a_rate() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkability import GROUP_LINKAGE, likeliest_groups
-from sfumato.assess.findings import Finding
+from sfumato.assess.findings import Finding, wilson
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Fact, Grouped
 from sfumato.mechanisms.protocol import Workings
@@ -125,6 +125,63 @@ def test_the_likeliest_group_is_that_of_normal_densities(size: int, width: int) 
     ]
     np.testing.assert_array_equal(likely, np.argmax(density, axis=0))
     np.testing.assert_array_equal(centres, [np.argmin(((means - row) ** 2).sum(axis=1)) for row in original])
+
+
+@pytest.mark.parametrize("width", [2, 6])
+def test_of_groups_that_fit_a_person_alike_the_larger_is_the_likelier(width: int) -> None:
+    """Unequal groups of one law overlap: the likelihood of each counts by how many people it has."""
+    from scipy.stats import multivariate_normal
+
+    rng = np.random.default_rng(width)
+    sizes = np.array([3, 5, 9, 40, 60])
+    labels = rng.permutation(np.repeat(np.arange(5), sizes))
+    original = rng.normal(size=(len(labels), width))
+    people = rng.normal(size=(400, width))
+    groups = [original[labels == group] for group in range(5)]
+    means = np.stack([group.mean(axis=0) for group in groups])
+    ridge = 0.1 * np.mean((original - means[labels]) ** 2)
+    density = np.array(
+        [
+            multivariate_normal(mean, np.cov(group.T, bias=True) + ridge * np.eye(width)).logpdf(people)
+            for mean, group in zip(means, groups, strict=True)
+        ]
+    )
+    likely = likeliest_groups(original, labels, people, rng)[1]
+    np.testing.assert_array_equal(likely, np.argmax(density + np.log(sizes)[:, None], axis=0))
+    assert (likely != np.argmax(density, axis=0)).any()
+    assert (likely != np.argmax(density + sizes[:, None], axis=0)).any()
+
+
+def test_groups_beyond_the_ten_nearest_are_not_looked_at() -> None:
+    """The wide group is the likeliest of all for its people, but the means of eleven narrow ones are nearer."""
+    rng = np.random.default_rng(4)
+    angles = np.repeat(np.arange(11.0), 20)
+    narrow = np.column_stack([np.cos(angles), np.sin(angles)]) + 0.001 * rng.normal(size=(220, 2))
+    wide = rng.normal(size=(300, 2)) + np.array([2.0, 0.0])
+    for groups, found_it in ((9, True), (11, False)):
+        original = np.concatenate([narrow[: 20 * groups], wide])
+        labels = np.repeat(np.arange(groups + 1), [20] * groups + [300])
+        likely = likeliest_groups(original, labels, np.zeros((1, 2)), rng)[1]
+        assert (int(likely[0]) == groups) is found_it
+
+
+def test_whoever_is_found_is_picked_as_one_of_their_group() -> None:
+    """Of unequal groups that everybody finds: one over the size of each person's group, and its interval."""
+    labels = np.repeat(np.arange(3), [2, 8, 40])
+    rows = pa.table({"a": 1000.0 * labels + np.arange(50), "b": 1000.0 * labels - np.arange(50)})
+    outside = rows.take(pa.array([0, 5, 30]))
+    result = found(rows, rows, labels, labels, holdout=outside)
+    finding = result["expected-reidentification"]
+    assert finding.value == pytest.approx(3 / 50)
+    assert finding.control == pytest.approx(np.mean([1 / 2, 1 / 8, 1 / 40]))
+    low, high = wilson(50 * 3 / 50 / 0.5, 50)  # as a share of the highest chance, 1/2
+    assert finding.interval == pytest.approx((0.5 * low, 0.5 * high))
+    lower, upper = wilson(3 * (1 / 2 + 1 / 8 + 1 / 40) / 3 / 0.5, 3)
+    assert finding.control_interval == pytest.approx((0.5 * lower, 0.5 * upper))
+    alone = found(rows, rows, labels, labels)["expected-reidentification"]
+    assert alone.value == finding.value
+    assert alone.control is None
+    assert alone.control_interval is None
 
 
 def test_nothing_is_said_of_tables_without_groups() -> None:

@@ -27,7 +27,7 @@ from sfumato.assess.attacks.inference import (
     tolerance_of,
 )
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Column, Study, study_of
+from sfumato.assess.study import Column, Sizes, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
@@ -174,7 +174,7 @@ def test_the_sentence_names_the_columns_that_are_known() -> None:
     found = findings(draw_table(1), draw_table(2), target="colour")
     for column in NEIGHBOUR.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
         assert column in found["attribute-inference-neighbour"].meaning
-    assert "No rows were held out" in found["attribute-inference-neighbour"].meaning
+    assert "no records were held out" in found["attribute-inference-neighbour"].meaning
 
 
 def test_no_cell_stands_in_a_finding() -> None:
@@ -238,3 +238,51 @@ def test_pooling_adds_hits_and_weighs_guesses() -> None:
     assert whole.inside.hits == sum(trial.inside.hits for trial in known)
     assert whole.inside.of == 400
     assert whole.guess == pytest.approx((known[0].guess + 3 * known[1].guess) / 4)
+
+
+def test_a_register_holds_half_of_the_columns_and_three_at_least() -> None:
+    order = [f"c{place}" for place in range(10)]
+    assert REGISTRY.choose(order, "c2") == ("c0", "c1", "c3", "c4", "c5")
+    assert REGISTRY.choose(order[:4], "c3") == ("c0", "c1", "c2")
+    assert NEIGHBOUR.choose(order, "c0") == ("c1", "c2", "c3")
+
+
+def test_columns_that_tell_nothing_are_known_last() -> None:
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "target": rng.choice(["u", "v"], 90),
+            "constant": ["same"] * 90,
+            "wide": rng.normal(size=90),
+            "few": rng.choice(list("abc"), 90),
+            "two": rng.choice(["f", "m"], 90),
+        }
+    )
+    assert rank_columns(study(table, table, target="target")) == ("two", "few", "wide", "constant", "target")
+
+
+FLAT = np.random.default_rng(1).uniform(0.0, 99.0, 99)
+
+
+@pytest.mark.parametrize(
+    ("values", "by_whole"),
+    [
+        (FLAT, True),  # the middle half is wider than the deviation
+        (np.append(FLAT, 1e6), False),  # an outlier does not make every guess right
+        (np.append(np.zeros(90), FLAT[:10]), True),  # the middle half is a single value
+    ],
+)
+def test_a_guess_is_near_within_a_tenth_of_a_deviation(values: np.ndarray, by_whole: bool) -> None:
+    both = study(*[pa.table({"a": values, "b": np.resize(["u", "v"], len(values))})] * 2)
+    low, high = np.quantile(values, [0.25, 0.75])
+    assert tolerance_of(both.pair("a")) == pytest.approx(0.1 * (values.std() if by_whole else (high - low) / 1.349))
+    assert tolerance_of(both.pair("b")) == 0.0
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_where_a_policy_is_judged_the_insider_attacks_more_people(judged: bool) -> None:
+    """Of six columns: twice 50 attempts over all, and 50 for each if a policy limits the insider."""
+    of = dataclasses.replace(study(draw_table(1), draw_table(2)), sizes=Sizes(attempts=50, judged=judged))
+    found = {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, of)}
+    assert found["attribute-inference-registry"].attempts == 6 * 16
+    assert found["attribute-inference-insider"].attempts == (6 * 50 if judged else 6 * 16)

@@ -196,3 +196,11 @@ def test_a_name_with_an_at_is_a_column_where_there_is_one() -> None:
     odd = Schema((Field("a@1", Kind.INTEGER), Field("a", Kind.INTEGER, hierarchy="intervals 10")))
     assert known_columns(["a@1"], odd) == ("a@1",)
     assert known_of(["a@1"], odd) == ["a@1"]
+
+
+def test_who_compares_whole_rows_does_not_see_the_labels_of_an_outsider(schema: Schema) -> None:
+    tables = people(1), people(2), people(3)
+    plain, labelled = (findings(tables, schema, known) for known in (["town"], ["town@1", "age@1"]))
+    for way in ("euclid", "mahalanobis", "rank"):
+        finding, other = plain[f"linkage-{way}"], labelled[f"linkage-{way}"]
+        assert (finding.value, finding.control, finding.baseline) == (other.value, other.control, other.baseline)

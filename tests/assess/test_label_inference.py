@@ -92,6 +92,22 @@ def test_noise_classes_are_learnt_by_heart_only() -> None:
     assert found["label-inference"].value == 1.0
     assert found["label-inference"].control == pytest.approx(0.5, abs=0.07)
     assert found["label-inference-gain"].value == pytest.approx(0.5, abs=0.07)
+    assert found["label-inference-boosting"].control == pytest.approx(0.5, abs=0.07)  # it sees all but the class
+
+
+def test_a_class_that_another_column_tells_is_told_of_anybody() -> None:
+    """Of each of three columns that may tell it, so that none is left out for the class."""
+    for teller in ("a", "b", "z"):
+        tables = []
+        for seed in (1, 2, 3):
+            rng = np.random.default_rng(seed)
+            columns = {name: rng.normal(size=400) for name in ("a", "b", "z")}
+            told = np.where(columns[teller] > 0, "u", "v").tolist()
+            tables.append(pa.table({"a": columns["a"], "b": columns["b"], "c": told, "z": columns["z"]}))
+        found = findings(tables[0], tables[1], target="c", holdout=tables[2])
+        for part in (found["label-inference-boosting"].value, found["label-inference-boosting"].control):
+            assert part is not None
+            assert part > 0.95
 
 
 def test_without_rows_held_out_only_the_gain_is_not_run() -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
+from sfumato.assess.attacks import linkability
 from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, pick_near, split_columns
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
@@ -46,6 +47,53 @@ def test_of_rows_that_are_alike_each_is_picked_as_often() -> None:
     counts = np.bincount(picks.ravel(), minlength=5)
     assert counts[4] == 0
     np.testing.assert_allclose(counts[:4] / 8000, 0.25, atol=0.04)
+
+
+def test_every_row_of_a_spot_is_picked_when_a_nearer_spot_comes_first() -> None:
+    """Two rows are nearest, three of one place follow: with four picks each of the three is left out as often."""
+    rows = np.array([[0.0], [0.1], [1.0], [1.0], [1.0]])
+    picks = pick_near(rows, np.zeros((3000, 1)), 4, np.random.default_rng(6))
+    assert {tuple(sorted(row)) for row in picks.tolist()} == {(0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 3, 4)}
+    assert picks[:, :2].tolist() == [[0, 1]] * 3000
+    np.testing.assert_allclose(np.bincount(picks[:, 2:].ravel(), minlength=5)[2:] / 6000, 1 / 3, atol=0.04)
+
+
+def test_of_an_odd_number_of_columns_either_half_gets_the_one_more() -> None:
+    names = list("abcde")
+    firsts = {len(split_columns(names, np.random.default_rng(seed))[0]) for seed in range(40)}
+    assert firsts == {2, 3}
+
+
+def test_halves_join_within_the_ten_nearest_rows_of_each() -> None:
+    """Of a person at 0 the row that both halves share is the tenth nearest of each, or the eleventh."""
+    for place, joined in ((9, 1.0), (10, 0.0)):
+        near = np.concatenate([np.arange(1.0, 1 + place), [100.0]])  # 100 stands for what one half alone has near
+        a = np.concatenate([near[:-1], np.full(place, 100.0), [float(place + 1)]])
+        b = np.concatenate([np.full(place, 100.0), near[:-1], [float(place + 1)]])
+        released = pa.table({"a": a, "b": b})
+        original = pa.table({"a": np.append(np.zeros(40), 200.0), "b": np.append(np.zeros(40), 200.0)})
+        value = found(original, released, holdout=original)["linkability-near"].value
+        assert value is not None
+        assert value == pytest.approx(joined, abs=0.05)  # one of 41 people is far away
+
+
+def test_columns_are_halved_in_four_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves: list[tuple[list[str], list[str]]] = []
+
+    def split(columns: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+        halves.append(split_columns(columns, rng))
+        return halves[-1]
+
+    monkeypatch.setattr(linkability, "split_columns", split)
+    found(numbers(1), numbers(2), holdout=numbers(3))
+    assert len(halves) == 4
+    assert len({tuple(first) for first, _ in halves}) > 1
+
+
+def test_without_people_held_out_a_control_is_not_made_up() -> None:
+    for finding in found(numbers(1), numbers(2)).values():
+        assert finding.control is None
+        assert finding.outside is None
 
 
 def test_fewer_rows_than_asked_are_all_picked() -> None:

@@ -11,9 +11,17 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE, mutual_links, rank_view, whitening
+from sfumato.assess.attacks.linkage import (
+    LINKAGE,
+    OWN_ROW_LINKAGE,
+    most_people,
+    mutual_links,
+    rank_view,
+    whitening,
+)
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.study import Sizes, Study, study_of
+from sfumato.core.records import Block, BlockKind
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
@@ -201,4 +209,42 @@ def test_a_sample_says_so() -> None:
     assert finding.attempts == 2000
     assert "counted on 2000 rows drawn at random." in finding.meaning
     assert finding.control is None
-    assert "no rows were held out" in finding.meaning
+    assert "no records were held out" in finding.meaning
+
+
+def test_of_three_rows_guessing_is_one_of_three() -> None:
+    for finding in found(study(draw_table(1, 3), draw_table(2, 3))).values():
+        assert finding.baseline == pytest.approx(1 / 3)
+
+
+def test_few_attempts_have_a_control_of_fifty_people() -> None:
+    of = dataclasses.replace(study(draw_table(1), draw_table(2), holdout=draw_table(3)), sizes=Sizes(attempts=10))
+    for finding in found(of).values():
+        assert finding.inside is not None
+        assert finding.outside is not None
+        assert (finding.inside.of, finding.outside.of) == (10, 50)
+
+
+@pytest.mark.parametrize(
+    ("rows", "released", "width", "people"),
+    [
+        (2_000_000, 9, 12, 2_000),  # a tree finds neighbours of few coordinates
+        (2_000_000, 9, 13, 400),
+        (9, 1_000_000, 13, 500),
+        (10_000, 9, 13, 2_000),
+    ],
+)
+def test_in_wide_tables_of_many_rows_fewer_people_are_attacked(
+    rows: int, released: int, width: int, people: int
+) -> None:
+    sides = (np.broadcast_to(np.zeros(width), (count, width)) for count in (rows, released))
+    of = study(draw_table(1, 9), draw_table(2, 9))
+    original, other = sides
+    assert most_people(dataclasses.replace(of, original=original, released=other)) == people
+
+
+def test_of_ranks_a_missing_cell_lies_in_the_middle() -> None:
+    layout = (Block("a", BlockKind.NUMBER, 0, 1), Block("a", BlockKind.MISSING, 1, 2))
+    rows = np.array([[5.0, 0.0], [777.0, 1.0], [-3.0, 0.0], [9.0, 0.0]])
+    ranks = np.sqrt(12.0) * (np.array([2.0, 1.0, 3.0]) - 2.0) / 3.0
+    np.testing.assert_allclose(rank_view(rows, layout)[:, 0], [ranks[0], 0.0, ranks[1], ranks[2]], atol=1e-12)

@@ -80,5 +80,5 @@ def test_means_stay_with_the_owner() -> None:
     findings = tuple(found(draw_table(1), draw_table(2)).values())
     assert not any(finding.public for finding in findings)
     report = Report(findings, (), 600, 600)
-    assert "Largest change of a mean" in report.to_html(edition="owner")
+    assert "Change of a mean, largest" in report.to_html(edition="owner")
     assert "change of a mean" not in report.to_html(edition="public")

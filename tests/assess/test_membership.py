@@ -153,6 +153,82 @@ def test_the_interval_of_an_area_holds_the_true_one_about_95_times_in_100() -> N
     assert 0.91 <= held / 400 <= 0.985
 
 
+@pytest.mark.parametrize("sizes", [(40, 400), (400, 40)])
+def test_the_interval_of_an_area_has_the_variance_of_both_sides(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(2)
+    members, others = rng.normal(0.8, 3.0, sizes[0]), rng.normal(0.0, 0.5, sizes[1])
+    ups = np.array([(others < score).mean() for score in members])
+    downs = np.array([(members < score).mean() for score in others])
+    variance = ups.var(ddof=1) / len(ups) + downs.var(ddof=1) / len(downs)
+    tries = area_tries(members, others)
+    assert tries.share * (1 - tries.share) / tries.of == pytest.approx(variance, rel=0.02)
+    assert area_tries(members, others, worth=0.5).of == pytest.approx(tries.of / 2, rel=0.05)
+
+
+def test_rows_near_in_thick_and_thin_regions_are_compared_with_people_like_them() -> None:
+    """Released rows lie as near to members as a tenth of their neighbours: distance tells the region, likeness who."""
+
+    def draw(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        scale = 10.0 ** rng.uniform(-4, 0, 500)
+        return np.column_stack([scale * rng.normal(size=500), 10.0 * np.log10(scale)])
+
+    members, outside = draw(1), draw(2)
+    noise = np.random.default_rng(3).normal(size=500)
+    released = members.copy()
+    released[:, 0] += 0.05 * 10.0 ** (members[:, 1] / 10.0) * noise
+    released[:, 1] += 0.02 * noise
+    found = findings(
+        *(pa.table({"x": rows[:, 0], "y": rows[:, 1]}) for rows in (members, released)),
+        holdout=pa.table({"x": outside[:, 0], "y": outside[:, 1]}),
+    )
+    near, alike = (found[f"membership-distance{way}"].value for way in ("", "-relative"))
+    assert near is not None
+    assert alike is not None
+    assert alike > near + 0.02
+
+
+def test_a_model_learns_which_column_comes_too_near() -> None:
+    """One of four columns is released exactly, so that distances in all of them tell less."""
+
+    def draw(seed: int, rows: int = 1_500) -> np.ndarray:
+        return np.random.default_rng(seed).normal(size=(rows, 4))
+
+    members, outside = draw(1), draw(2)
+    released = members + 0.35 * draw(3) * np.array([0.0, 1.0, 1.0, 1.0])
+    found = findings(
+        *(pa.table({f"c{k}": rows[:, k] for k in range(4)}) for rows in (members, released)),
+        holdout=pa.table({f"c{k}": outside[:, k] for k in range(4)}),
+    )
+    distance, learned = found["membership-distance"].value, found["membership-classifier"].value
+    assert distance is not None
+    assert learned is not None
+    assert learned > distance + 0.02
+
+
+def test_of_outlying_people_who_were_not_in_few_are_accused() -> None:
+    """The line leaves 5 % of all people held out above it; of the 75 most outlying ones fewer than a third are."""
+    tables = [draw_table(seed, 1_500) for seed in (1, 2, 3)]
+    this = study_of(tables[0], tables[1], fit(tables[0]), rng=np.random.default_rng(5), holdout=tables[2])
+    (finding,) = run_measure(OUTLIERS, this)
+    assert finding.value is not None
+    assert finding.control is not None
+    assert max(finding.value, finding.control) < 0.33
+
+
+def test_another_row_of_an_attacked_person_is_no_reference() -> None:
+    """Everybody has the same row twice: a twin of their own must not make people held out look far from the release."""
+
+    def twice(seed: int) -> pa.Table:
+        return pa.concat_tables([draw_table(seed, 200)] * 2)
+
+    whose = np.tile(np.arange(200), 2)
+    found = findings(twice(1), twice(2), holdout=twice(3), persons=whose, held_persons=whose)
+    finding = found["membership-distance-relative"]
+    assert finding.attempts == 200
+    assert finding.value == pytest.approx(0.5, abs=0.17)  # five standard errors
+
+
 def test_the_interval_of_a_perfect_area_is_not_empty() -> None:
     low, high = area_tries(np.ones(50), np.zeros(50)).interval
     assert 0.9 < low < high == 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,66 @@ def test_the_own_row_is_always_among_the_candidates() -> None:
     assert finding.value >= 1 / 80 - 1e-12  # every person has a chance, and no more than by missing cells
 
 
+def slow_windows(original: pa.Table, released: pa.Table, origin: list[int], swapped: dict[str, float | None]) -> float:
+    """Mean chance to pick the own row among those that fit, by a loop over people, rows and columns."""
+    rows, others, chances = original.to_pylist(), released.to_pylist(), []
+    ranked = {name: sorted(cell for cell in original[name].to_pylist() if cell is not None) for name in swapped}
+
+    def fits(name: str, own: Any, cell: Any) -> bool:
+        if own is None or cell is None:
+            return own is None and cell is None
+        if name not in swapped:
+            return bool(own == cell)
+        reach = swapped[name]
+        if reach is None:
+            return True
+        order = ranked[name]
+        ranks = int(reach / 100 * len(order))
+        first, last = order.index(own), len(order) - 1 - order[::-1].index(own)
+        return bool(order[max(0, first - ranks)] <= cell <= order[min(len(order) - 1, last + ranks)])
+
+    for person, row in enumerate(rows):
+        fitting = [k for k, other in enumerate(others) if all(fits(name, row[name], other[name]) for name in row)]
+        chances.append(sum(origin[k] == person for k in fitting) / max(1, len(fitting)))
+    return float(np.mean(chances))
+
+
+@pytest.mark.parametrize("window", [3.0, 10.0, None])
+def test_windows_are_intersected_as_in_a_loop_over_all_rows(window: float | None) -> None:
+    """Two swapped columns of numbers, one that was not swapped, a category, and missing cells; rows are shuffled."""
+    rng = np.random.default_rng(8)
+    rows = 120
+
+    def gaps(share: float) -> np.ndarray:
+        return rng.random(rows) < share
+
+    missing = {"a": gaps(0.2), "kept": gaps(0.1)}
+    columns = {
+        "a": np.round(rng.normal(size=rows), 1),  # with ties
+        "b": rng.normal(size=rows),
+        "kept": rng.integers(0, 4, rows),
+        "kind": np.array(["u", "v", "w"])[rng.integers(0, 3, rows)],
+    }
+
+    def table(changed: dict[str, np.ndarray]) -> pa.Table:
+        return pa.table({name: pa.array(values, mask=missing.get(name)) for name, values in changed.items()})
+
+    origin = rng.permutation(rows)
+    jitter = 2.0 if window is None else window / 100 * rows / 2
+    near = {
+        name: np.argsort(np.argsort(np.argsort(columns[name])) + rng.uniform(0, jitter, rows)) for name in ("a", "b")
+    }
+    moved = {name: values.copy() for name, values in columns.items()}
+    for name, order in near.items():
+        moved[name][order] = np.sort(columns[name])
+    original, released = table(columns), table(moved).take(pa.array(origin))
+    fact = Swapped("leaves" if window is None else "window", ("a", "b"), (rows, rows), rows, window)
+    found = run(SWAPPED_ROWS, study(original, released, facts=(fact,), workings=Workings(origin=origin)))
+    expected = slow_windows(original, released, origin.tolist(), {"a": window, "b": window})
+    assert found["own-row-linkage-windows"].value == pytest.approx(expected)
+    assert 0.02 < expected < 0.999  # some are hidden
+
+
 @pytest.fixture(scope="module")
 def telling() -> pa.Table:
     rng = np.random.default_rng(6)
@@ -64,7 +125,7 @@ def hidden_label(table: pa.Table, released: pa.Table) -> float:
     finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
     assert finding.value is not None
     assert finding.baseline == pytest.approx(0.5, abs=0.06)
-    assert "from the original's cells" in finding.meaning
+    assert "with the original's cells" in finding.meaning
     return finding.value
 
 
@@ -79,6 +140,17 @@ def test_a_gap_that_stands_only_where_the_label_is_yes_tells_it(telling: pa.Tabl
     level = pa.array([None if value > 29 else 1 for value in telling["level"].to_pylist()])
     leaky = telling.set_column(2, "ill", pa.nulls(400, pa.string())).set_column(0, "level", level)
     assert hidden_label(telling, leaky) > 0.95
+
+
+def test_the_baseline_of_a_hidden_label_is_naming_the_commonest(telling: pa.Table) -> None:
+    rare = pa.array(np.where(telling["level"].to_numpy() > 47, "yes", "no"))
+    table = telling.set_column(2, "ill", rare)
+    facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
+    bare = table.set_column(2, "ill", pa.nulls(400, pa.string()))
+    told = study(table, bare, facts=facts, workings=Workings(origin=np.arange(400)))
+    finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
+    assert finding.baseline == pytest.approx(0.8, abs=0.13)
+    assert finding.attempts == 200  # half of the people teach, half are attacked
 
 
 @pytest.mark.parametrize("measure", [SWAPPED_ROWS, HIDDEN_LABEL])

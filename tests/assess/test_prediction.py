@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.assess.algebra import Measure
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Sizes
+from sfumato.assess.study import MeasureOptions, Sizes
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.prediction import (
     ENDURANCE,
@@ -24,6 +24,7 @@ from sfumato.assess.utility.prediction import (
     redraw_weights,
     task_of,
 )
+from sfumato.core.errors import OptionError
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
@@ -91,6 +92,33 @@ def test_a_constant_table_teaches_nothing_of_a_response() -> None:
         assert value(findings[f"response-correlation-{model}"]) == 0.0
         assert value(findings[f"response-r2-{model}"]) <= 0.0
         assert base(findings[f"response-correlation-{model}"]) > 0.8
+
+
+def test_the_accuracy_of_a_response_is_the_share_of_predictions_within_the_tolerance() -> None:
+    rng = np.random.default_rng(1)
+    years = rng.integers(1, 30, 300)
+    original = pa.table({"length": years + rng.normal(0, 1, 300), "years": years})
+    released, held = original.take(pa.array(rng.permutation(300)[:200])), original.slice(0, 100)
+    for told, within, words in (
+        (None, 1.0, "at most 1, its step"),
+        (2.5, 2.5, "at most 2.5 "),
+        (0.0, 0.0, "at most 0 "),
+    ):
+        options = MeasureOptions(accurate_within=told)
+        findings = found(RESPONSES, study(original, released, "years", holdout=held, options=options))
+        near = np.abs(np.subtract.outer(np.array(held["length"]), np.array(released["length"]))).argmin(axis=1)
+        errors = np.abs(np.array(held["years"]) - np.array(released["years"])[near])
+        assert value(findings["response-accuracy-1nn"]) == pytest.approx((errors <= within).mean(), abs=1e-12)
+        median = np.abs(np.array(held["years"]) - np.median(years)) <= within
+        assert words in findings["response-accuracy-1nn"].meaning
+        assert f"the median is right for {median.mean():.1%}" in findings["response-accuracy-1nn"].meaning
+    rough = found(RESPONSES, study(draw_table(1, FEW), draw_table(2, FEW), "x", holdout=draw_table(3, FEW)))
+    assert "a tenth of its standard deviation" in rough["response-accuracy-ridge"].meaning
+    with pytest.raises(OptionError, match="accurate_within= must be"):
+        MeasureOptions(accurate_within=-1.0)
+    for target in (None, "colour"):
+        with pytest.raises(OptionError, match="accurate_within= is for a target of numbers"):
+            study(draw_table(1, FEW), draw_table(2, FEW), target, options=MeasureOptions(accurate_within=1.0))
 
 
 def test_the_nearest_neighbour_answers_as_a_slow_loop_does() -> None:
@@ -236,13 +264,16 @@ def test_an_original_of_one_row_has_nothing_to_learn() -> None:
     assert "single value in the original" in (found(PREDICTION, subject)["accuracy-1nn"].because or "")
 
 
-def test_many_classes_are_learned_without_findings_for_each() -> None:
+def test_each_of_many_classes_has_its_recall() -> None:
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 40, size=900)
     table = pa.table({"x": codes + 0.1 * rng.normal(size=900), "name": [f"c{code}" for code in codes]})
     findings = found(PREDICTION, study(table.slice(0, 600), table.slice(0, 600), "name", holdout=table.slice(600)))
     assert value(findings["accuracy-1nn"]) > 0.9
-    assert set(findings) == set(PREDICTION.names)
+    held = set(table.slice(600).column("name").to_pylist())
+    assert len(held) > 30
+    assert {name for name in findings if name.startswith("recall-1nn/")} == {f"recall-1nn/{name}" for name in held}
+    assert not any(findings[f"recall-1nn/{name}"].public for name in held)
 
 
 def test_the_same_seed_gives_the_same_findings() -> None:

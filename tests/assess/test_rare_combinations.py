@@ -202,7 +202,7 @@ def test_what_the_categories_tell_of_anybody_is_no_gain_without_people_held_out(
     assert redrawn.value > 0.3
     assert [gain.certain for gain in gains([redrawn])] == [False]
     assert [gain.certain for gain in gains([copied])] == [True]
-    assert "from a table that knows nobody of them" in risk_sentence([copied])
+    assert "on unrelated data" in risk_sentence([copied])
 
 
 def test_the_error_of_rare_people_keeps_guessing_as_its_baseline() -> None:
@@ -211,3 +211,57 @@ def test_the_error_of_rare_people_keeps_guessing_as_its_baseline() -> None:
     assert error.baseline_interval is None
     assert error.baseline is not None
     assert error.baseline > 0.5
+
+
+def test_the_control_of_the_error_is_who_would_be_alone() -> None:
+    """Of people held out whose combination at most one person of the original has, and which is released."""
+    original, released, outside = people(1, kinds=5), people(2, kinds=5), people(3, kinds=5)
+    keys, shown = combinations(original), combinations(released)
+    would = [key for key in combinations(outside) if keys.count(key) <= 1 and key in shown]
+    alone = outside.filter(pa.array([key in would for key in combinations(outside)]))
+    assert 10 < alone.num_rows < outside.num_rows / 2
+    finding, same = (found(original, released, holdout=held) for held in (outside, alone))
+    assert finding.control == same.control
+    assert finding.control_interval == same.control_interval
+
+
+def test_the_room_for_people_held_out_grows_by_a_tenth_where_many_share() -> None:
+    original, outside = people(1, kinds=3), people(3, kinds=3)
+    keys = combinations(original)
+    assert min(map(keys.count, keys)) <= 10
+    most = max(map(keys.count, keys))
+    assert most >= 20
+    finding = share_found(original, people(2, kinds=3), holdout=outside)
+    assert finding.outside is not None
+    assert finding.outside.of == sum(keys.count(key) <= most - 1 + most // 10 for key in combinations(outside))
+    assert finding.outside.of > sum(keys.count(key) <= most - 1 for key in combinations(outside))
+
+
+def test_guessing_takes_the_median_of_all_released_rows() -> None:
+    """Numbers are skewed, so that their mean is far from their median."""
+    rng = np.random.default_rng(4)
+    skewed = [pa.array(np.exp(2.0 * rng.normal(size=ROWS))) for _ in range(2)]
+    original, released = (people(seed).set_column(3, "x", x) for seed, x in zip((1, 2), skewed, strict=True))
+    keys, shown = combinations(original), combinations(released)
+    scale = {name: np.nanstd(np.array(original.column(name).to_pylist(), dtype=float)) for name in ("x", "y")}
+    middle = {name: np.nanmedian(np.array(released.column(name).to_pylist(), dtype=float)) for name in ("x", "y")}
+    errors = []
+    for row, key in zip(original.to_pylist(), keys, strict=True):
+        if keys.count(key) > 1:
+            continue
+        same = [other for other, its in zip(released.to_pylist(), shown, strict=True) if its == key]
+        known = [n for n in ("x", "y") if row[n] is not None and any(other[n] is not None for other in same)]
+        if known:
+            errors.append(np.mean([abs(row[n] - middle[n]) / scale[n] for n in known]))
+    assert found(original, released).baseline == pytest.approx(np.median(errors))
+
+
+def test_a_person_is_as_rare_as_the_rarest_of_their_rows() -> None:
+    """Each of 12 people shares one row with all and is alone with another."""
+    first = ["z"] * 12 + [f"p{person % 4}" for person in range(12)]
+    second = ["z"] * 12 + [f"q{person // 4}" for person in range(12)]
+    table = pa.table({"p": first, "q": second, "x": np.random.default_rng(1).normal(size=24)})
+    finding = share_found(table, table, persons=np.tile(np.arange(12), 2))
+    assert finding.attempts == 12
+    assert "rare is here what at most 1 person of the table have" in finding.meaning
+    assert finding.value == 1.0

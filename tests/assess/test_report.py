@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any
@@ -23,9 +24,10 @@ from sfumato.assess.figures import bars, columns
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.columns import association_figures
 from sfumato.assess.figures.svg import Figure, draw
-from sfumato.assess.findings import ColumnRisk, Family
-from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, spoken_name, use_sentence
-from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
+from sfumato.assess.findings import ColumnRisk, Family, excess_interval
+from sfumato.assess.numbers import percent_range, spoken_name
+from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, use_sentence
+from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling, Verdict
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
@@ -73,6 +75,11 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+def text_of(html: str) -> str:
+    """Visible text of a piece of a page."""
+    return unescape(re.sub(r"[ \n]+", " ", re.sub(r"<[^>]*>", "", html))).replace(" .", ".")
+
+
 def html_of(edition: str, report: Report | None = None, certificate: dict[str, Any] | None = CERTIFICATE) -> str:
     found = report if report is not None else report_of("redraw")
     return found.to_html(edition="owner" if edition == "owner" else "public", certificate=certificate)
@@ -115,33 +122,35 @@ def test_headings_go_down_one_step_at_a_time(edition: str) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_what_is_seen_comes_first_then_what_is_promised_and_not_to_be_said_then_folds(edition: str) -> None:
-    html = html_of(edition)
-    places = [html.index(f'<h2 id="{name}-title"') for name in ("seen", "promised", "not-said", "rest")]
+def test_the_report_answers_in_a_fixed_order_and_folds_the_details_into_at_most_eight_boxes(edition: str) -> None:
+    html = html_of(edition, made_up_report())
+    fourth = "change" if edition == "owner" else "promised"
+    places = [html.index(f'<h2 id="{name}-title"') for name in ("verdict", "risk", "utility", fourth, "rest")]
     assert places == sorted(places)
     assert places[-1] < html.index("<details")
+    assert 5 <= html.count("<details") == html.count("</details>") <= 8
     assert html.count('class="name"') == len(draw_table(1).column_names)  # one small picture a column
     assert "Ten together" in html
     assert "no theorem says so" in html
     assert "group condensation" in html
-    assert "anonym" not in html.lower()
+    assert "is anonym" not in html.lower().replace("whether the release is anonymous in the sense of the gdpr", "")
 
 
 def test_a_rehearsal_is_marked_and_a_release_is_not() -> None:
-    assert "Rehearsal: made with a seed, not for release" in html_of("public")
-    assert "Rehearsal" not in html_of("public", certificate={**CERTIFICATE, "randomness": "release"})
+    assert "Dry run: seeded, not for release" in html_of("public")
+    assert "Dry run:" not in html_of("public", certificate={**CERTIFICATE, "randomness": "release"})
 
 
 def test_without_a_certificate_nothing_is_promised() -> None:
     html = html_of("owner", certificate=None)
-    assert "No certificate came with this table, so nothing is promised here" in html
-    assert "measurements, not promises" in html
+    assert "This table has no certificate, so nothing is proved" in html
+    assert "measurements, not proofs" in html
 
 
 def test_the_public_edition_holds_public_findings_and_figures_only() -> None:
     text = " ".join(Page(html_of("public")).text)
     assert "Smallest group" in text
-    for hidden in ("Median group", "Information loss", "Records that got their level", "Level asked, level got"):
+    for hidden in ("Median group", "Information loss", "Records at or above their level", "Level asked, level got"):
         assert hidden not in text
         assert hidden in " ".join(Page(html_of("owner")).text)
 
@@ -289,7 +298,7 @@ def test_many_columns_are_drawn_up_to_a_limit_that_is_named(monkeypatch: pytest.
         monkeypatch.setattr(module, "MOST_COLUMNS", 2)
     report = measure(draw_table(1, 60), draw_table(2, 60))
     assert sum(figure.name.startswith("marginals/") for figure in report.figures) == 4
-    assert "At most 2 columns are drawn" in html_of("public", report)
+    assert "The first 2 columns of the table." in html_of("public", report)
 
 
 @pytest.mark.slow
@@ -322,34 +331,40 @@ def test_the_verdict_stands_first_for_the_owner_and_without_numbers_for_others()
     report = made_up_report()
     owner, public = (html_of(edition, report).partition("<header>")[2] for edition in EDITIONS)
     for page_ in (owner, public):
-        assert page_.lstrip().startswith('<section class="verdict verdict-does-not-meet"')
-        assert "Does not meet the policy &#39;research&#39;" in page_
+        assert page_.partition("</h1>")[2].lstrip().startswith('<section class="verdict verdict-does-not-meet"')
+        assert "Does not meet policy &#34;research&#34;." in page_
     box = public.partition("</section>")[0]
     assert not re.search(r"0\.\d|gain|group|held|sfumato", re.sub(r"<[^>]*>", "", box))
     for words in (
-        "12 of 100 people (10 to 15) are linked to a released row because they are in the table; at most 5 are allowed",
-        "7.7 of 100 people (6 to 9) have their &#39;column 1&#39; read because they are in the table; at most 5 are",
-        "the smallest group has 5 people, and 10 in every group are asked",
-        "the method makes no groups, and 10 in every group are asked",
-        "no people were held out to compare with",
-        "categories that few people have may show",
-        "who is in the table (in the table or not, by a model): not run, because it failed",
-        "Not judged: people accused of being in it: left out, for it takes 1,000 people held out.",
-        "Do not send it. Does not meet the policy",
-        "Linked: whoever knows their record would take a released row for theirs",
-        "Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.",
-        "A model trained on it loses 2 of 82 points (or none: it may be chance) in telling the target: of 100 people",
+        "Excess record linkage 12\u00a0% (95\u00a0% CI 10\u201315\u00a0%); limit 5\u00a0%.",
+        'Excess attribute inference of "column 1" 7.7\u00a0% (95\u00a0% CI 6\u20139\u00a0%); limit 5\u00a0%.',
+        "The policy requires groups of at least 10 people; the smallest has 5.",
+        "The policy requires groups of at least 10 people; the method forms no groups.",
+        "The policy requires a control group; no records were held out.",
+        "The policy requires rare categories to be hidden; the release may contain some.",
+        "Membership inference AUC was not judged: the attack was not run (it failed)",
+        "Membership inference TPR at 1\u00a0% FPR was not judged: it needs a control group of 1,000 records.",
+        'Does not meet policy "research". Do not release it.',
+    ):
+        assert words in text_of(owner.partition("</section>")[0]), words
+        if not words.startswith("Does"):
+            assert words not in text_of(public), words
+    for words in (
+        "2 attacks (of 9) succeed significantly more often on members than on the control group.",
+        "Record linkage: can an attacker who knows a person's record find a released record for it?",
+        "Predicting the target: AUC 0.800 (95\u00a0% CI 0.780\u20130.820; original 0.820, majority class 0.5).",
         "--k 40 --holdout 0.3 --overwrite",
     ):
-        assert words in owner.partition("</section>")[0], words
-        assert words not in public.partition("</section>")[0], words
+        assert words in text_of(owner.partition('id="rest"')[0]), words
+    assert "--overwrite" not in public
     assert "verdict-" not in html_of("owner", dataclasses.replace(report, verdict=None)).partition("<body>")[2]
-    assert report.summary().startswith("Does not meet the policy 'research': 12 of 100 people (10 to 15) are linked")
+    said = "Excess record linkage 12\u00a0% (95\u00a0% CI 10\u201315\u00a0%); limit 5\u00a0%."
+    assert report.summary().startswith(f'Does not meet policy "research". {said}')
     unasked = dataclasses.replace(report, verdict=dataclasses.replace(made_up_verdict(), asked=False))
     for edition in EDITIONS:
         box = html_of(edition, unasked).partition("</section>")[0]
-        assert "No policy was named, so &#39;research&#39; was taken. Nothing was held back for it, which" in box
-    assert "(none was named)" in unasked.summary()
+        assert "No policy was named, so &#34;research&#34; was applied. Nothing was withheld; this is not" in box
+    assert "(no policy was named)" in unasked.summary()
 
 
 def test_a_verdict_stays_text_whatever_it_holds() -> None:
@@ -364,19 +379,15 @@ def test_a_verdict_stays_text_whatever_it_holds() -> None:
 @pytest.mark.parametrize(
     ("ruling", "heading", "clause"),
     [
-        (Ruling.MEETS, "Meets the policy 'ours (edited)'", "the release meets the policy"),
-        (Ruling.DOES_NOT_MEET, "Does not meet the policy 'ours (edited)'", "the release does not meet the policy"),
-        (
-            Ruling.CANNOT_TELL,
-            "It cannot be told whether this meets the policy 'ours (edited)'",
-            "it cannot be told whether the release meets the policy",
-        ),
+        (Ruling.MEETS, 'Meets policy "ours (edited)"', "the release meets policy"),
+        (Ruling.DOES_NOT_MEET, 'Does not meet policy "ours (edited)"', "the release does not meet policy"),
+        (Ruling.CANNOT_TELL, 'Inconclusive for policy "ours (edited)"', "the release is inconclusive for policy"),
     ],
 )
 def test_an_outcome_is_told_in_words(ruling: Ruling, heading: str, clause: str) -> None:
     verdict = Verdict("ours", ruling, edited=True)
     assert (verdict.heading, verdict.sentence()) == (heading, f"{heading}.")
-    assert verdict.clause == f"{clause} 'ours (edited)'"
+    assert verdict.clause == f'{clause} "ours (edited)"'
 
 
 def schema() -> dict[str, Any]:
@@ -410,10 +421,13 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
             Exceeded("rare", "rarest-category", "shown", "hidden"),
         ),
         (
-            Missing("membership-auc", "membership-classifier", "not run, because it failed"),
-            Missing("membership-tpr", None, "left out, for it takes 1,000 people held out", needed=False),
+            Missing("membership-auc", "membership-classifier", "the attack was not run (it failed)"),
+            Missing("membership-tpr", None, "it needs a control group of 1,000 records", needed=False),
         ),
         (f"sfumato sanitize people.csv -o out --target '{column}' --k 40 --holdout 0.3 --overwrite",),
+        limits=(
+            LimitResult("linkage-gain", "linkage-rank", 0.1714, 0.048, 0.1234, (0.1, 0.15), 0.05, Ruling.DOES_NOT_MEET),
+        ),
     )
 
 
@@ -498,7 +512,7 @@ def test_a_notebook_shows_the_owners_page_in_a_frame_of_its_own() -> None:
 
 def test_each_row_has_all_that_a_finding_says() -> None:
     text = " ".join(Page(html_of("public", made_up_report())).text)
-    row = re.sub(r"[ \n]+", " ", text[text.index("Linked to a row, by ranks ") :])
+    row = re.sub(r"[ \n]+", " ", text[text.rindex("Record linkage, ranks ") :])
     for part in (
         "5\u00a0%",
         "4.13\u00a0% to 6.04\u00a0%",
@@ -513,26 +527,23 @@ def test_each_row_has_all_that_a_finding_says() -> None:
 
 def test_findings_of_single_columns_and_classes_are_folded_with_their_count() -> None:
     html = html_of("owner", made_up_report())
-    assert "Marginal distance, column by column (6)" in html
-    assert "Recall, gradient boosting, class by class (4)" in html
+    assert "Marginal distance, by column (6)" in html
+    assert "Recall, gradient boosting, by class (4)" in html
     folds = re.findall(r"<details>\n<summary[^>]*>(.*?)</summary>", html)
     assert len(folds) == html.count("<details") == html.count("</details>")
-    assert "Not run, each with its reason (1)" in folds
-    assert folds[:3] == [
-        "How to read the tables",
-        "Attacks that gain more on people in the table than chance explains (2)",
-        "Other attacks (9)",
-    ]
-    assert "class by class" not in html_of("public", made_up_report())
+    assert folds[:2] == ["Claims of the certificate", "Attacks"]
+    tables = re.findall(r'<h3 id="attacks-\d+">(.*?)</h3>', html)
+    assert tables[:2] == ["Attacks with a significant excess (2)", "Other attacks (9)"]
+    assert tables[-1] == "Not run, with the reason (1)"
+    assert "by class" not in html_of("public", made_up_report())
 
 
 def test_what_was_not_run_says_why_and_is_not_among_the_measured() -> None:
     idle = Report(tuple(finding for finding in attacks() if finding.value is None), (), 5, 5)
     html = html_of("public", idle)
-    assert "<details open>" in html  # nothing else is there to be seen
     assert "not run" in html
-    assert "Because no column is named as the one to predict." in html
-    assert "Not run, each with its reason (1)" in html
+    assert "Reason: no column is named as the one to predict." in html
+    assert "Not run, with the reason (1)" in html
 
 
 def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> None:
@@ -544,63 +555,80 @@ def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> N
         for told in ("1,234", "2,345", "3,456", "456"):
             assert told in text
         assert ("6.5" in text and "slow attack 3.8 s" in text) is (edition == "owner")
-        assert ("Seconds granted" in text) is (edition == "owner")
+        assert ("Time limit, seconds" in text) is (edition == "owner")
     assert "seconds" not in report.to_json()
 
 
-def test_the_risk_is_told_in_people() -> None:
+def test_the_risk_names_the_attack_with_the_largest_excess_and_its_interval() -> None:
     said = risk_sentence(attacks())
-    assert said.startswith("Of 100 people in the table 13 are linked to a released row; of 100 who are not, 1.8.")
-    assert said.endswith("1 attack could not be run: nothing is known of that.")
+    low, high = excess_interval(attack("linkage-mahalanobis", 260, 36, 0.0005)) or (0.0, 0.0)
+    assert said == (
+        "2 attacks (of 9) succeed significantly more often on members than on the control group. Largest excess: "
+        f"record linkage, 11\u00a0% (95\u00a0% CI {percent_range(low, high)}): 13\u00a0% on members, 1.8\u00a0% on the "
+        "control group. 1 attack was not run; the risk from it is unknown."
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("own-row-linkage-rank", "15 are linked to the row made from theirs; of 100 who are not, 1."),
-        ("linkability", "15 have two halves of their record joined through a released row"),
-        ("attribute-inference-registry", "15 have a cell read rightly by somebody who knows other cells of theirs"),
-        ("label-inference", "15 have their class told rightly"),
-        ("membership-at-1-percent", "15 are accused of being in it; of 100 who are not, 1."),
-        ("singling-out-univariate", "Of 100 descriptions read off the release 15 fit one person of the table alone"),
-        ("rare-combination-found", "Of 100 people of the rarest kinds in the table 15 have their numbers read"),
-        ("recovered-cells-digits", "15 are hit (numbers recovered from their digits alone)"),
+        ("own-row-linkage-rank", "record linkage"),
+        ("linkability", "linkability"),
+        ("attribute-inference-registry", "attribute inference"),
+        ("label-inference", "attribute inference of the target"),
+        ("membership-at-1-percent", "membership inference, TPR at 1\u00a0% FPR"),
+        ("singling-out-univariate", "singling out"),
+        ("rare-combination-found", "attribute inference on outliers"),
+        ("outliers-claimed", "membership inference on outliers"),
     ],
 )
-def test_every_kind_of_attack_has_its_sentence(name: str, words: str) -> None:
-    assert words in risk_sentence([attack(name, 300, 20, 0.001)])
+def test_every_kind_of_attack_has_its_established_name(name: str, words: str) -> None:
+    found = attack(name, 300, 20, 0.001)
+    low, high = excess_interval(found) or (0.0, 0.0)
+    excess = (
+        f"14\u00a0% (95\u00a0% CI {percent_range(low, high)}): 15\u00a0% on members, 1\u00a0% on the control group."
+    )
+    assert risk_sentence([found]).endswith(f"Largest excess: {words}, {excess}")
 
 
-def test_a_score_is_told_in_times_of_a_hundred() -> None:
-    scored = dataclasses.replace(attack("membership-classifier", 1800, None, 0.5), unit="")
-    assert "tells who is who 90 times of 100; a coin does 50 times." in risk_sentence([scored])
+def test_a_score_is_an_area_under_the_curve() -> None:
+    scored = dataclasses.replace(attack("membership-classifier", 1020, None, 0.5), unit="")
+    said = risk_sentence([scored])
+    assert said.startswith(
+        "No attack (of 1) succeeds significantly more often than the baseline explains. Largest excess:"
+    )
+    assert said.endswith("membership inference, AUC 0.51 (95\u00a0% CI 0.49\u20130.53).")
 
 
 def test_chance_is_not_called_a_success() -> None:
     said = risk_sentence([attack("linkage-rank", 101, 100, 0.01), attack("linkage-euclid", 90, 100, 0.01)])
     assert said.startswith(
-        "None of 2 attacks does surely better on people of the table than on others. The nearest to it: Of"
+        "No attack (of 2) succeeds significantly more often on members than on the control group. Largest excess: "
     )
 
 
-def test_the_use_is_told_as_what_a_model_loses() -> None:
-    surely = dataclasses.replace(model("accuracy-boosting", 0.7, 0.92), interval=(0.69, 0.71))
-    told = use_sentence([surely, model("accuracy-1nn", 0.6, 0.8)], "pay")
-    assert told == (
-        "A model trained on it loses 22 of 92 points in telling 'pay': of 100 people it tells 70 rightly, one trained "
-        "on the original 92."
+def test_utility_is_led_by_a_measure_above_chance() -> None:
+    area = dataclasses.replace(model("auc-boosting", 0.718, 0.741, "", chance=0.5), interval=(0.7, 0.735))
+    accuracy = model("accuracy-boosting", 0.95, 0.96)  # what always naming the commonest class gets, too
+    weaker = model("auc-1nn", 0.73, 0.6, "", chance=0.5)  # learns less from the original
+    some = [accuracy, weaker, area]
+    assert use_sentence(some, "x", short=True) == 'Predicting "x": AUC 0.718 (original 0.741, majority class 0.5).'
+    assert use_sentence(some, "x") == (
+        'Predicting "x": AUC 0.718 (95\u00a0% CI 0.700\u20130.735; original 0.741, majority class 0.5).'
     )
-    assert use_sentence([surely], "pay", short=True) == (
-        "A model trained on it loses 22 of 92 points in telling 'pay'."
+    several = model("balanced-accuracy-logistic", 0.61, 0.66, "", chance=0.2)
+    assert use_sentence([accuracy, several], "x", short=True) == (
+        'Predicting "x": balanced accuracy 0.610 (original 0.660, majority class 0.2).'
     )
-    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.9, 0.8)], "pay")
-    assert "loses none of 80 points" in use_sentence([model("accuracy-1nn", 0.79996, 0.8)], "pay")
+    number = model("response-r2-ridge", -0.1, 0.4, "", chance=0.0)
+    assert use_sentence([number], None) == (
+        "Predicting the target: R\u00b2 \u22120.100 (95\u00a0% CI \u22120.120 to \u22120.080; original 0.400, mean 0)."
+    )
 
-    assert "it explains 0\u00a0% of the differences, one" in use_sentence(
-        [model("response-r2-x", -0.1, 0.4, "")], "pay"
-    )
-    assert "off by at most" in use_sentence(report_of("redraw").findings[:60], None)
-    assert "Nothing could be compared" in use_sentence([], None)
+
+def test_other_tables_say_how_much_they_moved() -> None:
+    assert "Distributions of single columns differ by" in use_sentence(report_of("redraw").findings[:60], None)
+    assert "Utility was not measured" in use_sentence([], None)
 
 
 def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
@@ -611,19 +639,18 @@ def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
     ]
     assert [column for column, _ in risky_columns(risks)] == ["a", "c"]
     assert risky_columns(risks)[0][1] == (
-        "of 100 people 20 more have it read because they are in the table, it makes 10 of 100 one of a kind, 3 people "
-        "hold a value that fewer than 10 have and that the release shows, copied or by chance"
+        "excess attribute inference 20\u00a0%, makes 10\u00a0% of the records unique, 3 people have a rare value "
+        "(fewer than 10 people) that the release contains"
     )
-    assert risky_kinds([attack("rare-combination-found", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]) == [
-        (
-            "Rare combinations of categories",
-            "of 100, 15 give away the numbers beside them; of 100 of people not in the table, 1",
-        )
-    ]
+    (kind, reason), *others = risky_kinds(
+        [attack("rare-combination-found", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]
+    )
+    assert (kind, others) == ("Rare combinations of categories", [])
+    assert reason.startswith("attribute inference on outliers, 14\u00a0% (95\u00a0% CI")
     assert risky_kinds(attacks()) == []
     report = dataclasses.replace(made_up_report(), columns=tuple(risks))
-    assert "one of a kind" in html_of("owner", report)
-    assert "one of a kind" not in html_of("public", report)
+    assert "of the records unique" in html_of("owner", report)
+    assert "of the records unique" not in html_of("public", report)
 
 
 def test_caveats_of_many_rows_are_said_once() -> None:
@@ -635,17 +662,34 @@ def test_caveats_of_many_rows_are_said_once() -> None:
     assert html.count(">A sentence. Counted on 20 rows.<") == 2  # how many were looked at stays with its row
     other = attack("linkability", 9, 5, 0.1)
     html = html_of("public", Report((*rows, other), (), 5, 5))
-    assert "Linked to a row, by ranks and 1 more: what held-out people suffer too is no matter." in html
+    assert "Record linkage, ranks and 1 more: what held-out people suffer too is no matter." in html
+
+
+def test_a_reference_stays_whole_and_a_count_follows_its_sentence() -> None:
+    said = "A sentence. Shared by both. It proves nothing (Yao et al. 2025); counted on {} rows."
+    rows = [
+        dataclasses.replace(attack(f"linkage-{way}", 9, 5, 0.1), meaning=said.format(count))
+        for count, way in enumerate(("rank", "euclid"), start=20)
+    ]
+    html = html_of("public", Report(tuple(rows), (), 5, 5))
+    assert "<li>It proves nothing (Yao et al. 2025).</li>" in html
+    assert ">A sentence; counted on 20 rows.<" in html
+    assert ">A sentence; counted on 21 rows.<" in html
 
 
 def test_one_page_sums_it_up_for_whoever_signs() -> None:
     page = made_up_report().to_summary(certificate=CERTIFICATE)
     text = " ".join(" ".join(Page(page).text).split())
-    for words in ("Does not meet the policy 'research'", "Ten together", "Nobody can be found", "Stays with the owner"):
+    for words in (
+        'Does not meet policy "research"',
+        "Ten together",
+        "Nobody can be found",
+        "Stays with the data owner",
+    ):
         assert words in text
     assert "sfumato verify FOLDER/release" in text
     assert "<svg" not in page
-    assert len(text.partition("A release on one page")[2].split()) < 400
+    assert len(text.partition("Release summary")[2].split()) < 450
 
 
 def test_lines_keep_within_a_width_and_a_number() -> None:
@@ -682,29 +726,29 @@ def test_the_summary_is_a_few_plain_lines() -> None:
     summary = report_of("redraw").summary()
     assert len(summary.splitlines()) < 15
     assert "Risk: " in summary
-    assert "Use:  " in summary
+    assert "Utility: " in summary
     assert repr(report_of("redraw")).startswith("Report(")
 
 
 def test_the_owner_reads_how_long_sanitizing_and_measuring_took_and_the_public_does_not() -> None:
     report = dataclasses.replace(made_up_report(), seconds={"sanitizing": 1.5, "all": 3.25, "linkage": 2.0})
-    assert "Seconds of sanitizing" in report.to_html(edition="owner")
-    assert "Seconds of measuring" in report.to_html(edition="owner")
-    assert "Seconds of" not in report.to_html(edition="public")
+    assert "Sanitizing, seconds" in report.to_html(edition="owner")
+    assert "Measuring, seconds" in report.to_html(edition="owner")
+    assert ", seconds" not in report.to_html(edition="public")
 
 
-@pytest.mark.parametrize("original", [-0.3, 0.0, 0.0004])
-def test_nothing_is_lost_where_the_original_tells_nothing(original: float) -> None:
-    told = "Not even a model trained on the original tells 'pay' of other people: there is nothing to lose."
-    assert use_sentence([model("response-r2-x", -0.5, original, "")], "pay") == told
-
-
-def test_no_more_is_lost_than_the_original_tells() -> None:
-    assert "loses 40 of 40 points" in use_sentence([model("response-r2-x", -0.5, 0.4, "")], "pay")
-
-
-@pytest.mark.parametrize(("commonest", "said"), [(1940, " (97 by naming the commonest class alone)"), (1400, "")])
-def test_what_the_commonest_class_alone_gets_is_said_where_models_get_no_more(commonest: int, said: str) -> None:
-    guessed = attack("label-inference", 1900, 1900, commonest / 2000)
-    told = use_sentence([model("accuracy-x", 0.98, 0.98), guessed], "pay", short=True)
-    assert told == f"A model trained on it loses none of 98 points in telling 'pay'{said}."
+@pytest.mark.parametrize(
+    ("name", "original", "chance", "useless"),
+    [
+        ("response-r2-x", -0.3, 0.0, True),
+        ("response-r2-x", 0.4, 0.0, False),
+        ("auc-x", 0.51, 0.5, True),
+        ("auc-x", 0.53, 0.5, False),
+        ("balanced-accuracy-x", 0.26, 0.25, True),
+    ],
+)
+def test_a_target_that_the_original_does_not_predict_is_named(
+    name: str, original: float, chance: float, useless: bool
+) -> None:
+    told = use_sentence([model(name, original - 0.1, original, "", chance=chance)], "pay")
+    assert told.endswith("this target says little about utility.") is useless

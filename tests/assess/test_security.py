@@ -33,7 +33,7 @@ def test_a_copy_and_a_shift_have_none() -> None:
     for shift in (0.0, 77.0):
         findings = of(rows, rows[order] + shift, order)
         assert findings[NAME].value == pytest.approx(0.0, abs=1e-12)  # type: ignore[attr-defined]
-        assert "hides" in findings[NAME].meaning  # type: ignore[attr-defined]
+        assert "read it with the known-input attack" in findings[NAME].meaning  # type: ignore[attr-defined]
 
 
 def test_a_change_of_scale_has_the_square_of_its_distance_to_one() -> None:

@@ -18,6 +18,7 @@ from sfumato.assess.attacks.singling import (
     SINGLING_OUT,
     Predicates,
     SortedRows,
+    _values_by_coincidence,
     conjunctions,
     find_fits,
     guesses_like,
@@ -26,6 +27,7 @@ from sfumato.assess.attacks.singling import (
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from tests.assess.cases import constant_table, draw_table, fit
+from tests.assess.privacy_studies import study
 from tests.examples import at_length
 
 NAMES = ("singling-out-univariate", "singling-out-multivariate")
@@ -174,3 +176,19 @@ def test_odd_tables_stop_nothing() -> None:
             assert finding.value is None or 0.0 <= finding.value <= 1.0
             assert finding.value is not None or finding.because
             assert "failed" not in (finding.because or "")
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 3.0])
+def test_ends_of_a_redraw_single_out_by_coincidence(ratio: float) -> None:
+    """Beyond the end of m rows lies exactly one of n people with a chance of nm / (n + m)^2."""
+    rng = np.random.default_rng(7)
+    rows = 400
+    of = study(*(pa.table({"a": rng.normal(size=count)}) for count in (rows, round(ratio * rows))))
+    ends = Predicates(np.zeros((2, 1), dtype=np.int64), np.array([[AT_MOST], [AT_LEAST]]), np.zeros((2, 1)))
+    expected = ratio / (1.0 + ratio) ** 2
+    assert _values_by_coincidence(of, ends).share == pytest.approx(expected)
+    hits = [
+        (original >= released.max()).sum() == 1
+        for original, released in ((rng.random(rows), rng.random(round(ratio * rows))) for _ in range(4_000))
+    ]
+    assert np.mean(hits) == pytest.approx(expected, abs=0.04)  # five standard errors

@@ -80,11 +80,11 @@ _ALL = """
 from sfumato.assess import neighbours, warm
 from sfumato.assess.attacks import singling
 from sfumato.assess.risk import estimates
-from sfumato.core.itemsets import baskets, mining
+from sfumato.core.itemsets import mining
 before = warm.share_compiled()
 warm.compile_report()
 print(before, warm.share_compiled())
-for room in (neighbours, singling, estimates, baskets, mining):
+for room in (neighbours, singling, estimates, mining):
     for each in vars(room).values():
         if hasattr(each, "py_func") and len(each.signatures) > 1:
             print(each.py_func.__qualname__)

@@ -31,19 +31,15 @@ from sfumato.core.facts import (
 )
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import merge_facts
-from sfumato.engines.cells.cuts import (
+from sfumato.engines.cells.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
+from sfumato.engines.cells.cutting import FileSpill, Spill
+from sfumato.engines.cells.learn import Chance, Run, witnesses
+from sfumato.engines.cells.memory import (
     cell_rows,
-    cut_cells,
-    cut_tree,
-    leaf_in,
-    leaves_of,
-    merged,
     needed_bytes,
     parse_size,
     usual_memory,
 )
-from sfumato.engines.cells.cutting import FileSpill, Spill
-from sfumato.engines.cells.learn import Chance, Run, witnesses
 from sfumato.engines.cells.run import run_by_cells
 from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome
@@ -240,12 +236,12 @@ def test_rows_that_change_what_a_column_is_are_found_wherever_they_stand() -> No
     [
         (sf.Swapping(), {"target": "town"}, "'swap' needs all rows at once"),
         (sf.LaplacePCA(), {}, "'laplace-pca' needs all rows at once"),
-        (sf.AdditiveNoise(correlated=True), {}, "--correlated needs all rows at once"),
-        (sf.AdditiveNoise(enhance=0.1), {}, "--enhance needs all rows at once"),
+        (sf.AdditiveNoise(correlated=True), {}, "correlated=True needs all rows at once"),
+        (sf.AdditiveNoise(enhance=0.1), {}, "enhance= needs all rows at once"),
         (FAST, {"rows": 3}, "3 rows are too few for the [0-9]+ cells"),
-        (sf.Chain(), {"where": "age > 60"}, "--where needs all rows at once"),
+        (sf.Chain(), {"where": "age > 60"}, "where= needs all rows at once"),
         (sf.AdditiveNoise(), {"rows": 10}, "'noise' makes no rows anew"),
-        (FAST, {"keep_persons": True}, "--keep-persons needs all rows at once"),
+        (FAST, {"keep_persons": True}, "keep_persons=True needs all rows at once"),
         (FAST, {"holdout": 1.5}, "between 0 and 1"),
     ],
 )

@@ -227,8 +227,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     certificate = sf.Certificate.from_json((tmp_path / "out" / "release" / "certificate.json").read_text())
     assert certificate.method == "chain"
     (cut,) = (fact for fact in certificate.facts if isinstance(fact, Celled))
-    said = [claim.claim for claim in certificate.claims]
-    assert any(f"two of the {cut.cells} parts that the table was cut into" in claim for claim in said)
-    assert any("in the same part of the table and alike in the columns drawn before it" in claim for claim in said)
+    assert any(f"two of the {cut.cells} partitions of the table" in claim.claim for claim in certificate.claims)
+    assert any("Every leaf lies within one partition of the table." in claim.basis for claim in certificate.claims)
     few = sf.sanitize_file(tmp_path / "few.csv", tmp_path / "few", seed=1, report=False, rows_are_people=True)
     assert few.certificate.method == "condense"  # as in memory, below 200 rows

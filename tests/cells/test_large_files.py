@@ -19,6 +19,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
+from sfumato.engines.cells import memory
 from sfumato.engines.cells import run as engine
 from sfumato.engines.cells.cell import sanitize_cell
 from sfumato.publish import large
@@ -100,15 +101,20 @@ def test_marks_of_csv_are_not_for_parquet(run: Run, place: Path) -> None:  # noq
     assert (done.code, "are for CSV" in done.err) == (2, True)
 
 
-def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(run: Run, place: Path) -> None:  # noqa: F811
+def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
+    run: Run,  # noqa: F811
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
-    done = run(*told, "--memory", "200M", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
+    done = run(*told, "--memory", "1G", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
     assert done.code == 0, done.err
     assert "so that it goes through in cells" in done.err
     assert "Measured on all" in done.out
     tried = [line for line in done.out.splitlines() if line.startswith("To try next:")]
-    assert all("--memory 200M" in line for line in tried)
+    assert all("--memory 1G" in line for line in tried)
     assert all(check.holds for check in verify_release(place / "out" / "release"))
     table = pa.parquet.read_table(place / "out" / "release" / "table.parquet")
     assert pa.types.is_integer(table.schema.field("age").type)
@@ -245,3 +251,17 @@ def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(
     assert ("removed 2 unfinished outputs" in again.stderr) is not resumed
     assert all(check.holds for check in verify_release(place / "out" / "release"))
     assert hidden(place) == []
+
+
+def test_a_known_column_that_there_is_not_is_refused_before_a_cell_is_cut(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "cuts_of", lambda *_: pytest.fail("the work has begun"))
+    told: dict[str, Any] = {"method": "condense", "k": 4, "rows_are_people": True, "known": ["twon"]}
+    table = people().drop_columns(["who"])
+    pa.parquet.write_table(table, place / "some.parquet")
+    with pytest.raises(OptionError, match=r"no column 'twon' that is measured .*; did you mean 'town'\?"):
+        sf.sanitize_file(place / "some.parquet", place / "out", **told)
+    with pytest.raises(OptionError, match="did you mean 'town'"):
+        sf.sanitize(table, memory="1G", **told)

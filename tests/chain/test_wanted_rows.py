@@ -90,25 +90,25 @@ def test_a_recipe_repeats_the_rows_and_verify_counts_those_astray(tmp_path: Path
     folder = release.save(tmp_path / "out")
     again = sf.sanitize(table, recipe=folder / "owner" / "recipe.toml", report=False)
     assert again.table.equals(release.table)
-    with pytest.raises(OptionError, match="--recipe already says what --where says"):
+    with pytest.raises(OptionError, match="recipe= already says what where= says"):
         sf.sanitize(table, recipe=folder / "owner" / "recipe.toml", where="age > 3")
     file = folder / "release" / "table.csv"
     text = file.read_text(encoding="utf-8").splitlines()
     cells = text[1].split(",")
     file.write_text("\n".join([text[0], ",".join(["12", *cells[1:]]), *text[2:], ""]), encoding="utf-8")
     checks = {check.name: check for check in sf.verify(folder / "release")}
-    assert not checks["where"].holds
-    assert checks["where"].detail == "1 rows do not fulfil the rule that they were chosen by"
+    assert not checks["row condition"].holds
+    assert checks["row condition"].detail == "1 row does not satisfy the condition"
 
 
 def test_rules_that_too_few_fulfil_and_columns_that_are_not_drawn_are_refused() -> None:
     table = visits(200, 4).append_column("name", pa.array([f"n{place}" for place in range(200)]))
     chain = METHODS["chain"]
-    with pytest.raises(PrivacyRefusal, match="persons fulfil the rule of --where and at least 10 must"):
+    with pytest.raises(PrivacyRefusal, match="persons fulfil the rule of where= and at least 10 must"):
         sf.sanitize(table, chain, where="age > 90", identifiers=("name",), report=False)
     with pytest.raises(OptionError, match="column 'name' is not released"):
         sf.sanitize(table, chain, where="name == n1", identifiers=("name",), report=False)
-    with pytest.raises(OptionError, match="the rule of --where is not of the form"):
+    with pytest.raises(OptionError, match="the rule of where= is not of the form"):
         sf.sanitize(table, chain, where="age", report=False)
     first = np.random.default_rng(1).integers(0, 90, 200)
     ruled = pa.table({"first": first, "second": first + 5 + np.arange(200) % 7})
@@ -120,7 +120,7 @@ def test_rules_that_too_few_fulfil_and_columns_that_are_not_drawn_are_refused() 
 def test_methods_that_make_no_rows_refuse_to_choose_them() -> None:
     table = visits(200, 4)
     for method in ("noise", "laplace-pca"):
-        with pytest.raises(OptionError, match=r"makes no rows anew; leave out --rows"):
+        with pytest.raises(OptionError, match=r"makes no rows anew; leave out rows="):
             sf.sanitize(table, method=method, rows=20, report=False)
     for method in ("condense", "noise"):
         with pytest.raises(OptionError, match="cannot draw rows that fulfil a rule"):

@@ -30,7 +30,7 @@ def test_a_file_name_cannot_write_a_verdict(run: Run, release: Path, name: str) 
     assert said.code == 3
     assert all(line.isprintable() for line in (said.out + said.err).splitlines())
     assert "The release holds." not in said.out.splitlines()
-    assert said.out.splitlines()[-1] == "The release does not hold."
+    assert said.out.splitlines()[-1] == "The release failed verification."
     told = run("verify", release, "--json")
     assert told.code == 3
     assert json.loads(told.out)["holds"] is False
@@ -97,7 +97,7 @@ def test_formulas_are_told_and_written_as_text_where_asked(
     text = (tmp_path / "safe" / "release" / "table.csv").read_text()
     assert text.startswith("'@age,city\n")
     assert text.count(",'=A1\n") == text.count(",'-x\n") == 20
-    assert "formulas: 41 texts that begin as formulas of a spreadsheet do have an apostrophe before them, as" in (
+    assert "formulas: 41 texts begin like a spreadsheet formula, after a leading apostrophe, as" in (
         run("verify", tmp_path / "safe" / "release").out
     )
 

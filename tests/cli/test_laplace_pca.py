@@ -30,7 +30,7 @@ def test_a_wanted_bound_for_the_record_is_certified(run: Run, people: Path, tmp_
     certificate = json.loads((out / "release" / "certificate.json").read_text())
     assert certificate["levels"]["groups"] == 3
     claims = [each["claim"] for each in certificate["claims"]]
-    assert any("whole record" in claim and "no more probable than 0.3 after" in claim for claim in claims)
+    assert any("whole record" in claim and "posterior probability at most 0.3;" in claim for claim in claims)
 
 
 def test_options_that_contradict_each_other_or_another_method_are_bad_input(

@@ -491,3 +491,12 @@ def test_an_output_that_exists_is_refused_before_anybody_is_called(tmp_path: Pat
     done = run("party", "--config", config)
     assert done.code == 2
     assert "exists" in done.err
+
+
+def test_a_policy_that_needs_a_control_group_is_refused_before_anybody_is_called(tmp_path: Path, run: Run) -> None:
+    config = trial(tmp_path, "horizontal")["ann"]
+    done = run("party", "--config", config, "--policy", "research")
+    assert done.code == 3
+    assert "there is no control group to compare attacks with; take a policy with neither" in done.err
+    assert "waits for" not in done.err
+    assert not (config.parent / "joint").exists()

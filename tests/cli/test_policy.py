@@ -81,6 +81,10 @@ def loose(tmp_path: Path) -> Path:
     return file
 
 
+SMALL = "age > 200: 30, else: 5"  # how small groups may get is not known before the table is read
+
+HELD = ("--holdout", 0.4)
+
 unmeasured = pytest.mark.usefixtures("short_reports")  # without attacks no limit can be told
 
 
@@ -91,10 +95,11 @@ def facts_of(release: Path) -> list[str]:
 @unmeasured
 def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = run("sanitize", people, "-o", out, "--k", 5, "--policy", "research")
+    measured = ["--holdout", 0.4, "--level", SMALL]
+    done = run("sanitize", people, "-o", out, "--method", "condense", *measured, "--policy", "research")
     assert done.code == 3
     assert done.err.strip().count("\n") == 0
-    assert "does not meet the policy 'research'" in done.err
+    assert 'does not meet policy "research"' in done.err
     assert {file.relative_to(out).as_posix() for file in out.rglob("*")} == {
         "owner",
         *(f"owner/{name}" for name in ("report.html", "summary.html", "report.json")),
@@ -103,9 +108,9 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert all(file.stat().st_mode & 0o077 == 0 for file in (out / "owner").rglob("*"))
     verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
     assert (verdict["policy"], verdict["outcome"]) == ("research", "does-not-meet")
-    assert [each["limit"] for each in verdict["exceeded"]] == ["held_out", "persons_per_group", "rare"]
+    assert [each["limit"] for each in verdict["exceeded"]] == ["persons_per_group", "rare"]
     assert (verdict["try"], verdict["tried"]) == ([], 0)
-    none = "No setting is known that would meet it: with so few people too little could be told of any."
+    none = "No setting can be shown to meet the policy: the table has too few records to decide."
     assert none in done.out
     assert none in (out / "owner" / "report.html").read_text()
     assert 'policy = "research"' in (out / "owner" / "recipe.toml").read_text()
@@ -115,8 +120,10 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
 def test_what_to_try_was_tried_and_meets_the_policy_as_printed(run: Run, people: Path, tmp_path: Path) -> None:
     out, ours = tmp_path / "out", tmp_path / "ours.toml"
     ours.write_text('format = 1\nname = "ours"\n[require]\nheld_out = true\npersons_per_group = 12\n')
-    done = run("sanitize", people, "-o", out, "--k", 5, "--policy", ours)
-    assert done.code == 3
+    done = run(
+        "sanitize", people, "-o", out, "--method", "condense", "--k", 5, "--level", SMALL, *HELD, "--policy", ours
+    )
+    assert done.code == 3, done.err
     verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
     (line,) = verdict["try"]
     assert verdict["tried"] >= 1
@@ -141,7 +148,7 @@ def test_a_release_despite_its_policy_says_so_and_verify_accepts_it(run: Run, pe
     assert "The release meets the policy 'trusted'." in [each["claim"] for each in certificate["refused"]]
     assert run("verify", out / "release").code == 0
     page = (out / "release" / "report-public.html").read_text()
-    assert "Does not meet the policy &#39;trusted&#39;" in page
+    assert "Does not meet policy &#34;trusted&#34;" in page
     assert "held out (" not in page.partition("</section>")[0]
     certificate["facts"].remove(fact)
     (out / "release" / "certificate.json").write_text(json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
@@ -156,9 +163,12 @@ def test_a_policy_that_is_met_lets_the_release_leave(
     out = tmp_path / "out"
     done = run("sanitize", people, "-o", out, "--k", 5, "--holdout", 0.4, "--policy", loose)
     assert done.code == 0, done.err
-    assert "Meets the policy 'loose'" in done.out
+    assert 'Meets policy "loose"' in done.out
     assert "despite-policy" not in facts_of(out / "release")
     document = json.loads((out / "owner" / "report.json").read_text())
+    limits = document["verdict"].pop("limits")
+    assert "membership-tpr" not in {each["limit"] for each in limits}
+    assert {each["outcome"] for each in limits} == {"meets"}
     assert document["verdict"] == {
         "policy": "loose",
         "edited": False,
@@ -169,8 +179,11 @@ def test_a_policy_that_is_met_lets_the_release_leave(
             {
                 "limit": "membership-tpr",
                 "finding": None,
-                "because": "left out, for it takes 1,000 people held out and there are 48",
+                "because": "it needs a control group of 1,000 records, and there are 48",
                 "needed": False,
+                "value": None,
+                "interval": None,
+                "allowed": None,
             }
         ],
         "try": [],
@@ -180,7 +193,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
     assert document["rows_held_out"] == 48
     public = (out / "release" / "report-public.html").read_text()
     box = public.partition('class="verdict')[2].partition("</section>")[0]
-    assert "Meets the policy &#39;loose&#39;" in box
+    assert "Meets policy &#34;loose&#34;" in box
     assert "membership-tpr" not in box
     assert run("verify", out / "release").code == 0
     loose.write_text(LOOSE.replace("persons_per_group = 5", "persons_per_group = 6"), encoding="utf-8")
@@ -201,15 +214,18 @@ def test_a_policy_that_is_met_lets_the_release_leave(
 def test_a_table_of_another_tool_is_judged_and_exit_code_3_says_that_it_was_not_found_to_meet(
     run: Run, people: Path, tmp_path: Path
 ) -> None:
-    made = tmp_path / "made.csv"
-    made.write_text(people.read_text(), encoding="utf-8")
-    done = run("evaluate", people, made, "--policy", "research", "--identifier", "id")
+    lines = people.read_text().splitlines()
+    made, inside, held = (tmp_path / name for name in ("made.csv", "inside.csv", "held.csv"))
+    for file, rows in ((made, lines[41:]), (inside, lines[41:]), (held, lines[1:41])):
+        file.write_text("\n".join([lines[0], *rows]) + "\n", encoding="utf-8")
+    outside = ["--holdout", held]
+    done = run("evaluate", inside, made, "--policy", "research", "--identifier", "id", *outside)
     assert done.code == 3
-    assert "Does not meet the policy 'research'" in done.out
-    again = run("evaluate", people, made, "--policy", "research", "--identifier", "id", "--json")
+    assert 'Inconclusive for policy "research"' in done.out
+    told = ["--policy", "research", "--despite-policy"]
+    again = run("evaluate", people, made, "--identifier", "id", *told, "--json")
     verdict = json.loads(again.out)["verdict"]
     assert (verdict["try"], verdict["tried"]) == ([], 0)  # so few people can show of no method that it would meet it
-    told = ["--policy", "research", "--despite-policy"]
     assert run("evaluate", people, made, "--identifier", "id", *told).code == 0
     assert run("evaluate", people, made, "--despite-policy").code == 2
 
@@ -243,7 +259,7 @@ def test_a_recipe_is_judged_again(run: Run, people: Path, loose: Path, tmp_path:
     done = run("sanitize", people, "-o", tmp_path / "again", "--recipe", recipe, "--json")
     assert done.code == 3
     assert json.loads(done.out)["verdict"]["policy"] == "trusted"
-    assert json.loads(done.out)["verdict"]["tried"] == 0
+    assert json.loads(done.out)["verdict"]["tried"] is None  # refused before it started
     assert run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe, "--no-report").code == 2
     recipe.write_text(recipe.read_text().replace('policy = "trusted"', 'policy = "loose"'), encoding="utf-8")
     asked = run("sanitize", people, "-o", tmp_path / "b", "--recipe", recipe)
@@ -258,8 +274,9 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
 
     table = pyarrow.csv.read_csv(people)
     with pytest.raises(PolicyNotMet) as refused:
-        sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], policy="research", seed=1)
+        sf.sanitize(table, sf.Condensation(k=10), identifiers=["id"], holdout=0.4, policy="research", seed=1)
     assert refused.value.exit_code == 3
+    assert refused.value.report is not None
     assert refused.value.report.verdict is refused.value.verdict
     refused.value.save_owner(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["owner"]
@@ -294,7 +311,63 @@ def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tm
         connection.executemany(f"insert into people values ({', '.join('?' * 7)})", lines[1:])
     out = tmp_path / "out"
     query = ["--query", "select age, income from people"]
-    done = run("sanitize", f"sqlite:///{base}", "-o", out, *query, "--policy", "research")
+    done = run("sanitize", f"sqlite:///{base}", "-o", out, *query, *HELD, "--policy", "research")
     assert done.code == 3, done.err
     assert "sqlite" not in done.out
     assert "sqlite" not in (out / "owner" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research"), 3, "add --holdout 0.3, or add --despite-policy"),
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research", *HELD, "--rare", "keep"), 3, "leave out --rare"),
+        (
+            ("sanitize", "INPUT", "-o", "OUT", "--policy", "public", *HELD, "--method", "condense"),
+            3,
+            "raise --k to 20, or",
+        ),
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "public", *HELD, "--method", "noise"), 3, "makes no groups"),
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research", "--no-report"), 2, "--no-report"),
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "reserch"), 2, "there is no policy"),
+        (("sanitize", "INPUT", "-o", "OUT", "--method", "noise", "--leaf", 5), 2, "has no parameter 'leaf'"),
+        (("sanitize", "INPUT", "-o", "OUT", "--k", 1, "--method", "chain"), 2, "k is 1"),
+        (("evaluate", "INPUT", "INPUT", "--policy", "research"), 3, "add --holdout FILE, or add --despite-policy"),
+        (("evaluate", "INPUT", "INPUT", "--policy", "reserch"), 2, "there is no policy"),
+        (("tune", "INPUT", "--rare", "keep"), 3, "leave out --rare keep"),
+        (("tune", "INPUT", "--policy", "reserch"), 2, "there is no policy"),
+        (("tune", "INPUT", "--methods", "chian"), 2, "did you mean 'chain'"),
+        (("tune", "INPUT", "--metric", "nosuch"), 2, "there is no metric"),
+        (("baskets", "randomize", "INPUT", "-o", "OUT", "--policy", "research", *HELD), 3, "make no groups"),
+        (("baskets", "randomize", "INPUT", "-o", "OUT", "--policy", "nosuch"), 2, "there is no policy"),
+    ],
+)
+def test_what_no_table_makes_possible_is_refused_before_one_is_read(
+    run: Run, tmp_path: Path, words: tuple[str | float, ...], code: int, said: str
+) -> None:
+    places = {"INPUT": tmp_path / "nowhere.csv", "OUT": tmp_path / "out"}  # whoever reads INPUT finds no such file
+    done = run(*(places.get(str(word), word) for word in words))
+    assert (done.code, done.out) == (code, ""), done.err
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refusal_before_the_table_is_read_is_one_document_too(run: Run, tmp_path: Path) -> None:
+    done = run("sanitize", tmp_path / "nowhere.csv", "-o", tmp_path / "out", "--policy", "research", "--json")
+    assert done.code == 3
+    document = json.loads(done.out)
+    assert (document["folder"], document["table"]) == (None, None)
+    assert [each["limit"] for each in document["verdict"]["exceeded"]] == ["held_out"]
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [("--K", "--k"), ("--leef", "--leaf"), ("--hold-out", "--holdout"), ("--rows_are_people", "--rows-are-people")],
+)
+def test_an_option_of_a_wrong_name_is_answered_with_the_one_that_was_meant(
+    run: Run, tmp_path: Path, option: str, meant: str
+) -> None:
+    done = run("sanitize", tmp_path / "nowhere.csv", "-o", tmp_path / "out", option, 10)
+    assert done.code == 2
+    assert f"No such option '{option}'; did you mean '{meant}'?; see" in done.err

@@ -57,7 +57,7 @@ def test_an_unsigned_release_is_said_to_be_one(run: Run, people: Path, home: Pat
     done = run("verify", tmp_path / "out")
     assert (done.code, done.out.splitlines()[-1]) == (
         0,
-        "Intact, but not signed: this proves integrity and not authorship. Anybody could have written it.",
+        "Intact, but not signed: this proves integrity, not authorship. Anyone could have written it.",
     )
     assert run("verify", tmp_path / "out", "--require-signature").code == 3
     done = run("sanitize", people, "-o", tmp_path / "two", "--no-sign", "--sign", tmp_path / "key.pem")

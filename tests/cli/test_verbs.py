@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples.messy_patients import as_xlsx
+from sfumato.assess.algebra import run_measure
+from sfumato.assess.utility.prediction import PREDICTION
+from sfumato.cli.verbs import population
+from tests.assess.privacy_studies import study
 from tests.cli.conftest import Run
 from tests.messy import messy_rows
 
@@ -147,7 +152,7 @@ def test_verify_refuses_a_certificate_with_an_entry_that_does_not_belong_there(
     refused = run("verify", path.parent, "--json")
     assert refused.code == 3
     assert json.loads(refused.out)["holds"] is False
-    assert "1 entries that do not belong there" in refused.out
+    assert "1 unknown entry" in refused.out
 
 
 def test_verify_of_a_folder_without_certificate_is_bad_input(run: Run, tmp_path: Path) -> None:
@@ -187,6 +192,9 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
         "commas": ["dose", "cost"],
         "thousands": ["cost"],
         "doubtful": [],
+        "encoding": "utf-8",
+        "header_row": 1,
+        "detected": [],
     }
     assert "Decimal" not in run("inspect", tmp_path / "t.csv", "--decimal", ".").out
     done = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "out", "--k", 5, "--holdout", "0.1")
@@ -282,7 +290,7 @@ def test_level_1_is_possible_where_it_is_asked_for(run: Run, people: Path, tmp_p
     done = run("sanitize", people, "-o", tmp_path / "out", "--level", 1, "--allow-level-1", "--no-report")
     assert done.code == 0, done.err
     certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
-    assert any("published as they are" in refused["because"] for refused in certificate["refused"])
+    assert any("published unchanged" in refused["because"] for refused in certificate["refused"])
 
 
 def test_overwrite_replaces_an_earlier_release_and_nothing_else(run: Run, people: Path, tmp_path: Path) -> None:
@@ -306,10 +314,27 @@ def test_the_demo_says_where_to_look(run: Run, tmp_path: Path, report: str, requ
     done = run("demo", "-o", tmp_path / "demo")
     assert done.code == 0, done.err
     assert "The reviewer's check (sfumato verify): Intact and signed by SHA256:" in done.out
+    told = re.search(
+        r'Predicting "back_within_90_days": AUC (0\.\d+) \(original (0\.\d+), majority class 0\.5\)', done.out
+    )
+    if report == "without_figures":
+        assert told is not None
+        assert 0.7 < float(told[1]) <= float(told[2]) + 0.02
     assert run("signing-key", "show").out.splitlines()[0] not in done.out, "a demo is signed with a key of its own"
     assert (tmp_path / "demo" / "owner" / "report.html").exists()
     assert str(tmp_path / "demo" / "owner" / "report.html") in done.out
     assert run("verify", tmp_path / "demo" / "release").code == 0
+
+
+def test_the_target_of_the_demo_can_be_predicted() -> None:
+    table = population(6_000)
+    halves = table.slice(0, 3_000), table.slice(3_000)
+    both = study(halves[0].drop_columns(["patient"]), halves[0], target="back_within_90_days", holdout=halves[1])
+    area = next(finding for finding in run_measure(PREDICTION, both) if finding.name == "auc-logistic")
+    assert area.baseline is not None
+    assert area.baseline > 0.7
+    assert area.interval is not None
+    assert area.interval[0] > 0.65
 
 
 def test_help_and_version_name_the_verbs(run: Run) -> None:

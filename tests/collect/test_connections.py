@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from sfumato.collect import server
-from sfumato.collect.server import OpenConnections, watched
+from sfumato.core.connections import OpenConnections, guarded_protocol, watched
 from tests.collect import process
 from tests.collect.process import collector, tokens
 
@@ -59,7 +59,7 @@ async def read(pieces: list[bytes], every: float, tls: ssl.SSLContext | None = N
     config = uvicorn.Config(watched(app), lifespan="off", log_config=None, timeout_keep_alive=1, server_header=False)
     config.load()
     state, loop = ServerState(), asyncio.get_running_loop()
-    make = server._protocol(OpenConnections(10), tls)
+    make = guarded_protocol(OpenConnections(10), tls, PAUSE)
     listening = await loop.create_server(lambda: make(config=config, server_state=state, app_state={}), "127.0.0.1", 0)
     async with listening:
         reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
@@ -89,18 +89,12 @@ HEAD = [b"GET / HTTP/1.1\r\n", b"host: x\r\n", b"\r\n"]
         ([b"".join(HEAD), b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 12], PAUSE / 4, 1),  # slow the second time
     ],
 )
-def test_only_a_head_that_comes_in_time_is_answered(
-    pieces: list[bytes], every: float, answered: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_PATIENCE", PAUSE)
+def test_only_a_head_that_comes_in_time_is_answered(pieces: list[bytes], every: float, answered: int) -> None:
     with asyncio.Runner(loop_factory=Jumping) as runner:
         assert runner.run(read(pieces, every)).count(b"200 OK") == answered
 
 
-def test_hands_that_are_not_shaken_in_time_are_let_go(
-    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_PATIENCE", PAUSE)
+def test_hands_that_are_not_shaken_in_time_are_let_go(certificate: tuple[Path, Path]) -> None:
     context = server.ListenAddress(certificate=certificate[0], key=certificate[1]).tls_context()
     with asyncio.Runner(loop_factory=Jumping) as runner:
         for pieces in ([], [b"\x16\x03\x01"], [b"GET / HTTP/1.1\r\n\r\n"]):  # nothing, a beginning, no TLS at all

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from http.client import HTTPConnection
+from pathlib import Path
+
 import pytest
 
 from sfumato.collect import server
-from sfumato.collect.server import RateLimit, network_of
+from sfumato.collect.server import RateLimit
+from sfumato.core.connections import network_of
+from tests.collect.process import collector
 
 
 class Clock:
@@ -63,3 +69,16 @@ def test_the_addresses_of_one_network_are_one_client_and_those_of_two_are_two() 
     assert network_of("2001:db8::1") != network_of("2001:db8:0:1::1")
     assert network_of("::ffff:192.0.2.1") == network_of("192.0.2.1") != network_of("::ffff:192.0.2.2")
     assert network_of("") == ""
+
+
+@pytest.mark.parametrize("size", [20_000, 5_000_000, 20_000_000])
+def test_a_client_that_sends_too_much_can_read_why(size: int, tmp_path: Path) -> None:
+    with collector(str(tmp_path / "survey.db"), tmp_path, "--rate", "0") as running:
+        status, headers, body = running.call("POST", "/api/answer", b"{" + b" " * size)
+        assert (status, headers["content-type"]) == (413, "application/json")
+        assert json.loads(body) == {"error": "the body is longer than 16384 bytes; send only the answer"}
+        connection = HTTPConnection("127.0.0.1", running.port, timeout=300)
+        pieces = iter([b" " * 65_536] * (size // 65_536 + 1))  # no length is told beforehand
+        connection.request("POST", "/api/answer", pieces, {"content-type": "application/json"}, encode_chunked=True)
+        assert connection.getresponse().status == 413
+        connection.close()

@@ -72,14 +72,14 @@ def assert_same_state(one: MaintainerState, other: MaintainerState) -> None:
 
 
 @inner
-def closest_eligible(store: Slots, groups: int, x: Floats, level: int) -> int:
-    """Slot of the closest centroid whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
+def closest_eligible(store: Slots, groups: int, x: Floats, level: int, stratum: int) -> int:
+    """Slot of the closest centroid of the stratum whose group has at least p(i) - 1 records, or -1 [AY05, sec. 3].
 
     Of equally close ones the lowest id. This is the brute force that the index must agree with.
     """
     best, nearest = -1, np.inf
     for slot in range(groups):
-        if store.count[slot] < level - 1:
+        if store.count[slot] < level - 1 or store.stratum[slot] != stratum:
             continue
         apart = 0.0
         for t in range(x.shape[0]):
@@ -98,7 +98,7 @@ def brute_stream(store: Slots, groups: int, strict: bool, values: Floats, levels
     work = Work(np.empty(d), np.empty(d), np.empty((d, width)), np.empty((6, width)))
     for i in range(values.shape[0]):
         x[:] = values[i]
-        slot = closest_eligible(store, groups, x, levels[i])
+        slot = closest_eligible(store, groups, x, levels[i], 0)
         if slot < 0:
             continue
         absorb_record(store, slot, x, levels[i], work.gap)

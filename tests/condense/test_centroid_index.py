@@ -45,6 +45,7 @@ def draw_store(rng: np.random.Generator, g: int, slots: int, d: int) -> Slots:
     store = empty_slots(slots, d)
     store.mean[:slots] = draw_points(rng, slots, d)
     store.count[:slots], store.ids[:slots] = rng.integers(1, 12, slots), rng.permutation(slots)
+    store.stratum[:slots] = rng.integers(0, int(rng.integers(1, 4)), slots)
     return store
 
 
@@ -83,13 +84,14 @@ def test_the_index_answers_like_brute_force_while_centroids_move_and_split(seed:
             store.count[slot] = store.count[groups] = max(1, store.count[slot] // 2)
             store.mean[groups] = store.mean[slot] + rng.normal(size=d)
             store.mean[slot] -= 1.0
+            store.stratum[groups] = store.stratum[slot]
             move(index, store, slot)
             insert(index, store, groups, slot)
             settle_counts(index, store, slot)
             groups += 1
         x = draw_points(rng, 1, d)[0] if rng.random() < 0.5 else store.mean[slot] + np.round(rng.normal(size=d))
-        level = int(rng.integers(1, 16))
-        assert closest_in_index(index, store, x, level) == closest_eligible(store, groups, x, level)
+        asked = int(rng.integers(1, 16)), int(rng.integers(0, 3))
+        assert closest_in_index(index, store, x, *asked) == closest_eligible(store, groups, x, *asked)
     assert_sound(index, store, groups)
 
 
@@ -104,9 +106,9 @@ def test_the_cache_answers_like_brute_force_while_centroids_move_and_split(
     for first in (0, records):
         written = fill_cache(written, store, groups, values, first, first + records, memory)
         for i in range(first, first + records):
-            x, level = values[i].copy(), int(rng.integers(1, 16))
-            slot = closest_cached(written, store, i, x, level)
-            assert slot == closest_eligible(store, groups, x, level)
+            x, asked = values[i].copy(), (int(rng.integers(1, 16)), int(rng.integers(0, 3)))
+            slot = closest_cached(written, store, i, x, *asked)
+            assert slot == closest_eligible(store, groups, x, *asked)
             slot = max(slot, 0)
             store.mean[slot] += 0.1 * (x - store.mean[slot])
             store.count[slot] += 1
@@ -166,7 +168,7 @@ def test_clustered_centroids_are_found_by_looking_at_few_of_them() -> None:
     store.count[:], store.ids[:] = 10, np.arange(5000)
     index = build_index(store, 5000)
     for x in centres[:50] + rng.normal(size=(50, 10)):
-        closest_in_index(index, store, x, 10)
+        closest_in_index(index, store, x, 10, 0)
     looked, asked = index.numbers[[4, 5]]
     assert asked == 50
     assert looked * WIDTH / asked < 1000  # a fifth of all; measured: about a twentieth

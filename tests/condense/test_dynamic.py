@@ -173,8 +173,10 @@ def test_the_closest_eligible_centroid_is_that_of_numpy_and_the_lowest_id_of_equ
     store.mean[:] = rng.integers(-2, 3, (g, d))  # whole numbers: distances are exact and often equal
     store.count[:], store.ids[:] = rng.integers(1, 9, g), rng.permutation(g)
     x, level = rng.integers(-3, 4, d).astype(np.float64), int(rng.integers(1, 10))
-    apart = np.where(store.count >= level - 1, ((store.mean - x) ** 2).sum(axis=1), np.inf)
-    found = closest_eligible(store, g, x, level)
+    store.stratum[:], stratum = rng.integers(0, 2, g), int(rng.integers(0, 2))
+    eligible = (store.count >= level - 1) & (store.stratum == stratum)
+    apart = np.where(eligible, ((store.mean - x) ** 2).sum(axis=1), np.inf)
+    found = closest_eligible(store, g, x, level, stratum)
     if np.isinf(apart).all():
         assert found == -1
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
+from sfumato.mechanisms.condense import closest
 from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer
 from tests.condense.streams import Arrivals, assert_same_state, draw_arrivals
-from tests.examples import sized
+from tests.examples import examples, sized
 
 seeds = st.integers(0, 2**32 - 1)
 splits = st.sampled_from(["paper", "strict"])
@@ -148,6 +150,101 @@ def test_records_that_came_before_the_start_are_taken_in_by_it() -> None:
     assert maintainer.absorb(rng.normal(size=(4, 2)), np.full(4, 3)).pending == 4
     maintainer.start(rng.normal(size=(6, 2)), np.full(6, 3), np.arange(6) // 3)
     assert (maintainer.records, maintainer.pending) == (10, 0)
+
+
+def by_stratum(maintainer: Maintainer) -> dict[int, set[bytes]]:
+    """Statistics of the groups of each stratum, whatever their ids."""
+    rows = maintainer.rows()
+    found: dict[int, set[bytes]] = {}
+    for place, stratum in enumerate(rows.stratum.tolist()):
+        parts = (rows.count, rows.mean, rows.triangle, rows.level_sum, rows.level_max, rows.fresh)
+        found.setdefault(stratum, set()).add(b"".join(np.ascontiguousarray(each[place]).tobytes() for each in parts))
+    return found
+
+
+@given(seeds, splits, st.booleans())
+@examples(25, few=8)
+def test_groups_of_strata_are_those_of_each_stratum_maintained_by_itself(seed: int, split: Any, cached: bool) -> None:
+    arrivals = draw_arrivals(seed, 300)
+    rng = np.random.default_rng(seed)
+    strata, of_label = rng.integers(0, 3, 300), rng.integers(0, 3, int(arrivals.labels.max()) + 1)
+    first = of_label[arrivals.labels]
+    together = Maintainer(arrivals.first.shape[1], k=2, split=split, stratified=True)
+    with pytest.MonkeyPatch.context() as patch:
+        if cached:  # so that the cache is asked and not the index
+            patch.setattr(closest, "_FEWEST", 1)
+            patch.setattr(closest, "_SHARE", -1.0)
+            patch.setattr(closest, "_WORTH", 0)
+        together.start(arrivals.first, arrivals.first_levels, arrivals.labels, first)
+        together.absorb(arrivals.values, arrivals.levels, strata)
+    expected: dict[int, set[bytes]] = {}
+    waiting = 0
+    for stratum in range(3):
+        alone, own, later = (
+            Maintainer(together.d, k=2, split=split, stratified=True),
+            first == stratum,
+            strata == stratum,
+        )
+        if own.any():
+            labels = np.unique(arrivals.labels[own], return_inverse=True)[1]
+            alone.start(arrivals.first[own], arrivals.first_levels[own], labels, first[own])
+        alone.absorb(arrivals.values[later], arrivals.levels[later], strata[later])
+        expected |= by_stratum(alone)
+        waiting += alone.pending
+    assert by_stratum(together) == expected
+    assert together.pending == waiting
+
+
+@given(seeds, st.lists(st.integers(0, 120), max_size=5))
+@examples(25, few=8)
+def test_how_records_of_strata_are_cut_into_batches_changes_no_bit(seed: int, cuts: list[int]) -> None:
+    arrivals, rng = draw_arrivals(seed, 120, high=9), np.random.default_rng(seed)
+    strata = rng.integers(0, 5, 120)  # of which the stream begins with one
+    whole, parts = (Maintainer(arrivals.first.shape[1], k=2, stratified=True) for _ in range(2))
+    for each in (whole, parts):
+        each.start(
+            arrivals.first, arrivals.first_levels, arrivals.labels, np.zeros(len(arrivals.labels), dtype=np.int64)
+        )
+    whole.absorb(arrivals.values, arrivals.levels, strata)
+    ends = [0, *sorted(cuts), 120]
+    for begin, end in pairwise(ends):
+        parts = Maintainer.from_state(parts.state())
+        parts.absorb(arrivals.values[begin:end], arrivals.levels[begin:end], strata[begin:end])
+    assert_same_state(whole.state(), parts.state())
+
+
+def test_a_stratum_without_groups_gets_its_first_from_the_records_that_wait() -> None:
+    rng = np.random.default_rng(2)
+    maintainer = Maintainer(2, k=3, split="strict", stratified=True)
+    maintainer.start(rng.normal(size=(6, 2)), np.full(6, 3), np.arange(6) // 3, np.zeros(6, dtype=np.int64))
+    values, levels = rng.normal(size=(5, 2)), np.array([3, 9, 4, 4, 3])
+    assert maintainer.absorb(values[:4], levels[:4], np.ones(4, dtype=np.int64)).pending == 4  # 3 of level 4 or less
+    done = maintainer.absorb(values[4:], levels[4:], np.ones(1, dtype=np.int64))
+    assert (done.absorbed, done.pending, done.admitted) == (0, 1, 4)
+    rows = maintainer.rows()
+    assert (rows.stratum.tolist(), rows.count.tolist()) == ([0, 0, 1], [3, 3, 4])
+    np.testing.assert_allclose(rows.mean[2], values[[0, 2, 3, 4]].mean(axis=0), atol=1e-12)
+    assert (rows.fresh[2], rows.level_max[2], bool(rows.pseudo[2])) == (4, 4, False)
+    assert maintainer.state().pending_levels.tolist() == [9]
+    assert maintainer.changed()[0].tolist() == [0, 1, 2]
+
+
+def test_strata_that_are_mixed_lacking_or_not_asked_for_are_refused() -> None:
+    values, levels = np.zeros((4, 2)), np.full(4, 2)
+    with pytest.raises(TableError, match="two strata"):
+        Maintainer(2, k=2, stratified=True).start(values, levels, np.arange(4) // 2, np.array([0, 1, 0, 0]))
+    with pytest.raises(TableError, match="4 records; give each one stratum"):
+        Maintainer(2, k=2, stratified=True).absorb(values, levels)
+    with pytest.raises(OptionError, match="stratified=True"):
+        Maintainer(2, k=2).absorb(values, levels, np.zeros(4, dtype=np.int64))
+
+
+def test_a_pool_without_room_refuses_no_record_that_need_not_wait() -> None:
+    rng = np.random.default_rng(3)
+    maintainer = Maintainer(2, k=2, pending_limit=0)
+    maintainer.start(rng.normal(size=(4, 2)), np.full(4, 2), np.arange(4) // 2)
+    maintainer.absorb(rng.normal(size=(3000, 2)), np.full(3000, 2))  # the index is built anew several times
+    assert maintainer.records == 3004
 
 
 @given(seeds, st.integers(0, 9))

@@ -55,7 +55,7 @@ def test_the_certificate_says_which_scores_were_taken_and_is_verified(tmp_path: 
     table = pa.table({"a": rng.normal(size=200), "b": rng.lognormal(size=200), "c": ["x", "y"] * 100})
     release = sf.sanitize(table, sf.Condensation(k=10, effort="fast", scores="normal"), report=False)
     assert [fact for fact in release.certificate.facts if isinstance(fact, Scored)] == [Scored(2, 10)]
-    assert any("means of the numbers of at least 10" in claim.claim for claim in release.certificate.claims)
+    assert any("means over at least 10 records" in claim.claim for claim in release.certificate.claims)
     assert all(check.holds for check in sf.verify(release.save(f"{tmp_path}/out") / "release"))
     plain = sf.sanitize(table, sf.Condensation(k=10, effort="fast"), report=False)
     assert not any(isinstance(fact, Scored) for fact in plain.certificate.facts)

@@ -27,6 +27,7 @@ from sfumato.mechanisms.geometry import Translation
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.judge import PolicyNotMet
+from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
@@ -61,6 +62,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     return place
 
 
+LARGE = Policy("large", require={"persons_per_group": 1_000})  # not met, which is known once groups are there
+
+
 def finding(folder: Path, name: str) -> dict[str, object]:
     report = json.loads((folder / "owner" / "report.json").read_text("utf-8"))
     return next(each for each in report["findings"] if each["name"] == name)
@@ -77,6 +81,7 @@ def test_an_epoch_is_reported_without_a_raw_row_and_says_what_was_not_run(folder
         assert (found["status"], found["value"]) == ("not-run", None)
         assert "keeps no raw rows" in str(found["because"])
     assert finding(folder / "epoch-1", "epoch-rows-repeated")["because"] == "this is the first epoch"
+    assert finding(last, "seconds-taken")["status"] == "measured"
 
 
 def test_an_epoch_is_signed_in_the_format_asked_for_and_holds(folder: Path) -> None:
@@ -123,6 +128,8 @@ def test_every_owner_has_a_report_that_stays_and_signs_the_same_release(joint: l
         assert not (release / "report-public.html").exists()
         assert finding(tmp_path / str(rank), "group-size-smallest")["value"] >= 8  # type: ignore[operator]
         assert finding(tmp_path / str(rank), "linkage-euclid")["status"] == "measured"
+        for cost in ("seconds-taken", "bytes-exchanged"):
+            assert finding(tmp_path / str(rank), cost)["value"] > 0  # type: ignore[operator]
     same = [(tmp_path / str(rank) / "release" / "certificate.json").read_bytes() for rank in range(2)]
     assert same[0] == same[1]
 
@@ -152,7 +159,7 @@ def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) 
 
 def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyNotMet) as refused:
-        publish_stream(folder / "state.db", tmp_path / "out", policy="research")
+        publish_stream(folder / "state.db", tmp_path / "out", policy=LARGE)
     assert "--measure-key FILE" in refused.value.verdict.to_try[0]
     refused.value.save_owner(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["owner"]
@@ -161,6 +168,26 @@ def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(fo
     release = publish_stream(folder / "state.db", tmp_path / "two", policy="research", despite_policy=True)
     assert any(isinstance(fact, DespitePolicy) for fact in release.certificate.facts)
     assert all(check.holds for check in verify_release(tmp_path / "two" / "release"))
+
+
+def test_an_epoch_that_cannot_meet_its_policy_is_not_begun(folder: Path, tmp_path: Path) -> None:
+    with StreamSession.open(folder / "state.db", write=False) as session:
+        before = session.status()
+    with pytest.raises(PolicyNotMet, match=r"no control group .*; begin a stream with measure_rows="):
+        publish_stream(folder / "state.db", tmp_path / "out", policy="research")
+    with StreamSession.open(folder / "state.db", write=False) as session:
+        assert session.status() == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_party_whose_policy_needs_a_control_group_ends_the_run_before_it_starts(tmp_path: Path) -> None:
+    plan = JointPlan("vertical", ("bank", "clinic"), LaplacePCA(k=8), "ill", rounds=2)
+    sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, keep=False)
+    part = own_part(plan, 0, people().select(["name", "age"]), key="name")
+    with pytest.raises(PolicyNotMet, match="no control group") as refused:  # the other party never answers
+        run_party(part, sessions[0][1], sessions[0][2], tmp_path / "out", policy="research")
+    assert refused.value.report is None
+    assert "--despite-policy" not in str(refused.value)
 
 
 @pytest.mark.usefixtures("without_figures", "without_utility")
@@ -184,7 +211,7 @@ def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(
         _, channel, engine = sessions[rank]
         part = own_part(plan, rank, tables[rank], key="name")
         try:
-            policy = "research" if rank == 0 else None
+            policy = LARGE if rank == 0 else None
             run_party(part, channel, engine, tmp_path / str(rank), report=rank == 0, policy=policy)
         except SfumatoError as error:
             found[rank] = error
@@ -203,5 +230,5 @@ def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(
 def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
     release = publish_stream(folder / "state.db", tmp_path / "out", report=False)
     assert Unmeasured() in release.certificate.facts
-    assert any("Attacks were tried" in refused.claim for refused in release.certificate.refused)
+    assert any("Attacks were run" in refused.claim for refused in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))

@@ -31,7 +31,7 @@ from sfumato.core.laws.breach import holds
 from sfumato.core.laws.channel import read_prior
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
-from sfumato.engines.cells.cuts import parse_size
+from sfumato.engines.cells.memory import parse_size
 from sfumato.engines.chunks.source import open_people
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.geometry.key import Key
@@ -311,7 +311,7 @@ def _schema_of_ages() -> Schema:
 
 
 def _snapshot(data: bytes) -> Any:
-    return read_snapshot(b"sfumato condenser 1\n" + hashlib.sha256(data).digest() + data)
+    return read_snapshot(b"sfumato condenser 2\n" + hashlib.sha256(data).digest() + data)
 
 
 class _Stored:
@@ -398,6 +398,7 @@ PARSERS = (
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
     Parser("baskets", as_file("baskets.dat", _baskets)),
+    Parser("baskets-released", as_file("released.csv", _baskets)),
     Parser("basket-columns", as_text(_basket_columns)),
     Parser("baskets-lines", as_file("lines.csv", lambda path: read_baskets(path, lines=True).to_table().to_pydict())),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),

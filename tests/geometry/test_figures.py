@@ -124,6 +124,6 @@ def test_exact_digits_release_the_figures_of_the_paper_whole_numbers_rounded(fig
 def test_by_default_salaries_in_thousands_stay_in_thousands_after_a_factor_and_only_exact_digits_are_refused() -> None:
     usual, exact = release_of("3"), release_of("3", exact_digits=True)
     assert all(salary % 1000 == 0 for _, salary in rows_of(usual))
-    said = ["digits of the moved numbers" in each.claim for each in exact.certificate.refused]
+    said = ["digits of the transformed numbers" in each.claim for each in exact.certificate.refused]
     assert sum(said) == 1
-    assert not any("digits of the moved numbers" in each.claim for each in usual.certificate.refused)
+    assert not any("digits of the transformed numbers" in each.claim for each in usual.certificate.refused)

@@ -9,6 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.clustering import CLUSTERING
+from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
 from sfumato.mechanisms.geometry import Rotation, Translation
 from sfumato.mechanisms.geometry.transformations import invert
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -44,7 +45,7 @@ def test_public_columns_stay_beside_their_own_rows() -> None:
 def test_a_rotation_keeps_the_clusters_of_its_rows_and_its_centres_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measure, "catalogue", lambda: (CLUSTERING,))
+    monkeypatch.setattr(measure, "catalogue", lambda: (CLUSTERING, OWN_CLUSTERS))
     rng = np.random.default_rng(3)
     far = np.repeat([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]], 60, axis=0) + rng.normal(size=(120, 3))
     table = pa.table({name: far[:, place] for place, name in enumerate("abc")})

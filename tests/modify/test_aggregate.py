@@ -68,20 +68,20 @@ def test_a_reviewer_counts_rows_alike_and_reads_labels(tmp_path: Path) -> None:
     release = release_of()
     folder = release.save(tmp_path / "out") / "release"
     found = {check.name: check for check in verify_release(folder)}
-    assert found["rows alike"].holds
-    assert found["wider labels"].detail == "3 columns hold labels of their level"
+    assert found["equivalence classes"].holds
+    assert found["generalized values"].detail == "3 columns contain only labels of the certified level"
     (alike,) = (fact for fact in release.certificate.facts if isinstance(fact, Alike))
     rows = release.table.group_by(release.table.column_names).aggregate([([], "count_all")])
     assert sum(count == 1 for count in rows["count_all"].to_pylist()) == alike.alone
     text = (folder / "table.csv").read_text(encoding="utf-8")
     (folder / "table.csv").write_text(text.replace("[20, 30)", "[20, 25)"), encoding="utf-8")
-    assert not {check.name: check for check in verify_release(folder)}["wider labels"].holds
+    assert not {check.name: check for check in verify_release(folder)}["generalized values"].holds
     (folder / "table.csv").write_text(text, encoding="utf-8")
     document = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
     place = next(place for place, fact in enumerate(document["facts"]) if fact["fact"] == "alike")
     document["facts"][place]["alone"] += 1
     (folder / "certificate.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    assert not {check.name: check for check in verify_release(folder)}["rows alike"].holds
+    assert not {check.name: check for check in verify_release(folder)}["equivalence classes"].holds
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,42 @@ def test_the_posterior_is_that_of_the_parametric_base_set(channel: InferenceChan
         told = base_set(nodes, counts, answers(channel, row, blocked))
         np.testing.assert_allclose(found[row], told, atol=1e-12)
         assert entropy_of(found[row : row + 1])[0] == pytest.approx(entropy(told))
+
+
+def test_labels_by_what_is_left_never_tell_less_than_naming_the_commonest(channel: InferenceChannel) -> None:
+    rng = np.random.default_rng(8)
+    shape, everybody = (len(channel.grown.codes), len(channel.grown.asked)), np.ones(len(channel.grown.codes), np.bool_)
+    for share in (0.0, 0.2, 0.6, 1.0):
+        counts = channel.label_counts(rng.random(shape) < share, everybody)
+        labels, of = counts.sum(axis=0), counts.sum(axis=1)
+        np.testing.assert_array_equal(labels, channel.counts[0])
+        assert entropy_of(counts) @ of / of.sum() <= entropy_of(labels) + 1e-12
+        assert counts.max(axis=1).sum() >= labels.max()
+    leaves = channel.label_counts(np.zeros(shape, dtype=np.bool_), everybody)
+    np.testing.assert_array_equal(np.sort(leaves, axis=0), np.sort(channel.counts[list(channel.leaves)], axis=0))
+
+
+@pytest.mark.parametrize("hidden", [1.0, 0.4])
+def test_the_file_of_rules_names_no_entropy_above_the_labels_own(hidden: float) -> None:
+    rng, n = np.random.default_rng(1), 3000
+    one = rng.integers(0, 3, n)
+    other = (one + (rng.random(n) < 0.3) * rng.integers(0, 3, n)) % 3
+    ill = rng.random(n) < np.array([0.02, 0.1, 0.6])[other]
+    table = pa.table(
+        {
+            "a": [f"a{place}" for place in one],
+            "b": [f"b{place}" for place in other],
+            "c": rng.normal(size=n) + other,
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+    release = sf.sanitize(table, sf.Downgrading("ill", hidden=hidden), seed=1, report=False)
+    text = release.texts["rules.txt"]
+    own = float(re.findall(r"hidden labels: ([0-9.]+) bits", text)[0])
+    before, after = (float(each) for each in re.findall(r"([0-9.]+) bits before, ([0-9.]+) after", text)[0])
+    told = re.findall(r"label: ([0-9.]+) before, ([0-9.]+) after, ([0-9.]+) by naming", text)[0]
+    assert before < after <= own
+    assert float(told[0]) > float(told[1]) >= float(told[2])
 
 
 def test_a_record_that_lost_all_has_the_labels_of_all_records(channel: InferenceChannel) -> None:
@@ -143,7 +180,7 @@ def test_the_owner_reads_the_rules_and_the_recipient_does_not(tmp_path: Path) ->
     assert "confidence" not in (folder / "release" / "certificate.json").read_text(encoding="utf-8")
     found = verify_release(folder / "release")
     assert found.holds
-    assert any(check.name == "cells blocked" for check in found)
+    assert any(check.name == "suppressed cells" for check in found)
 
 
 def test_an_ordered_label_is_a_label() -> None:
@@ -163,7 +200,7 @@ def test_an_ordered_label_is_a_label() -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"private": ""}, OptionError, "name its column with --private"),
+        ({"private": ""}, OptionError, "name its column with private="),
         ({"private": "pay"}, OptionError, "'pay' is not a label but a number or a date"),
         ({"private": "seen"}, OptionError, "'seen' is not a label"),
         ({"private": "il"}, OptionError, "did you mean 'ill'"),

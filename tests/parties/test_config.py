@@ -106,11 +106,11 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     [
         (lambda: PartyTrial(addresses("a"), "horizontal"), "two or more parties"),
         (lambda: PartyTrial(addresses("a", "b"), "diagonal"), "no partition"),
-        (lambda: PartyTrial(addresses("a", "b"), "vertical"), "--key"),
+        (lambda: PartyTrial(addresses("a", "b"), "vertical"), "key="),
         (lambda: PartyTrial(addresses("a", "b"), "horizontal", key="id"), "leave it out"),
         (
             lambda: PartyTrial(addresses("a", "b"), "vertical", key="id", schema=Path("x")),
-            "--schema is for a horizontal",
+            "schema= is for a horizontal",
         ),
         (lambda: PartyTrial(addresses("a", "b"), "horizontal", {"c": Path("x")}), "no party"),
         (lambda: PartyTrial(addresses("a", "../b"), "horizontal"), "no name of a party"),

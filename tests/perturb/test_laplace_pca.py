@@ -262,23 +262,28 @@ def numbers_of(mechanism: LaplacePCA, d: int) -> tuple[list[str], list[str]]:
 
 def test_the_paper_s_noise_is_claimed_for_one_component_and_refused_for_the_record() -> None:
     claims, refused = numbers_of(LaplacePCA(k=20), 8)
-    (bound,) = [claim for claim in claims if "had probability 0.001" in claim]
+    (bound,) = [claim for claim in claims if "prior probability 0.001" in claim]
     assert "one principal component" in bound
-    assert "no more probable than 0.1294" in bound
-    assert "had 0.999 no less probable than 0.8706" in bound
+    assert "posterior probability at most 0.1294" in bound
+    assert "one with 0.999 has at least 0.8706" in bound
     assert any("whole record" in each and "from 0.001 to 1 " in each for each in refused)
     assert any("bound for one component is a bound for one column" in each for each in refused)
-    for words in ("relative to what a record's group", "differentially private", "hides among", "made again"):
+    for words in (
+        "relative to what a record's group",
+        "differentially private",
+        "indistinguishable within",
+        "released again",
+    ):
         assert any(words in each.lower() or words in each for each in refused), words
 
 
 def test_noise_for_the_record_is_claimed_for_both_and_meets_the_wanted_probability() -> None:
     claims, refused = numbers_of(LaplacePCA(k=20, guarantee="record", rho1=0.01, rho2=0.25), 8)
-    bounds = [claim for claim in claims if "had probability 0.01" in claim]
+    bounds = [claim for claim in claims if "prior probability 0.01 " in claim]
     (record,) = [claim for claim in bounds if "whole record" in claim]
-    assert "no more probable than 0.25 after" in record
+    assert "at most 0.25;" in record
     (component,) = [claim for claim in bounds if "one principal component" in claim]
-    found = re.search(r"no more probable than ([0-9.]+) after", component)
+    found = re.search(r"at most ([0-9.]+);", component)
     assert found is not None
     assert float(found[1]) < 0.02
     assert not any("bound for one component" in each for each in refused)
@@ -287,8 +292,8 @@ def test_noise_for_the_record_is_claimed_for_both_and_meets_the_wanted_probabili
 def test_groups_that_scale_noise_are_not_claimed_to_be_crowds() -> None:
     claims, refused = numbers_of(LaplacePCA(k=20), 3)
     assert not any("condensed" in claim for claim in claims)
-    assert any("got noise in proportion to the ranges of that group; the smallest group has 20" in c for c in claims)
-    assert any("every released row descends from one record" in each for each in refused)
+    assert any("received noise scaled by the ranges of a group" in c and "Smallest group: 20." in c for c in claims)
+    assert any("Every released row descends from one record" in each for each in refused)
 
 
 def table(n: int = 240) -> pa.Table:

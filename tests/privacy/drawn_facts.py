@@ -344,7 +344,8 @@ def streamed(draw: Any) -> Facts:
     fits = not k % several and not max(levels) % several
     aside = draw(maybe(PersonRowsBounded(several))) if fits and draw(st.booleans()) else draw(maybe(measured))
     rare = rare_values(k).filter(bool) if kept.category_columns else rare_values(k)
-    return (*draw(around()), kept, *ledger, *aside, *draw(rare), *draw(tails(k)), Shuffled(rows))
+    strata = draw(maybe(Stratified(draw(st.sampled_from(COLUMNS)), draw(st.integers(1, 3)), draw(st.booleans()))))
+    return (*draw(around()), *strata, kept, *ledger, *aside, *draw(rare), *draw(tails(k)), Shuffled(rows))
 
 
 OPERATORS = (

@@ -74,17 +74,21 @@ True_ = Callable[[Facts, dict[str, str]], bool]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of a certificate; ``by_chance`` where it is only proved of randomness that nobody knows."""
+    """A sentence of a certificate; ``by_chance`` if it is only proved as long as random numbers stay secret.
+
+    ``basis`` is the pattern of a basis that holds numbers or names, which ``true`` looks at too.
+    """
 
     name: str
     pattern: str
     true: True_
     by_chance: bool = False
     assumed: True_ = lambda facts, said: False
+    basis: str = ".*"
 
-    def match(self, text: str) -> dict[str, str] | None:
-        found = re.fullmatch(self.pattern, text)
-        return None if found is None else found.groupdict()
+    def match(self, text: str, basis: str = "") -> dict[str, str] | None:
+        found, behind = re.fullmatch(self.pattern, text), re.fullmatch(self.basis, basis)
+        return None if found is None or behind is None else found.groupdict() | behind.groupdict()
 
 
 def every(facts: Facts, kind: type[F]) -> list[F]:
@@ -115,14 +119,18 @@ def posterior(fact: ComponentNoise, components: int) -> float:
 
 def bound_of(facts: Facts, columns: list[Randomized], said: dict[str, str]) -> bool:
     """A bound is never below what it bounds, and not by a thousandth above it."""
-    gamma = math.exp(min(700.0, sum(fact.epsilon or 0.0 for fact in columns)))
-    told = float(said["gamma"])
-    return all(fact.epsilon is not None for fact in columns) and gamma * (1 - 1e-9) <= told <= gamma * 1.002
+    epsilon = sum(fact.epsilon or 0.0 for fact in columns)
+    gamma = math.exp(min(700.0, epsilon))
+    return (
+        all(fact.epsilon is not None for fact in columns)
+        and gamma * (1 - 1e-9) <= float(said["gamma"]) <= gamma * 1.002
+        and epsilon * (1 - 1e-9) <= float(said["epsilon"]) <= epsilon * 1.002
+    )
 
 
 def excepted(facts: Facts, but: str | None) -> bool:
     """Whether just what was not drawn is excepted: columns that a rule makes, and weights that were scaled."""
-    ruled, scaled = "that a rule between columns makes from others" in (but or ""), "scaled afterwards" in (but or "")
+    ruled, scaled = "derived columns" in (but or ""), "scaled weights" in (but or "")
     return ruled == has(facts, ColumnRulesKept) and scaled == has(facts, WeightsScaled)
 
 
@@ -150,7 +158,47 @@ def serfling(fact: Sampled) -> float:
 
 
 LAPLACE = r"e\^\((?P<m>\d+)/(?P<scale>[\d.e+-]+)\)"
-BOUND = r"(?P<gamma>[\d.e+]+) \(local differential privacy with epsilon (?P<epsilon>[\d.e+-]+)\); what was .*"
+BOUND = (
+    r"local differential privacy \(epsilon (?P<epsilon>[\d.e+-]+)\): the odds of any statement about it change by at "
+    r"most a factor of (?P<gamma>[\d.e+]+)\."
+)
+LEAVES = (
+    r"(?P<columns>\d+) columns? of (?P<rows>\d+) rows were drawn one after another, each value from a group that is a "
+    r"leaf of a decision tree\. Similar values are on the same side of every split\. Every leaf was counted and is at "
+    r"least as large as the highest privacy level inside\."
+    r"(?P<part> Every leaf lies within one partition of the table\.)?"
+    r"( No person supplies more than 2 in (?P<share>\d+) of the values drawn from a leaf; others were left out\.)?"
+    r"( In (some or all (?P<inside>partitions), in )?(?P<beyond>\d+) numeric columns?, the drawn value is the residual "
+    r"of a regression on the preceding columns over all records( of the partition)?\.)?"
+    r"( (In some or all (?P<within>partitions), )?(?P<twice>\d+) column was drawn twice: first to draw the others, "
+    r"then again from all of them\. Only the second draw is released\.)?"
+    r"( A number that at least (?P<k>\d+) (records|(?P<who>persons)) share may then be replaced at random by a "
+    r"neighbouring number that as many share\. At most a fiftieth of the column's numbers(?P<there> of the partition)? "
+    r"lie between the two\.)?"
+    r"(?P<ruled> Derived columns are computed from others by a rule between columns\.)?"
+    r"(?P<scaled> Weights were scaled after drawing\.)?"
+)
+BUT = r"(?P<but>Except for (?:derived columns)?(?: and )?(?:scaled weights)?, )?"
+
+
+def leaves_explained(facts: Facts, said: dict[str, str]) -> bool:
+    """Whether the basis of a chain's leaves holds the numbers of its facts, and what applies to it and no more."""
+    chained, partitions = the(facts, Chained), "partitions" if parted(facts) else None
+    return (
+        int(said["rows"]) == chained.rows
+        and int(said["columns"]) == len(chained.columns)
+        and int(said["beyond"] or 0) == len(chained.regressed)
+        and int(said["twice"] or 0) == len(chained.twice)
+        and said["share"] == (said["leaf"] if has(facts, PersonsBounded) else None)
+        and (said["part"] is not None) == parted(facts)
+        and said["inside"] == (partitions if said["beyond"] else None)
+        and said["within"] == (partitions if said["twice"] else None)
+        and said["k"] == (str(chained.k) if chained.kept else None)
+        and (said["who"] is not None) == (said["k"] is not None and has(facts, PersonsBounded))
+        and (said["there"] is not None) == (said["k"] is not None and parted(facts))
+        and (said["ruled"] is not None) == has(facts, ColumnRulesKept)
+        and (said["scaled"] is not None) == has(facts, WeightsScaled)
+    )
 
 
 def basket_factor(facts: Facts, epsilon: float, said: str) -> bool:
@@ -172,8 +220,8 @@ def most_baskets(facts: Facts) -> int:
 CLAIMS = (
     Sentence(
         "cells kept",
-        r"The cells of (?P<n>\d+) columns? \(.*\) are (?P<wide>after their values were widened, )?those of the "
-        r"original, each as often as there\.",
+        r"(?P<n>\d+) columns? ha(s|ve) the original values(?P<wide> after generalization)?, each with its "
+        r"original frequency\.",
         lambda facts, said: (
             int(said["n"]) == len(the(facts, Swapped).columns)
             and (said["wide"] is not None) == bool(widened(facts) & set(the(facts, Swapped).columns))
@@ -181,8 +229,8 @@ CLAIMS = (
     ),
     Sentence(
         "exchanged in pairs",
-        r"Cells were exchanged in pairs of rows of different persons, at most (?P<window>[\d.]+) percent of the cells "
-        r"of a column apart in rank; (?P<changed>\d+) of (?P<cells>\d+) cells are another value than before\.",
+        r"Cells were swapped in pairs of rows of different persons, at most (?P<window>[\d.]+) % of a "
+        r"column's ranks apart; (?P<changed>\d+) of (?P<cells>\d+) cells changed\.",
         lambda facts, said: (
             the(facts, Swapped).within == "window"
             and float(said["window"]) == the(facts, Swapped).window
@@ -193,9 +241,8 @@ CLAIMS = (
     ),
     Sentence(
         "exchanged in leaves",
-        r"Cells were put into random order within each of the (?P<leaves>\d+) (leaf|leaves) of a tree that tells "
-        r"'.*'; the smallest leaf has (?P<least>\d+) persons?; (?P<changed>\d+) of \d+ cells are another value than "
-        r"before\.",
+        r"Cells were permuted at random within (?P<leaves>\d+) (leaf|leaves) of a tree that predicts '.*'; "
+        r"(?P<changed>\d+) of \d+ cells changed\. Smallest leaf: (?P<least>\d+) persons?\.",
         lambda facts, said: (
             the(facts, Swapped).within == "leaves"
             and int(said["leaves"]) == the(facts, Swapped).leaves
@@ -206,8 +253,8 @@ CLAIMS = (
     ),
     Sentence(
         "sampled",
-        r"The (?P<rows>\d+) rows? of (?P<drawn>\d+) of (?P<persons>\d+) persons?, drawn at random with the same chance "
-        r"for everybody, are in the release, and nobody else's\.",
+        r"The release contains (?P<rows>\d+) rows?, exactly those of a simple random sample of "
+        r"(?P<drawn>\d+) of (?P<persons>\d+) persons?\.",
         lambda facts, said: (
             int(said["rows"]) == the(facts, Sampled).rows
             and int(said["drawn"]) == the(facts, Sampled).drawn <= int(said["persons"]) == the(facts, Sampled).persons
@@ -216,15 +263,15 @@ CLAIMS = (
     ),
     Sentence(
         "sampling error",
-        r"Whatever is asked of each person, the share of those in the release of whom it is true differs from that of "
-        r"all by at most (?P<error>[\d.]+), in 95 of 100 such samples\.",
+        r"A proportion of persons in the release differs from that in the original by at most "
+        r"(?P<error>[\d.]+), in 95 % of such samples\.",
         lambda facts, said: serfling(the(facts, Sampled)) - 1e-12 <= float(said["error"]) <= 1,
         by_chance=True,
     ),
     Sentence(
         "wider labels",
-        r"The values of (?P<n>\d+) columns? are given as labels of a hierarchy(?P<other>, or as one named other)?: "
-        r".*\.",
+        r"The values of (?P<n>\d+) columns? were generalized to labels of a hierarchy(?P<other>, or to a "
+        r"label named other)?\.",
         lambda facts, said: (
             int(said["n"]) == len(the(facts, Aggregated).columns)
             and (said["other"] is not None) == any(not fact.shown for fact in every(facts, RareValues))
@@ -232,7 +279,8 @@ CLAIMS = (
     ),
     Sentence(
         "rows alike",
-        r"Every released row is one of at least (?P<fewest>\d+) that are equal in (?P<n>\d+) columns? \(.*\)\.",
+        r"Every released row is in an equivalence class of at least (?P<fewest>\d+) rows that agree in "
+        r"(?P<n>\d+) columns?\.",
         lambda facts, said: (
             int(said["fewest"]) == the(facts, Alike).fewest > 1
             and the(facts, Alike).alone == 0
@@ -241,9 +289,8 @@ CLAIMS = (
     ),
     Sentence(
         "blocked",
-        r"What a released row shows of (?P<n>\d+) columns? \(.*\) is shown by the rows of at least (?P<least>\d+) "
-        r"different persons, and of as many as any of these asked for; (?P<cells>\d+) cells? "
-        r"became missing for it\.",
+        r"Each combination of values in (?P<n>\d+) columns? is shared by at least (?P<least>\d+) different "
+        r"persons; (?P<cells>\d+) cells? (was|were) suppressed for this\.",
         lambda facts, said: (
             int(said["n"]) == len(the(facts, Blocked).columns)
             and int(said["least"]) == the(facts, Blocked).least > 1
@@ -252,10 +299,8 @@ CLAIMS = (
     ),
     Sentence(
         "downgraded",
-        r"The label '.*' of (?P<hidden>\d+) rows? is missing, and a decision tree grown on these rows as they are "
-        r"here, with their true labels, has no rule that lowers the entropy of the label by more than "
-        r"(?P<most>[\d.e+-]+) bits \((?P<before>\d+) rules? before, (?P<after>\d+) after; (?P<cells>\d+) other cells? "
-        r"became missing for it\)\.",
+        r"The label '.*' is missing in (?P<hidden>\d+) rows?, and no rule of a decision tree grown on these "
+        r"lowers its entropy by more than (?P<most>[\d.e+-]+) bits\.",
         lambda facts, said: (
             int(said["hidden"]) == the(facts, Downgraded).hidden > 0
             and float(said["most"]) >= the(facts, Downgraded).most
@@ -263,11 +308,13 @@ CLAIMS = (
             and int(said["after"]) == the(facts, Downgraded).rules_after
             and int(said["cells"]) == sum(the(facts, Downgraded).cells)
         ),
+        basis=r".* The first tree had (?P<before>\d+) rules? and the last one (?P<after>\d+); (?P<cells>\d+) other "
+        r"cells? (was|were) suppressed\. .*",
     ),
     Sentence(
         "item of a basket",
-        r"To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it "
-        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
+        r"To anyone who knows all other items of a basket, its release changes the odds of one more item by "
+        r"at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
             the(facts, BasketsRandomized).operator == "flip"
             and basket_factor(facts, of_item(the(facts, BasketsRandomized)), said["factor"])
@@ -277,8 +324,8 @@ CLAIMS = (
     ),
     Sentence(
         "item of a person's baskets",
-        r"Over all baskets of one person, at most (?P<most>\d+), the odds that an item was in all of them rather "
-        r"than in none change by a factor of at most (?P<factor>[\d.e+]+)\.",
+        r"Over all baskets of one person, at most (?P<most>\d+), the odds that all rather than none contain "
+        r"an item change by at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
             int(said["most"]) == most_baskets(facts) > 1
             and the(facts, BasketsRandomized).operator == "flip"
@@ -289,8 +336,8 @@ CLAIMS = (
     ),
     Sentence(
         "whole basket",
-        r"To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its items "
-        r"by a factor of at most (?P<factor>[\d.e+]+)\.",
+        r"To anyone who knows the size of a basket, its release changes the odds of any statement about its "
+        r"items by at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
             the(facts, BasketsRandomized).operator != "flip"
             and basket_factor(facts, the(facts, BasketsRandomized).epsilon, said["factor"])
@@ -300,8 +347,8 @@ CLAIMS = (
     ),
     Sentence(
         "baskets of a person",
-        r"Over all baskets of one person, at most (?P<most>\d+), odds change by a factor of at most "
-        r"(?P<factor>[\d.e+]+)\.",
+        r"Over all baskets of one person, at most (?P<most>\d+), the odds of any statement change by at most "
+        r"a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
             int(said["most"]) == most_baskets(facts) > 1
             and the(facts, BasketsRandomized).operator != "flip"
@@ -312,8 +359,8 @@ CLAIMS = (
     ),
     Sentence(
         "hidden rules",
-        r"None of the rules that the owner named, (?P<n>\d+) in all, holds in the released baskets, at a support of "
-        r"(?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
+        r"None of the association rules that the data owner named \((?P<n>\d+)\) holds in the released "
+        r"baskets, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
             int(said["n"]) == the(facts, RulesHidden).rules
             and math.isclose(float(said["support"]), the(facts, RulesHidden).min_support, rel_tol=1e-5)
@@ -322,8 +369,8 @@ CLAIMS = (
     ),
     Sentence(
         "blocked rules",
-        r"None of the rules that the owner named, (?P<n>\d+) in all, surely holds in the released baskets, at a "
-        r"support of (?P<support>[\d.e-]+) and a confidence of (?P<confidence>[\d.e-]+)\.",
+        r"None of the association rules that the data owner named \((?P<n>\d+)\) certainly holds in the "
+        r"released baskets, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
             int(said["n"]) == the(facts, RulesBlocked).rules
             and the(facts, BasketsReleased).unknown > 0
@@ -332,8 +379,8 @@ CLAIMS = (
     ),
     Sentence(
         "weights",
-        r"The weights '.*' of the released rows add up to what those of the original records do"
-        r"(?P<coded> once their tails are coded)?, (?P<total>[\d.e+-]+), up to [\d.e+-]+\.",
+        r"The released weights '.*' sum to the original total(?P<coded> after top and bottom coding)?: "
+        r"(?P<total>[\d.e+-]+), within [\d.e+-]+\.",
         lambda facts, said: (
             math.isclose(float(said["total"]), the(facts, WeightsScaled).total, rel_tol=1e-9)
             and (said["coded"] is not None) == any(fact.method != "keep" for fact in every(facts, TailsCoded))
@@ -341,18 +388,18 @@ CLAIMS = (
     ),
     Sentence(
         "months",
-        r"The release gives the dates of (?P<n>\d+) columns? to the month, never to the day: .*\.",
+        r"The release gives the dates of (?P<n>\d+) columns? to the month, never to the day\.",
         lambda facts, said: int(said["n"]) == len(the(facts, DatesCoarsened).columns) > 0,
     ),
     Sentence(
         "rules",
-        r"Every released row obeys (?P<n>\d+) rules? between columns: .*\.",
+        r"Every released row satisfies (?P<n>\d+) rules? between columns\.",
         lambda facts, said: int(said["n"]) == len(the(facts, ColumnRulesKept).rules) > 0,
     ),
     Sentence(
         "condensed",
-        r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large as its own "
-        r"privacy level; the smallest group has (?P<least>\d+)\.",
+        r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large "
+        r"as its privacy level\. Smallest group: (?P<least>\d+)\.",
         lambda facts, said: (
             has(facts, Synthesized)
             and not is_blurred(facts)
@@ -364,9 +411,8 @@ CLAIMS = (
     ),
     Sentence(
         "persons apart",
-        r"The (?P<n>\d+) records? of (?P<persons>\d+) persons? were condensed into groups that hold at least as many "
-        r"different persons as the privacy level of each record inside; the smallest group has "
-        r"(?P<least>\d+) persons?\.",
+        r"The (?P<n>\d+) records? of (?P<persons>\d+) persons? were condensed into groups with at least as "
+        r"many different persons as each record's privacy level\. Smallest group: (?P<least>\d+) persons?\.",
         lambda facts, said: (
             has(facts, Synthesized)
             and int(said["persons"]) == the(facts, PersonsApart).persons <= the(facts, Grouped).records
@@ -376,50 +422,38 @@ CLAIMS = (
     ),
     Sentence(
         "cells apart",
-        r"No group holds records of two of the (?P<n>\d+) cells that the table was cut into; the smallest cell has "
+        r"No group contains records of two of the (?P<n>\d+) partitions of the table\. Smallest partition: "
         r"(?P<least>\d+) records?\.",
         lambda facts, said: (
-            has(facts, Grouped)
-            and int(said["n"]) == the(facts, Celled).cells > 1
+            int(said["n"]) == the(facts, Celled).cells > 1
             and int(said["least"]) == the(facts, Celled).smallest
-            and int(said["n"]) * int(said["least"]) <= the(facts, Grouped).records
+            and (
+                int(said["n"]) * int(said["least"]) <= the(facts, Grouped).records
+                if has(facts, Grouped)
+                else int(said["least"]) >= min(the(facts, Chained).smallest)
+                and int(said["n"]) * int(said["least"]) <= the(facts, Chained).records
+            )
         ),
     ),
     Sentence(
         "one cell",
-        r"The table was put into groups in one cell\.",
-        lambda facts, _: has(facts, Grouped) and the(facts, Celled).cells == 1,
-    ),
-    Sentence(
-        "parts apart",
-        r"No leaf holds records of two of the (?P<n>\d+) parts that the table was cut into; the smallest part has "
-        r"(?P<least>\d+) records?, and rows were drawn from each in proportion to its records\.",
-        lambda facts, said: (
-            int(said["n"]) == the(facts, Celled).cells > 1
-            and int(said["least"]) == the(facts, Celled).smallest >= min(the(facts, Chained).smallest)
-            and int(said["n"]) * int(said["least"]) <= the(facts, Chained).records
-        ),
-    ),
-    Sentence(
-        "one part",
-        r"The table was drawn from as one part\.",
-        lambda facts, _: has(facts, Chained) and the(facts, Celled).cells == 1,
+        r"The table was processed as a single partition\.",
+        lambda facts, _: the(facts, Celled).cells == 1,
     ),
     Sentence(
         "records left out",
-        r"No released row was drawn from an original record that no group could take without holding its person twice "
-        r"or being too small for its level\.",
+        r"No released row was drawn from a record that no group could take\.",
         lambda facts, _: has(facts, PersonsApart) and not has(facts, PersonsLinked),
     ),
     Sentence(
         "records of many left out",
-        r"No released row was drawn from an original record beyond those that enough persons have\.",
+        r"No released row was drawn from a record beyond the number of records that enough persons have\.",
         lambda facts, _: has(facts, PersonsApart) and has(facts, PersonsLinked),
     ),
     Sentence(
         "persons drawn together",
-        r"The rows of each of the (?P<n>\d+) released persons? were drawn together from the records of at least "
-        r"(?P<least>\d+) persons? who have as many, those left out not counted\.",
+        r"The rows of each of (?P<n>\d+) released persons? were drawn together from the records of at least "
+        r"(?P<least>\d+) persons? with equally many records\.",
         lambda facts, said: (
             has(facts, Synthesized)
             and int(said["n"]) == the(facts, PersonsLinked).persons == the(facts, PersonsApart).persons
@@ -428,20 +462,20 @@ CLAIMS = (
     ),
     Sentence(
         "numbers of persons",
-        r"The numbers of (?P<name>'.*') say nothing of the values of the person column\.",
+        r"The numbers in (?P<name>'.*') reveal nothing about the values of the person column\.",
         lambda facts, said: repr(the(facts, PersonsLinked).column) == said["name"],
         by_chance=True,
     ),
     Sentence(
         "constant within persons",
-        r"No released person has two values in a column that never changes within a person of the original: "
-        r"(?P<names>.*)\.",
-        lambda facts, said: said["names"].count("'") == 2 * len(the(facts, PersonsLinked).constant) > 0,
+        r"No released person has two values in (?P<n>\d+) columns? that (is|are) constant for each original "
+        r"person\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, PersonsLinked).constant) > 0,
     ),
     Sentence(
         "put",
-        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level; "
-        r"the smallest group has (?P<least>\d+)\.",
+        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its privacy "
+        r"level\. Smallest group: (?P<least>\d+)\.",
         lambda facts, said: (
             not has(facts, Synthesized)
             and not is_blurred(facts)
@@ -451,7 +485,7 @@ CLAIMS = (
     ),
     Sentence(
         "some alone",
-        r"The (?P<n>\d+) original records? w(as|ere) put into groups at least as large as the privacy level of each, "
+        r"(?P<n>\d+) original records? w(as|ere) put into groups at least as large as their privacy levels, "
         r"(?P<alone>\d+) records? of level 1 into groups of one\.",
         lambda facts, said: (
             not is_blurred(facts)
@@ -463,9 +497,8 @@ CLAIMS = (
     ),
     Sentence(
         "noised groups",
-        r"Each of the (?P<n>\d+) original records was put into a group at least as large as its own privacy level, "
-        r"and got noise in proportion to the ranges of that group; the smallest group has "
-        r"(?P<least>\d+)\.",
+        r"Each of the (?P<n>\d+) original records received noise scaled by the ranges of a group at least as "
+        r"large as its privacy level\. Smallest group: (?P<least>\d+)\.",
         lambda facts, said: (
             is_blurred(facts)
             and int(said["n"]) == the(facts, Grouped).records
@@ -474,10 +507,8 @@ CLAIMS = (
     ),
     Sentence(
         "no copies",
-        r"Every released row(?P<but>, but for [^;]*?,)? was drawn at random from the mean and covariance of a group "
-        r"of at least "
-        r"(?P<least>\d+) "
-        r"records; no row was copied from an original record\.",
+        rf"{BUT}(?:E|e)very released row was drawn from the mean and covariance of a group of at least "
+        r"(?P<least>\d+) records; no record was copied\.",
         lambda facts, said: (
             copied(facts) == 0
             and int(said["least"]) == the(facts, Grouped).smallest > 1
@@ -486,9 +517,8 @@ CLAIMS = (
     ),
     Sentence(
         "some drawn",
-        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? were drawn at random from the "
-        r"mean and covariance of a group "
-        r"whose records differ; none of these was copied from an original record\.",
+        rf"{BUT}(?P<drawn>\d+) of (?P<rows>\d+) released rows were drawn from the mean and covariance of "
+        r"groups whose records differ; none of these was copied\.",
         lambda facts, said: (
             copied(facts) == int(said["rows"]) - int(said["drawn"]) > 0
             and excepted(facts, said["but"])
@@ -497,19 +527,19 @@ CLAIMS = (
     ),
     Sentence(
         "rows of groups that differ",
-        r"Every released row of a group whose records differ was drawn at random from its mean and covariance; none of "
-        r"these was copied from an original record\.",
-        lambda facts, said: has(facts, RowsDrawn) and bool(copied(facts)),
+        rf"{BUT}(?:E|e)very released row of a group whose records differ was drawn from its mean and "
+        r"covariance; none of these was copied\.",
+        lambda facts, said: has(facts, RowsDrawn) and bool(copied(facts)) and excepted(facts, said["but"]),
     ),
     Sentence(
         "chosen rows",
-        r"Every released row fulfils the rule (?P<rule>'.*'|\".*\"), by which the owner chose what to draw\.",
+        r"Every released row satisfies the condition (?P<rule>'.*'|\".*\"), which the data owner chose\.",
         lambda facts, said: repr(the(facts, RowsDrawn).where) == said["rule"] and has(facts, Chained),
     ),
     Sentence(
         "numbers of scores",
-        r"In (?P<columns>\d+) columns? of numbers a released number is computed from means of the numbers of at least "
-        r"(?P<k>\d+) (original records|(?P<persons>persons)) each, and from numbers that as many hold\.",
+        r"In (?P<columns>\d+) numeric columns?, released numbers are computed from means over at least "
+        r"(?P<k>\d+) (records|(?P<persons>persons)) and from numbers that as many share\.",
         lambda facts, said: (
             (int(said["columns"]), int(said["k"])) == (the(facts, Scored).columns, the(facts, Scored).k)
             and (said["persons"] is not None) == has(facts, PersonsApart)
@@ -517,39 +547,21 @@ CLAIMS = (
     ),
     Sentence(
         "cells of leaves",
-        r"Each cell of the (?P<rows>\d+) released rows(?P<but>, but for [^;]*?,)? was drawn "
-        r"from the cells of at least (?P<leaf>\d+) (original records that|persons who) "
-        r"are (?P<part>in the same part of the table and )?alike in the columns drawn before it, and of at least as "
-        r"many as any of these asked for; "
-        r"the smallest such leaf has (?P<least>\d+)"
-        r"(?P<persons> persons, and none supplies more than 2 in (?P<share>\d+) of what it is drawn from)?\."
-        r"( In (?P<beyond>\d+) columns? of numbers(, in all or some (?P<inside>parts),)? what was drawn is how far "
-        r"these records lie from a regression, over all records( of the part)?, on the columns before\.)?"
-        r"( (In all or some (?P<within>parts) )?(?P<twice>\d+) column was drawn twice: first so that the others could "
-        r"be drawn by it, then anew by all of them, and only the second draw is released\.)?"
-        r"( A number that at least (?P<k>\d+) (records|(?P<who>persons)) hold may then have become, by chance, one "
-        r"beside it that as many hold: at most a fiftieth of the column's numbers(?P<there> in the part)? lie "
-        r"between\.)?",
+        rf"{BUT}(?:E|e)very released value was drawn from a group of at least (?P<leaf>\d+) "
+        r"(records|(?P<persons>persons)) with similar values in the preceding columns\. Smallest group: "
+        r"(?P<least>\d+)\.",
         lambda facts, said: (
-            int(said["rows"]) == the(facts, Chained).rows
-            and excepted(facts, said["but"])
+            excepted(facts, said["but"])
             and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
             and the(facts, Chained).violations == 0
-            and int(said["beyond"] or 0) == len(the(facts, Chained).regressed)
-            and int(said["twice"] or 0) == len(the(facts, Chained).twice)
             and (said["persons"] is not None) == has(facts, PersonsBounded)
-            and said["share"] in (None, said["leaf"])
-            and (said["part"] is not None) == parted(facts)
-            and said["inside"] == ("parts" if parted(facts) and said["beyond"] else None)
-            and said["within"] == ("parts" if parted(facts) and said["twice"] else None)
-            and said["k"] == (str(the(facts, Chained).k) if the(facts, Chained).kept else None)
-            and (said["who"] is not None) == (said["k"] is not None and has(facts, PersonsBounded))
-            and (said["there"] is not None) == (said["k"] is not None and parted(facts))
+            and leaves_explained(facts, said)
         ),
+        basis=LEAVES,
     ),
     Sentence(
         "rare numbers",
-        r"No number that fewer than (?P<k>\d+) (original records|(?P<persons>persons of the table)) hold was copied\.",
+        r"No number that fewer than (?P<k>\d+) (records|(?P<persons>persons)) in the table have was copied\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, Chained).k > 1 and (said["persons"] is not None) == has(facts, PersonsBounded)
             if has(facts, Chained)
@@ -561,7 +573,8 @@ CLAIMS = (
     ),
     Sentence(
         "rare categories",
-        r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
+        r"The release contains no category that fewer than (?P<k>\d+) persons in the (?P<where>table|stream) "
+        r"have\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, RareValues).k > 1
             and not the(facts, RareValues).shown
@@ -570,92 +583,100 @@ CLAIMS = (
     ),
     Sentence(
         "columns without a common value",
-        r"The release does not hold the columns without a value that as many persons hold as the highest privacy level "
-        r"asks for \(.*\)\.",
-        lambda facts, said: bool(the(facts, RareValues).dropped),
+        r"The release omits (?P<n>\d+) columns? in which no value is shared by as many persons as the "
+        r"highest privacy level requires\.",
+        lambda facts, said: int(said["n"]) == len(the(facts, RareValues).dropped) > 0,
     ),
     Sentence(
         "tails",
-        r"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
-        r"least (?P<k>\d+) persons\.",
+        r"In each column separately, no released number or date lies beyond a cut-off computed from at least "
+        r"(?P<k>\d+) persons\.",
         lambda facts, said: int(said["k"]) == the(facts, TailsCoded).k > 1 and the(facts, TailsCoded).method != "keep",
     ),
     Sentence(
         "pure classes",
-        r"The class ['\"].*['\"] of every released row is that of all records of its group: no group mixes the "
+        r"Every released row has the class ['\"].*['\"] of all records in its group; no group mixes the "
         r"(?P<n>\d+) classes\.",
         lambda facts, said: int(said["n"]) == the(facts, ClassPure).classes > 1,
     ),
     Sentence(
         "one class",
-        r"Every released row has the one class of (?P<column>['\"].*['\"]) that there is\.",
+        r"Every released row has the only class (?P<column>['\"].*['\"]) in the table\.",
         lambda facts, said: the(facts, ClassPure).classes == 1,
     ),
     Sentence(
         "chosen group size",
-        r"The group size, (?P<size>\d+), is the approximate greatest common divisor of the sizes of the classes\.",
+        r"The group size, (?P<size>\d+), is the approximate greatest common divisor of the class sizes\.",
         lambda facts, said: int(said["size"]) == the(facts, ClassPure).size > 0,
     ),
     Sentence(
         "rows without a class",
-        r"No released row was made from an original row whose class (?P<column>['\"].*['\"]) is missing\.",
+        r"No released row was made from a record whose class (?P<column>['\"].*['\"]) is missing\.",
         lambda facts, said: bool(the(facts, UnlabelledRows).column),
     ),
     Sentence(
         "dropped",
-        r"The release does not hold the (identifying columns|columns without any value|privacy levels) \(.*\)\.",
-        lambda facts, said: bool(the(facts, ColumnsDropped).names),
+        r"The release omits ((?P<identifiers>\d+) direct identifiers?)?(, | and )?((?P<empty>\d+) empty "
+        r"columns?)?( and )?((?P<levels>\d+) columns? of privacy levels)?\.",
+        lambda facts, said: (
+            bool(the(facts, ColumnsDropped).names)
+            and int(said["identifiers"] or 0) == len(the(facts, ColumnsDropped).identifiers)
+            and int(said["empty"] or 0) == len(the(facts, ColumnsDropped).empty)
+            and int(said["levels"] or 0) == len(the(facts, ColumnsDropped).levels)
+        ),
     ),
     Sentence(
         "order",
-        r"The order of the rows says nothing of the order or the groups of the original records\.",
+        r"The order of the rows reveals nothing about the order or the groups of the original records\.",
         lambda facts, said: has(facts, Shuffled) and not has(facts, Joint),
         by_chance=True,
     ),
     Sentence(
         "order for readers",
-        r"To readers who are not among the owners, the order of the rows says nothing of the order or the groups of "
-        r"the "
-        r"original records\.",
+        r"To readers other than the data owners, the order of the rows reveals nothing about the order or "
+        r"the groups of the original records\.",
         lambda facts, said: has(facts, Shuffled) and has(facts, Joint),
         by_chance=True,
     ),
     Sentence(
         "order in runs",
-        r"Within runs of at least (?P<rows>\d+) consecutive rows the order says nothing of that of the original\.",
+        r"Within runs of at least (?P<rows>\d+) consecutive rows, order reveals nothing about the original "
+        r"order\.",
         lambda facts, said: int(said["rows"]) == the(facts, ShuffledWithin).rows > 1,
         by_chance=True,
     ),
     Sentence(
         "noise",
-        r"Every number of (?P<columns>\d+) columns? was (given noise|multiplied by a factor of mean 1) of a "
-        r"(?P<law>\w+) "
-        r"law with standard deviation (?P<size>[\d.]+)( times the column's own)?, drawn afresh for each row, .*\.",
+        r"Every number in (?P<columns>\d+) columns? was (given (?P<law>\w+) noise with|multiplied by a "
+        r"(?P<factor>\w+) factor of mean 1 and) standard deviation (?P<size>[\d.]+)( times the column's "
+        r"own)?, drawn independently for each row( and column|(?P<correlated>, with the correlations of the "
+        r"data))\.",
         lambda facts, said: (
             int(said["columns"]) == the(facts, Noised).columns
             and float(said["size"]) == the(facts, Noised).size
-            and said["law"] == the(facts, Noised).law
+            and (said["law"] or said["factor"]).lower() == the(facts, Noised).law
+            and (said["factor"] is not None) == (the(facts, Noised).kind == "multiplicative")
+            and (said["correlated"] is not None) == the(facts, Noised).correlated
         ),
         by_chance=True,
     ),
     Sentence(
         "extra noise",
-        r"(?P<rows>\d+) rows?, drawn at random, got extra noise\.",
+        r"(?P<rows>\d+) rows?, drawn at random, received additional noise\.",
         lambda facts, said: int(said["rows"]) == the(facts, Enhanced).rows,
         by_chance=True,
     ),
     Sentence(
         "component noise",
-        r"Every principal component of every record got noise of a Laplace law of scale (?P<scale>[\d.e+-]+) times the "
-        r"range of that component in the record's group, drawn afresh and independent of all else\.",
+        r"Every principal component of every record received independent Laplace noise of scale "
+        r"(?P<scale>[\d.e+-]+) times its range in the record's group\.",
         lambda facts, said: math.isclose(float(said["scale"]), the(facts, ComponentNoise).scale, rel_tol=1e-5),
         by_chance=True,
     ),
     Sentence(
         "bound of a component",
-        r"What is asked about one principal component of a record and had probability (?P<p>[\d.]+) looks no more "
-        r"probable than (?P<q>[\d.]+) after the release; and what had (?P<r>[\d.]+) no less probable than "
-        r"(?P<s>[\d.e-]+)\.",
+        r"A statement about one principal component of a record with prior probability (?P<p>[\d.]+) has "
+        r"posterior probability at most (?P<q>[\d.]+); one with (?P<r>[\d.]+) has at least (?P<s>[\d.e-]+)\.",
         lambda facts, said: (
             posterior(the(facts, ComponentNoise), 1) - 1e-12 <= float(said["q"]) < 1
             and float(said["s"]) <= 1 - posterior(the(facts, ComponentNoise), 1) + 1e-12
@@ -664,9 +685,8 @@ CLAIMS = (
     ),
     Sentence(
         "bound of a record",
-        r"What is asked about a whole record, or about one of its columns, and had probability (?P<p>[\d.]+) looks no "
-        r"more probable than (?P<q>[\d.]+) after the release; and what had (?P<r>[\d.]+) no less probable than "
-        r"(?P<s>[\d.e-]+)\.",
+        r"A statement about a whole record or one of its columns with prior probability (?P<p>[\d.]+) has "
+        r"posterior probability at most (?P<q>[\d.]+); one with (?P<r>[\d.]+) has at least (?P<s>[\d.e-]+)\.",
         lambda facts, said: (
             posterior(the(facts, ComponentNoise), the(facts, ComponentNoise).components) - 1e-12 <= float(said["q"]) < 1
         ),
@@ -674,8 +694,7 @@ CLAIMS = (
     ),
     Sentence(
         "bound of a value",
-        r"Each value of (?P<column>['\"].*['\"]) was randomized by itself: whatever is released, the odds of anything "
-        rf"about the true value change by at most a factor of {BOUND}\.",
+        rf"Each value of (?P<column>['\"].*['\"]) has {BOUND}",
         lambda facts, said: bound_of(
             facts, [fact for fact in every(facts, Randomized) if repr(fact.column) == said["column"]], said
         ),
@@ -686,33 +705,31 @@ CLAIMS = (
     ),
     Sentence(
         "bound of a row",
-        r"For a whole row of (?P<columns>\d+) columns?, the odds of anything about the person's values change by at "
-        r"most "
-        rf"a factor of {BOUND}\.( Which cells are missing is told on top of it\.)?",
+        rf"(A|(?P<gaps>Apart from missing cells, a)) row of (?P<columns>\d+) columns? has {BOUND}",
         lambda facts, said: (
-            bound_of(facts, every(facts, Randomized), said) and int(said["columns"]) == len(every(facts, Randomized))
+            bound_of(facts, every(facts, Randomized), said)
+            and int(said["columns"]) == len(every(facts, Randomized))
+            and (said["gaps"] is not None) == any(fact.missing_columns > 0 for fact in every(facts, Untouched))
         ),
         by_chance=True,
         assumed=lambda facts, said: has(facts, DomainsObserved),
     ),
     Sentence(
         "joined",
-        r"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-        r"privacy level, (?P<k>\d+) or more, when it came; until there was one it waited and was not published\.",
+        r"Every record behind the rows joined a group that, including it, was at least as large as its "
+        r"privacy level \((?P<k>\d+) or more\)\.",
         lambda facts, said: int(said["k"]) == the(facts, Maintained).k and not has(facts, PersonRowsBounded),
     ),
     Sentence(
         "persons joined",
-        r"Every record that stands behind the rows joined a group that, with it, was of at least as many different "
-        r"persons as its own privacy level, (?P<k>\d+) or more, when it came; until there was one it waited and was "
-        r"not published\.",
+        r"Every record behind the rows joined a group that, including it, had at least as many different "
+        r"persons as its privacy level \((?P<k>\d+) or more\)\.",
         lambda facts, said: int(said["k"]) * the(facts, PersonRowsBounded).most == the(facts, Maintained).k,
     ),
     Sentence(
         "epochs",
-        r"From one epoch to the next, the rows of a family of groups change only where at least (?P<fresh>\d+) records "
-        r"are new behind them; all other rows are repeated unchanged\. In epoch (?P<epoch>\d+), (?P<renewed>\d+) "
-        r"famil(y|ies) changed and (?P<repeated>\d+) (was|were) repeated\.",
+        r"Between epochs, the rows of a family of groups change only after at least (?P<fresh>\d+) new "
+        r"records; all other rows are repeated unchanged\.",
         lambda facts, said: (
             int(said["fresh"]) == min(line.fresh for line in every(facts, EpochPublished) if line.renewed)
             and int(said["fresh"]) >= the(facts, Maintained).k
@@ -720,36 +737,36 @@ CLAIMS = (
             and int(said["renewed"]) == every(facts, EpochPublished)[-1].renewed
             and int(said["repeated"]) == every(facts, EpochPublished)[-1].repeated
         ),
+        basis=r"In epoch (?P<epoch>\d+), (?P<renewed>\d+) famil(y|ies) changed and (?P<repeated>\d+) (was|were) "
+        r"repeated\. .*",
     ),
     Sentence(
         "stream no copies",
-        r"Every released row was drawn at random from the mean and covariance of a group; no row was copied from an "
-        r"original record, and no original record was kept to draw from\.",
+        r"Every released row was drawn from the mean and covariance of a group; no original record was "
+        r"copied or kept for drawing\.",
         lambda facts, said: the(facts, Maintained).alike == 0,
     ),
     Sentence(
         "stream some drawn",
-        r"(?P<drawn>\d+) of the (?P<rows>\d+) released rows were drawn at random from the mean and covariance of a "
-        r"group; "
-        r"none of these was copied from an original record, and no original record was kept to draw from\.",
+        r"(?P<drawn>\d+) of (?P<rows>\d+) released rows were drawn from the mean and covariance of a group; "
+        r"none of these was copied, and no original record was kept for drawing\.",
         lambda facts, said: the(facts, Maintained).alike == int(said["rows"]) - int(said["drawn"]) > 0,
     ),
     Sentence(
         "never taken in",
-        r"(?P<n>\d+) records? that came (was|were) never taken into the stream, so no released row rests on "
-        r"(it|them)\.",
+        r"(?P<n>\d+) records? (was|were) kept out of the stream as a control group, so no released row "
+        r"depends on (it|them)\.",
         lambda facts, said: the(facts, RowsKept).outside == int(said["n"]) > 0,
     ),
     Sentence(
         "rows deleted",
-        r"The original rows that were kept to measure releases by have been deleted from the owner's state\.",
+        r"The original rows kept for measuring releases have been deleted from the data owner's state\.",
         lambda facts, said: the(facts, RowsKept).forgotten and the(facts, RowsKept).rows == 0,
     ),
     Sentence(
         "ledger",
-        r"The table was made by (?P<n>\d+) owners together \(.*\), each with some of the (rows|columns of all rows)\. "
-        r"Nobody but its owner saw anything of a cell in the clear, save what the (?P<lines>\d+) lines? of the ledger "
-        r"among the facts says?; all else went as shares or under masks\.",
+        r"(?P<n>\d+) data owners made the table together; apart from (?P<lines>\d+) ledger lines?, no one "
+        r"saw anything of another's cells in the clear\.",
         lambda facts, said: (
             the(facts, Joint).engine != "plain"
             and int(said["n"]) == len(the(facts, Joint).parties)
@@ -758,15 +775,14 @@ CLAIMS = (
     ),
     Sentence(
         "shares",
-        r"A share says nothing of the number that it is a share of\.",
+        r"A share reveals nothing about the number that it belongs to\.",
         lambda facts, said: the(facts, Joint).engine != "plain",
         assumed=lambda facts, said: True,
     ),
     Sentence(
         "sums",
-        r"Sums over all owners \(.*\) show the part of no single owner to another, save in a group where only one "
-        r"other "
-        r"has rows: what is left of the sum is then its part\.",
+        r"Sums over all data owners show no owner's part to another, except in a group in which only one "
+        r"other owner has rows\.",
         lambda facts, said: (
             the(facts, Joint).engine != "plain"
             and len(the(facts, Joint).parties) > 2
@@ -775,10 +791,8 @@ CLAIMS = (
     ),
     Sentence(
         "two noises",
-        r"Each of .* added a whole noise of that law, so that the other's is left when it takes its own off: against "
-        rf"either of them, too, odds about a whole record change by a factor of at most {LAPLACE}\. The noise has "
-        rf"twice "
-        r"the variance of one\.",
+        r"Against .* too, the odds of any statement about a whole record change by at most a factor of "
+        rf"{LAPLACE}\.",
         lambda facts, said: (
             the(facts, Joint).engine != "plain"
             and the(facts, Joint).noise == "each"
@@ -795,53 +809,57 @@ def of(kind: type[Fact]) -> True_:
 
 
 REFUSED = (
-    Sentence("near cells", r"A person's own cells stay unknown where cells were exchanged\.", of(Swapped)),
+    Sentence("near cells", r"A person's own values stay unknown in swapped columns\.", of(Swapped)),
     Sentence(
         "gaps not exchanged",
-        r"Which cells are missing was exchanged too\.",
+        r"The positions of missing cells were swapped too\.",
         lambda facts, said: the(facts, Swapped).missing > 0,
     ),
-    Sentence("drawn people", r"Being drawn at random protects the people who were drawn\.", of(Sampled)),
-    Sentence("who was drawn", r"Nobody can tell whether a person was drawn\.", of(Sampled)),
+    Sentence("drawn people", r"Random sampling protects the people in the sample\.", of(Sampled)),
+    Sentence("who was drawn", r"No one can tell whether a person was sampled\.", of(Sampled)),
     Sentence(
-        "labels together", r"The labels of several columns tell no more together than each alone\.", of(Aggregated)
+        "labels together", r"The labels of several columns disclose no more together than each alone\.", of(Aggregated)
     ),
     Sentence(
-        "alone among rows", r"Every released row is equal to another\.", lambda facts, said: the(facts, Alike).alone > 0
+        "alone among rows",
+        r"Every released row agrees with another one\.",
+        lambda facts, said: the(facts, Alike).alone > 0,
     ),
-    Sentence("cells as they are", r"The cells of a released row are not those of one person\.", of(Unchanged)),
+    Sentence("cells as they are", r"The values of a released row come from different persons\.", of(Unchanged)),
     Sentence(
         "gaps tell",
-        r"A cell that is missing says nothing of its value\.",
+        r"A missing cell reveals nothing about its value\.",
         lambda facts, said: has(facts, Blocked) or has(facts, Downgraded),
     ),
     Sentence(
-        "rest of a row", r"The rest of a row stays secret from whoever finds those who show the same\.", of(Blocked)
+        "rest of a row",
+        r"The other columns stay unknown to anyone who finds a person's equivalence class\.",
+        of(Blocked),
     ),
-    Sentence("label told", r"The label '.*' cannot be told from the release\.", of(Downgraded)),
+    Sentence("label told", r"The label '.*' cannot be inferred from the release\.", of(Downgraded)),
     Sentence(
         "labels shown",
-        r"The label '.*' is hidden for everybody\.",
+        r"The label '.*' is hidden in every row\.",
         lambda facts, said: the(facts, Downgraded).hidden < the(facts, Downgraded).rows,
     ),
     Sentence(
         "items there are",
-        r"A reader cannot learn which items there are\.",
+        r"A reader cannot learn which items occur\.",
         lambda facts, said: not the(facts, BasketsRandomized).declared,
     ),
     Sentence(
         "basket as a whole",
-        r"A reader cannot learn what is in a basket as a whole\.",
+        r"A reader cannot learn the content of a whole basket\.",
         lambda facts, said: the(facts, BasketsRandomized).operator == "flip",
     ),
     Sentence(
         "basket certain",
-        r"Nothing that may be said of a basket becomes nearly certain to somebody who sees it\.",
+        r"No statement about a basket becomes nearly certain after its release\.",
         lambda facts, said: the(facts, BasketsRandomized).epsilon > math.log(1000),
     ),
     Sentence(
         "person certain",
-        r"Nothing that may be said of a person's baskets together becomes nearly certain\.",
+        r"No statement about all baskets of a person becomes nearly certain\.",
         lambda facts, said: most_baskets(facts) * the(facts, BasketsRandomized).epsilon > math.log(1000),
     ),
     Sentence(
@@ -851,12 +869,12 @@ REFUSED = (
     ),
     Sentence(
         "which rules",
-        r"Nobody can find out which rules were hidden\.",
+        r"No one can find out which rules were hidden\.",
         lambda facts, said: has(facts, RulesHidden),
     ),
     Sentence(
         "question marks",
-        r"Nobody can tell what a question mark stands for\.",
+        r"No one can tell what a question mark stands for\.",
         lambda facts, said: has(facts, RulesBlocked),
     ),
     Sentence(
@@ -866,17 +884,17 @@ REFUSED = (
     ),
     Sentence(
         "the last weight",
-        r"A person's weight '.*' stays unknown to whoever knows the weights of everybody else\.",
+        r"A person's weight '.*' stays unknown to anyone who knows all other weights\.",
         of(WeightsScaled),
     ),
     Sentence(
         "rare pairs",
-        r"Every pair of a label and what it decides is shared by as many records as the privacy level asks for\.",
+        r"Every pair of values tied by a rule is shared by as many records as the privacy level requires\.",
         lambda facts, said: the(facts, ColumnRulesKept).rare_pairs,
     ),
     Sentence(
         "several records of a person",
-        r"A person's several records give away no more than one of them does\.",
+        r"Several records of a person disclose no more than one of them\.",
         lambda facts, said: (
             the(facts, PersonsApart).persons < the(facts, Grouped).records
             if has(facts, PersonsApart)
@@ -885,17 +903,17 @@ REFUSED = (
     ),
     Sentence(
         "number of records",
-        r"How many records a person has stays unknown to whoever finds that person's group\.",
+        r"The number of a person's records stays unknown to anyone who finds the person's group\.",
         lambda facts, said: has(facts, PersonsLinked),
     ),
     Sentence(
         "rows together",
-        r"Rows that stay together give away no more than single rows do\.",
+        r"The linked rows of a person disclose no more than single rows\.",
         lambda facts, said: has(facts, PersonsLinked),
     ),
     Sentence(
         "more rows",
-        r"More rows than there are records give away no more than as many would\.",
+        r"More rows than original records disclose no more than equally many rows\.",
         lambda facts, said: the(facts, RowsDrawn).rows > the(facts, RowsDrawn).records,
     ),
     Sentence("anonymous", r"The table is anonymous\.", lambda facts, said: True),
@@ -912,14 +930,14 @@ REFUSED = (
     ),
     Sentence(
         "which group",
-        r"Nobody can tell in which (of the (?P<n>\d+) groups|group) a known person is\.",
+        r"No one can tell in which (of the (?P<n>\d+) groups|group) a known person is\.",
         lambda facts, said: (
             (the(facts, Grouped) if has(facts, Grouped) else the(facts, Maintained)).groups == int(said["n"] or 1)
         ),
     ),
     Sentence(
         "all but one",
-        r"The statistics of a group stay safe from its own members\.",
+        r"The statistics of a group protect each member from the other members\.",
         lambda facts, said: has(facts, Grouped) or has(facts, Maintained),
     ),
     Sentence(
@@ -935,7 +953,7 @@ REFUSED = (
     Sentence("equal rows", r"No released row equals an original record\.", lambda facts, said: has(facts, Chained)),
     Sentence(
         "values of a leaf",
-        r"The values of a leaf's members stay unknown to whoever finds the leaf\.",
+        r"The values of a leaf's members stay unknown to anyone who finds the leaf\.",
         lambda facts, said: has(facts, Chained),
     ),
     Sentence("alone", r"Every record is protected\.", lambda facts, said: the(facts, Grouped).alone > 0),
@@ -947,10 +965,12 @@ REFUSED = (
     Sentence("no noise", r"The noise changes every record\.", lambda facts, said: bool(the(facts, Grouped).alike)),
     Sentence(
         "stratum",
-        r"A reader cannot be sure of (the class label|the value of .*) of the people behind a row\.",
+        r"A reader cannot be certain of (the class label|the value of .*) of the people behind a row\.",
         of(Stratified),
     ),
-    Sentence("class", r"A reader cannot be sure of the class ['\"].*['\"] of the people behind a row\.", of(ClassPure)),
+    Sentence(
+        "class", r"A reader cannot be certain of the class ['\"].*['\"] of the people behind a row\.", of(ClassPure)
+    ),
     Sentence(
         "rare",
         r"Rare categories are hidden\.",
@@ -958,7 +978,7 @@ REFUSED = (
     ),
     Sentence(
         "rare in a group",
-        r"Every category of a group is shared by several of its members\.",
+        r"Every category in a group is shared by several of its members\.",
         lambda facts, said: (
             (has(facts, CountsKept) and not the(facts, RareValues).shown)
             or (has(facts, Maintained) and (has(facts, RareValues) or the(facts, Maintained).missing_columns > 0))
@@ -966,7 +986,8 @@ REFUSED = (
     ),
     Sentence(
         "rare left",
-        r"No category that fewer than (?P<k>\d+) persons of the (?P<where>table|stream) hold appears in the release\.",
+        r"The release contains no category that fewer than (?P<k>\d+) persons in the (?P<where>table|stream) "
+        r"have\.",
         lambda facts, said: (
             int(said["k"]) == the(facts, RareValues).k
             and the(facts, RareValues).shown
@@ -975,23 +996,23 @@ REFUSED = (
     ),
     Sentence(
         "tails left",
-        r"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
-        r"least (?P<k>\d+) persons\.",
+        r"In each column separately, no released number or date lies beyond a cut-off computed from at least "
+        r"(?P<k>\d+) persons\.",
         lambda facts, said: int(said["k"]) == the(facts, TailsCoded).k and the(facts, TailsCoded).method == "keep",
     ),
     Sentence(
         "order known",
-        r"The order of the rows says nothing of the order of the original records\.",
+        r"The order of the rows reveals nothing about the order of the original records\.",
         of(ShuffledWithin),
     ),
     Sentence(
         "noise undone",
-        r"An attacker stays as far from the true numbers as the noise is large\.",
+        r"An attacker's error in the true numbers is as large as the noise\.",
         lambda facts, said: has(facts, Noised) or has(facts, ComponentNoise),
     ),
     Sentence(
         "made again",
-        r"The table may be made again with fresh (noise|randomness)\.",
+        r"The table may be released again with new (noise|randomness)\.",
         lambda facts, said: any(has(facts, kind) for kind in (Noised, ComponentNoise, Randomized, Swapped, Sampled)),
     ),
     Sentence(
@@ -1006,45 +1027,47 @@ REFUSED = (
     ),
     Sentence(
         "some rows",
-        r"The extra noise protects every row\.",
+        r"The additional noise protects every row\.",
         lambda facts, said: not any(fact.rows == the(facts, Enhanced).rows for fact in every(facts, Shuffled)),
     ),
     Sentence(
         "bounds",
-        r"Every column has the mean of the original, and the variance of the original and the noise together\.",
+        r"Every column keeps its mean, and its variance grows by that of the noise\.",
         of(BoundsKept),
     ),
     Sentence("untouched", r"Every column is protected\.", of(Untouched)),
     Sentence(
         "reversible",
-        r"The numbers of the (?P<n>\d+) columns? that were moved \(.*\) are hidden from a recipient\.",
+        r"The transformation \(.*\) hides the numbers of (?P<n>\d+) columns? from a recipient\.",
         lambda facts, said: int(said["n"]) == len(the(facts, Transformed).columns),
     ),
     Sentence(
         "digits",
-        r"The digits of the moved numbers say nothing of the key\.",
+        r"The digits of the transformed numbers reveal nothing about the key\.",
         lambda facts, said: the(facts, Transformed).exact_digits,
     ),
-    Sentence(
-        "target", r"A model of .* that is learned from this table predicts it in its own units\.", of(TargetMoved)
-    ),
+    Sentence("target", r"A model of .* trained on this table predicts it in its original units\.", of(TargetMoved)),
     Sentence(
         "crowd",
-        r"A record hides among the (?P<n>\d+) or more of its group\.",
+        r"A record is indistinguishable within its group of at least (?P<n>\d+)\.",
         lambda facts, said: int(said["n"]) == the(facts, Grouped).smallest and is_blurred(facts),
     ),
-    Sentence("narrow noise", r"The noise is as wide as a crowd\.", lambda facts, said: the(facts, Grouped).tiny > 0),
+    Sentence(
+        "narrow noise",
+        r"The noise is always wide enough to hide a record\.",
+        lambda facts, said: the(facts, Grouped).tiny > 0,
+    ),
     Sentence(
         "void component",
-        r"What is asked about one principal component of a record stays uncertain\.",
+        r"A statement about one principal component of a record stays uncertain\.",
         lambda facts, said: posterior(the(facts, ComponentNoise), 1) > 0.99,
     ),
     Sentence(
         "void record",
-        r"What is asked about a whole record, or about one of its columns, stays uncertain\.",
+        r"A statement about a whole record or one of its columns stays uncertain\.",
         lambda facts, said: posterior(the(facts, ComponentNoise), the(facts, ComponentNoise).components) > 0.99,
     ),
-    Sentence("relative", r"The bounds hold against what was known before the release\.", of(ComponentNoise)),
+    Sentence("relative", r"The bounds are relative to what was known before the release\.", of(ComponentNoise)),
     Sentence(
         "not a column",
         r"The bound for one component is a bound for one column\.",
@@ -1052,69 +1075,70 @@ REFUSED = (
     ),
     Sentence(
         "void value",
-        r"There is a bound on what a released value of (?P<column>['\"].*['\"]) tells about the true one\.",
+        r"What a released value of (?P<column>['\"].*['\"]) reveals about the true value is bounded\.",
         lambda facts, said: any(
             repr(fact.column) == said["column"] and fact.gamma is None for fact in every(facts, Randomized)
         ),
     ),
     Sentence(
         "void row",
-        r"There is a bound on what a whole released row tells about its person\.",
+        r"What a whole released row reveals about its person is bounded\.",
         lambda facts, said: (
             any(fact.gamma is None for fact in every(facts, Randomized))
             or sum(fact.epsilon or 0.0 for fact in every(facts, Randomized)) > 700
         ),
     ),
-    Sentence("observed", r"The guarantees of the randomized columns hold for everybody\.", of(DomainsObserved)),
+    Sentence("observed", r"The bounds of the randomized columns hold for everyone\.", of(DomainsObserved)),
     Sentence(
         "last arrival",
-        r"An arrival stays hidden from whoever brought the other arrivals\.",
+        r"A new record stays hidden from anyone who contributed the other new records\.",
         of(Maintained),
     ),
-    Sentence("when", r"Nobody can tell when a record came\.", of(Maintained)),
+    Sentence("when", r"No one can tell when a record was added\.", of(Maintained)),
     Sentence(
         "rows kept",
-        r"The owner keeps no original record\.",
+        r"The data owner keeps no original record\.",
         lambda facts, said: (
             not the(facts, RowsKept).forgotten and the(facts, RowsKept).rows + the(facts, RowsKept).outside > 0
         ),
     ),
     Sentence(
         "pseudo",
-        r"Each group stands for as many people as it has rows\.",
+        r"Each group represents as many people as it has rows\.",
         lambda facts, said: the(facts, Maintained).pseudo > 0,
     ),
     Sentence(
         "short",
-        r"Each group is as large as the highest privacy level among the records that it stems from\.",
+        r"Each group is as large as the highest privacy level among the records behind it\.",
         lambda facts, said: the(facts, Maintained).short > 0,
     ),
     Sentence(
         "in the clear",
-        r"The owners kept their cells from each other\.",
+        r"The data owners hid their cells from each other\.",
         lambda facts, said: the(facts, Joint).engine == "plain",
     ),
-    Sentence("owners before", r"The bounds hold against what an owner knew before the run\.", of(Joint)),
-    Sentence("protocol", r"The run is safe from an owner that does not follow the protocol\.", of(Joint)),
+    Sentence("owners before", r"The bounds are relative to what an owner knew before the run\.", of(Joint)),
+    Sentence("protocol", r"The run is safe from an owner who does not follow the protocol\.", of(Joint)),
     Sentence(
         "mark",
-        r"A record that alone has a category, or a missing cell, in its group .* hidden from .*\.",
+        r"A record that alone (has|among all other owners' rows of a group has) a category, or a missing "
+        r"cell, .*stays hidden from .*\.",
         lambda facts, said: the(facts, Joint).bare > 0 or has(facts, CountsKept),
     ),
     Sentence(
         "two owners",
-        r"The (secure sums hide|sum that was opened hides) the two owners from each other\.",
+        r"The (secure sums hide|opened sum hides) the two owners from each other\.",
         lambda facts, said: len(the(facts, Joint).parties) == 2,
     ),
     Sentence("whose", r"The owners cannot tell whose (row is|rows are) whose\.", of(Joint)),
     Sentence(
         "columns of a group",
-        r"The columns of a group stay hidden from an owner that knows most of its records\.",
+        r"The columns of a group stay hidden from an owner who knows most of its records\.",
         lambda facts, said: the(facts, Joint).partition == "vertical",
     ),
     Sentence(
         "keys",
-        r"Nobody learns which records another owner has\.",
+        r"No one learns which records another owner has\.",
         lambda facts, said: the(facts, Joint).partition == "vertical",
     ),
     Sentence(
@@ -1132,17 +1156,17 @@ REFUSED = (
     ),
     Sentence(
         "rest of a group",
-        r"A row stays hidden from owners that have the rest of its group together\.",
+        r"A row stays hidden from owners who have the rest of its group together\.",
         lambda facts, said: the(facts, Joint).bare == 0 and the(facts, Joint).partition == "horizontal",
     ),
     Sentence(
         "rounds",
-        r"The rounds of clustering tell an owner nothing of single rows\.",
+        r"The rounds of clustering reveal nothing about single rows to an owner\.",
         lambda facts, said: the(facts, Joint).centres == "each",
     ),
     Sentence(
         "attacks were tried",
-        r"Attacks were tried on this table before it left\.",
+        r"Attacks were run against this table before its release\.",
         lambda facts, said: Unmeasured() in facts,
     ),
 )

@@ -84,7 +84,7 @@ def test_a_text_that_is_no_certificate_is_bad_input(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text.replace('  "claims"', '  "note": "The table is anonymous",\n  "claims"'), "1 entries"),
+        (lambda text: text.replace('  "claims"', '  "note": "The table is anonymous",\n  "claims"'), "1 unknown entry"),
         (lambda text: text.replace('  "claims"', '  "claims": [],\n  "claims"'), "a key that comes twice"),
         (
             lambda text: text.replace('"smallest": 10,', '"smallest": 10,\n      "smallest": 10,'),
@@ -99,12 +99,12 @@ def test_a_text_that_is_no_certificate_is_bad_input(text: str) -> None:
         (lambda text: text.replace('"k": 10', '"k": ' + "[" * 40 + "]" * 40), "deep"),
         (lambda text: text.replace('"k": 10', '"k": "\\ud800"'), "half a character"),
         (lambda text: text.replace('"k": 10', '"\\ud800": 10'), "half a character"),
-        (lambda text: text.replace('"k": 10', '"k": 1e1'), "not written as"),
-        (lambda text: text.replace("ä", "\\u00e4"), "not written as"),
-        (lambda text: text.replace("\n", "\r\n"), "not written as"),
-        (lambda text: text + " ", "not written as"),
-        (lambda text: text.rstrip("\n"), "not written as"),
-        (lambda text: written(dict(reversed(json.loads(text).items()))), "not written as"),
+        (lambda text: text.replace('"k": 10', '"k": 1e1'), "not in the form"),
+        (lambda text: text.replace("ä", "\\u00e4"), "not in the form"),
+        (lambda text: text.replace("\n", "\r\n"), "not in the form"),
+        (lambda text: text + " ", "not in the form"),
+        (lambda text: text.rstrip("\n"), "not in the form"),
+        (lambda text: written(dict(reversed(json.loads(text).items()))), "not in the form"),
         (lambda text: written({key: value for key, value in json.loads(text).items() if key != "levels"}), "'levels'"),
     ],
 )

@@ -108,27 +108,27 @@ def test_a_violation_is_never_certified() -> None:
         (dataclasses.replace(GROUPED, smallest=3, tiny=2), "2 groups have three records or fewer"),
         (
             dataclasses.replace(GROUPED, alone=5, tiny=6, smallest=1, alike=5),
-            "5 records of level 1 stand alone and are published as they are",
+            "5 records of level 1 form groups of one and are published unchanged",
         ),
         (
             dataclasses.replace(GROUPED, alone=1, tiny=1, smallest=1, alike=1),
-            "1 record of level 1 stands alone and is published as it is",
+            "1 record of level 1 forms a group of one and is published unchanged",
         ),
         (Stratified("class", 2, True), "l = 1"),
         (ClassPure("class", 3), "l = 1"),
         (CountsKept(1, 0), "exact counts"),
-        (Noised("laplace", "additive", 1.0, 3, False, 2.0**-16), "the report measures the error that is left"),
-        (Noised("gaussian", "additive", 1.0, 3, True, 2.0**-16), "half the noise's variance"),
+        (Noised("laplace", "additive", 1.0, 3, False, 2.0**-16), "The report measures the remaining error"),
+        (Noised("gaussian", "additive", 1.0, 3, True, 2.0**-16), "half the noise variance"),
         (Noised("uniform", "additive", 1.0, 3, False, 2.0**-16), "the amplification is infinite"),
-        (Noised("gaussian", "multiplicative", 0.1, 3, False, 2.0**-20), "a product with 0 is 0"),
-        (DespitePolicy("research", "does-not-meet"), "measured it, and it does not"),
-        (DespitePolicy("research", "cannot-tell"), "measured it, and it cannot be told whether it does"),
-        (Enhanced(0.05, 5), "all others got nothing"),
+        (Noised("gaussian", "multiplicative", 0.1, 3, False, 2.0**-20), "Zero times any factor is zero"),
+        (DespitePolicy("research", "does-not-meet"), "measured this and found that it does not"),
+        (DespitePolicy("research", "cannot-tell"), "measured this and found the result inconclusive"),
+        (Enhanced(0.05, 5), "Only a share of 0.05"),
         (Untouched(2, 0), "categories of 2 columns"),
-        (Untouched(0, 1), "missing in 1 column are"),
+        (Untouched(0, 1), "missing cells in 1 column are"),
     ],
 )
-def test_what_must_not_be_said_is_said(fact: Fact, words: str) -> None:
+def test_a_claim_that_the_facts_do_not_support_is_refused_with_a_reason(fact: Fact, words: str) -> None:
     _, refused = draw_claims((fact,))
     assert any(words in claim.because for claim in refused)
 
@@ -139,15 +139,15 @@ def test_pure_classes_are_claimed_with_their_number_and_that_they_are_certain_is
     assert claim.kind == "proved"
     assert "no group mixes the 3 classes" in claim.claim
     assert "KCG12, fig. 5" in claim.basis
-    assert any("cannot be sure of the class 'outcome'" in one.claim for one in refused)
+    assert any("cannot be certain of the class 'outcome'" in one.claim for one in refused)
 
 
 @pytest.mark.parametrize(
     ("fact", "words"),
     [
-        (Noised("laplace", "additive", 0.5, 3, False, 2.0**-17), "0.5 times the column's own, drawn afresh"),
+        (Noised("laplace", "additive", 0.5, 3, False, 2.0**-17), "0.5 times the column's own, drawn independently"),
         (Noised("gaussian", "additive", 0.5, 3, True, 2.0**-17), "with the correlations of the data"),
-        (Noised("uniform", "multiplicative", 0.1, 3, False, 2.0**-20), "multiplied by a factor of mean 1"),
+        (Noised("uniform", "multiplicative", 0.1, 3, False, 2.0**-20), "multiplied by a uniform factor of mean 1"),
     ],
 )
 def test_the_law_and_the_size_of_noise_are_proved_and_nothing_is_said_of_what_they_hide(fact: Fact, words: str) -> None:
@@ -164,4 +164,4 @@ def test_the_law_and_the_size_of_noise_are_proved_and_nothing_is_said_of_what_th
 def test_an_order_that_was_mixed_in_runs_is_claimed_for_the_runs_alone(rows: int, claims: int) -> None:
     said, refused = draw_claims((DRAWN, ShuffledWithin(rows)))
     assert len(said) == claims
-    assert any("order of the rows says nothing" in each.claim for each in refused)
+    assert any("order of the rows reveals nothing" in each.claim for each in refused)

@@ -11,9 +11,9 @@ from tests.privacy.drawn_facts import Facts, any_facts, engine_facts
 from tests.privacy.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released
 
 
-def known(text: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, dict[str, str]]:
-    """Find the one sentence that a text is."""
-    found = [(sentence, said) for sentence in sentences if (said := sentence.match(text)) is not None]
+def known(text: str, basis: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, dict[str, str]]:
+    """Find the one sentence that a text is, with what stands behind it."""
+    found = [(sentence, said) for sentence in sentences if (said := sentence.match(text, basis)) is not None]
     assert len(found) == 1, f"{len(found)} of the sentences that were entered are this one: {text}"
     return found[0]
 
@@ -21,17 +21,17 @@ def known(text: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, dict[st
 def check(facts: Facts, claims: tuple[Claim, ...], refused: tuple[Refused, ...]) -> None:
     made = set()
     for claim in claims:
-        sentence, said = known(claim.claim, CLAIMS)
+        sentence, said = known(claim.claim, claim.basis, CLAIMS)
         assert sentence.true(facts, said), f"{claim.claim} does not follow"
         proved = (released(facts) or not sentence.by_chance) and not sentence.assumed(facts, said)
         assert claim.kind == ("proved" if proved else "assumed"), claim.claim
-        assert plural(claim.claim), claim.claim
+        assert plural(claim.claim + claim.basis), claim
         assert claim.basis
         assert claim.assumes
         made.add(sentence.name)
     not_made = set()
     for each in refused:
-        sentence, said = known(each.claim, REFUSED)
+        sentence, said = known(each.claim, each.because, REFUSED)
         assert sentence.true(facts, said), f"{each.claim} is refused without a cause"
         assert plural(each.claim + each.because), each
         not_made.add(sentence.name)

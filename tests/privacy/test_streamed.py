@@ -28,9 +28,9 @@ def test_a_ledger_with_gaps_bears_no_certificate(epochs: tuple[int, ...]) -> Non
 
 def test_a_family_that_left_with_fewer_fresh_records_than_k_bears_no_certificate() -> None:
     hasty = dataclasses.replace(FIRST, epoch=2, fresh=4)
-    with pytest.raises(PrivacyRefusal, match="in 1 epochs a family left with too few fresh records"):
+    with pytest.raises(PrivacyRefusal, match="in 1 epochs a family was released with too few new records"):
         claims_of(KEPT, FIRST, hasty)
-    assert "at least 5 records" in claims_of(KEPT, FIRST, dataclasses.replace(hasty, fresh=5))
+    assert "at least 5 new records" in claims_of(KEPT, FIRST, dataclasses.replace(hasty, fresh=5))
     assert claims_of(KEPT, FIRST, EpochPublished(2, 0, 9, 120, 0))  # nothing left anew, so nothing was hasty
 
 
@@ -52,15 +52,15 @@ def test_short_groups_of_a_strict_split_bear_no_certificate_and_the_papers_do() 
 def test_an_epoch_is_told_in_one_and_in_many(renewed: int, repeated: int, words: str) -> None:
     told = claims_of(KEPT, FIRST, EpochPublished(2, renewed, repeated, 120, 7 if renewed else 0))
     assert words in told
-    assert f"at least {7 if renewed else 12} records" in told
+    assert f"at least {7 if renewed else 12} new records" in told
 
 
 def test_where_nothing_was_ever_renewed_k_is_the_least_that_could_have_been() -> None:
-    assert "at least 5 records" in claims_of(KEPT, dataclasses.replace(FIRST, renewed=0, repeated=9, fresh=0))
+    assert "at least 5 new records" in claims_of(KEPT, dataclasses.replace(FIRST, renewed=0, repeated=9, fresh=0))
 
 
 def test_categories_of_which_nothing_is_said_bear_no_certificate() -> None:
     kept = dataclasses.replace(KEPT, category_columns=1)
-    with pytest.raises(PrivacyRefusal, match="what became of rare categories"):
+    with pytest.raises(PrivacyRefusal, match="no fact covers rare categories"):
         claims_of(kept, FIRST)
     assert list(of_stream(kept, (FIRST, RareValues("lift", 5, 1))))

@@ -90,7 +90,7 @@ def failing(folder: Path) -> list[str]:
 def test_what_every_mechanism_certifies_follows_from_its_facts(name: str, tmp_path: Path) -> None:
     folder = saved(name, tmp_path)
     assert failing(folder) == []
-    assert [check.name for check in verify_release(folder) if not check.checked] == ["signed"]
+    assert [check.name for check in verify_release(folder) if not check.checked] == ["signature"]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_what_every_mechanism_certifies_follows_from_its_facts(name: str, tmp_pa
         (("parameters", "response_weight"), "heavy", "method follows from facts"),
         (("parameters", "note"), "The table is anonymous", "method follows from facts"),
         (("parameters",), {}, "method follows from facts"),
-        (("rows_in",), 10, "levels met"),
-        (("rows_in",), 61, "levels met"),
+        (("rows_in",), 10, "privacy levels met"),
+        (("rows_in",), 61, "privacy levels met"),
         (("method",), "condense-paper", "method follows from facts"),
         (("method",), "noise", "method follows from facts"),
         (("method",), "classwise", "method follows from facts"),
@@ -222,7 +222,7 @@ def test_facts_about_columns_that_the_table_does_not_have_are_refused(
     place = next(place for place, each in enumerate(facts) if each["fact"] == fact)
     forge(folder, "facts", place, key, to=value)
     found = failing(folder)
-    assert "columns of the facts" in found or found == ["claims follow from facts"], "where facts contradict each other"
+    assert "columns in facts" in found or found == ["claims follow from facts"], "where facts contradict each other"
 
 
 @pytest.mark.parametrize("name", ["condense", "laplace-pca"])

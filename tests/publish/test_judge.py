@@ -42,13 +42,17 @@ def needed(verdict: Verdict) -> list[str]:
 def test_a_harmless_release_meets_research() -> None:
     verdict = judge(report(), BUILT_IN["research"], GROUPED)
     assert verdict == Verdict("research", MEETS)
-    assert verdict.to_json() == {
+    assert [each.limit for each in verdict.limits] == list(BUILT_IN["research"].limits)
+    assert {each.outcome for each in verdict.limits} == {MEETS}
+    assert verdict.why.startswith("All 5 measured limits are met: the upper end of each confidence interval")
+    assert dataclasses.replace(verdict, limits=()).to_json() == {
         "policy": "research",
         "edited": False,
         "asked": True,
         "outcome": "meets",
         "exceeded": [],
         "missing": [],
+        "limits": [],
         "try": [],
         "tried": None,
         "changes": [],
@@ -129,7 +133,7 @@ def test_the_worst_is_named_first_by_how_many_times_what_is_allowed_it_is() -> N
 def test_what_is_needed_stands_before_what_was_left_out() -> None:
     verdict = judge(report(rate("linkability", 0.14, 0.1), held_out=999), BUILT_IN["research"], GROUPED)
     assert [each.limit for each in verdict.missing] == ["linkage-gain", "membership-tpr"]
-    assert verdict.hint == "With more people held out or attacked this could be told."
+    assert verdict.hint == "A larger hold-out set or more attacked records would narrow the interval."
 
 
 def test_where_nobody_asked_nothing_is_refused_and_no_command_would_refuse() -> None:
@@ -185,7 +189,7 @@ def test_a_needed_attack_that_did_not_run_leaves_it_open(name: str) -> None:
     assert verdict.outcome is CANNOT_TELL
     (missing,) = verdict.missing
     assert missing.finding == name
-    assert "not run, because it failed" in missing.because
+    assert missing.because == "the attack was not run (it failed)"
 
 
 def test_attribute_inference_that_did_not_run_has_no_columns_and_leaves_it_open() -> None:
@@ -210,7 +214,7 @@ def test_an_attack_that_has_nothing_to_attack_is_not_needed_unless_no_other_is_l
 def test_people_held_out_who_could_not_be_attacked_leave_it_open() -> None:
     verdict = judge(report(rate("rare-combination-found", 0.1)), BUILT_IN["research"], GROUPED)
     assert verdict.outcome is CANNOT_TELL
-    assert verdict.missing[0].because == "nobody held out could be attacked so"
+    assert verdict.missing[0].because == "no held-out record could be attacked"
 
 
 def test_a_finding_that_does_not_say_how_many_were_tried_leaves_it_open() -> None:
@@ -277,8 +281,8 @@ def test_an_extreme_person_who_shows_exceeds_the_limit_of_singling_out() -> None
     verdict = judge(report(extreme), BUILT_IN["research"], GROUPED)
     (exceeded,) = verdict.exceeded
     assert (exceeded.limit, exceeded.finding, exceeded.value) == ("singling-gain", "extreme-values-shown", 1.0)
-    assert "of 100 redraws" in verdict.reasons[0]
-    assert "show a value beyond everybody else's because one person holds one; at most 5 are" in verdict.reasons[0]
+    assert "Excess singling out by extreme values 100\u00a0% (95\u00a0% CI" in verdict.reasons[0]
+    assert verdict.reasons[0].endswith("; limit 5\u00a0%")
 
 
 @pytest.mark.parametrize(

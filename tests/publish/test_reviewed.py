@@ -31,6 +31,7 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import GOLDENS
 from tests.publish.test_steps import golden, redrawn, the
+from tests.vocabulary import phrases_not_used
 
 REHEARSED = "made for release"
 
@@ -61,8 +62,9 @@ def test_a_golden_release_holds_but_for_being_a_rehearsal(name: str, tmp_path: P
     certificate, table, schema = golden(name), text_of(name, "table.csv"), text_of(name, "schema.toml")
     found = verify_release(lay_out(tmp_path / "release", certificate, table, schema))
     assert [check.name for check in found if not check.holds] == [REHEARSED]
-    assert [check.name for check in found if not check.checked] == ["signed"]
+    assert [check.name for check in found if not check.checked] == ["signature"]
     assert [check.detail for check in found if check.name == "rows"] == [f"{certificate.rows_out} rows"]
+    assert not [phrase for check in found for phrase in phrases_not_used(f"{check.name}: {check.detail}")]
     assert not found
     assert Verification(tuple(check for check in found if check.name != REHEARSED))
 
@@ -73,17 +75,17 @@ AGES = sum(int(line.partition(",")[0]) for line in text_of("condense", "table.cs
 @pytest.mark.parametrize(
     ("fact", "check", "says"),
     [
-        (ColumnRulesKept(("age <= pay",)), None, "1 rules between columns hold in every row"),
-        (ColumnRulesKept(("age <= pay", "pay <= age")), "rules", "1 rules do not hold in every row"),
-        (RowsDrawn(72, 72, "age >= 18"), None, "every row fulfils the rule that rows were chosen by"),
-        (RowsDrawn(72, 72, "age < 18"), "where", "72 rows do not fulfil the rule that they were chosen by"),
-        (WeightsScaled("age", AGES, 1.0), None, "they add up to what is certified"),
-        (WeightsScaled("age", AGES + 1.0, 1.0), None, "they add up to what is certified"),
-        (WeightsScaled("age", AGES - 1.0, 1.0), None, "they add up to what is certified"),
-        (WeightsScaled("age", AGES + 2.0, 1.0), "weights", "they add up to something else"),
-        (WeightsScaled("age", AGES - 2.0, 1.0), "weights", "they add up to something else"),
-        (WeightsScaled("town", AGES, 1.0), "weights", "they add up to something else"),
-        (FormulaTexts(("town",), 3, 0, quoted=False), "formulas", "the certificate says otherwise"),
+        (ColumnRulesKept(("age <= pay",)), None, "1 rule holds in every row"),
+        (ColumnRulesKept(("age <= pay", "pay <= age")), "rules", "1 rule does not hold in every row"),
+        (RowsDrawn(72, 72, "age >= 18"), None, "every row satisfies the condition"),
+        (RowsDrawn(72, 72, "age < 18"), "row condition", "72 rows do not satisfy the condition"),
+        (WeightsScaled("age", AGES, 1.0), None, "their sum is the certified one"),
+        (WeightsScaled("age", AGES + 1.0, 1.0), None, "their sum is the certified one"),
+        (WeightsScaled("age", AGES - 1.0, 1.0), None, "their sum is the certified one"),
+        (WeightsScaled("age", AGES + 2.0, 1.0), "weights", "their sum is not the certified one"),
+        (WeightsScaled("age", AGES - 2.0, 1.0), "weights", "their sum is not the certified one"),
+        (WeightsScaled("town", AGES, 1.0), "weights", "their sum is not the certified one"),
+        (FormulaTexts(("town",), 3, 0, quoted=False), "formulas", "the certificate states another number"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Fact) else "",
 )
@@ -106,22 +108,32 @@ FIRST_TWO = text_of("aggregate", "table.csv").splitlines()[1:3]
 @pytest.mark.parametrize(
     ("name", "old", "new", "checks"),
     [
-        ("condense", "1991-03-01", "1991-03-02", {"months": "the dates of 1 columns tell days"}),
-        ("condense", ",false,", ",maybe,", {"domains": "1 columns leave their domain"}),
+        ("condense", "1991-03-01", "1991-03-02", {"dates by month": "1 column shows days"}),
+        ("condense", ",false,", ",maybe,", {"domains": "1 column has values outside the declared domain"}),
         (
             "condense",
             "born",
             "birth",
-            {"columns": "6 columns, not those of the schema", "columns of the facts": "1 col"},
+            {"columns": "6 columns, not those of the schema", "columns in facts": "1 column in the facts"},
         ),
-        ("condense", "29,2580.28,Oslo,true,1991-03-01,no\n", "", {"rows": "71 rows, certified 72"}),
-        ("condense", "born,ill\n", "born,ill\n1,1,Bari,false,1997-01-01,no\n", {"rows": "more than the 72 rows"}),
-        ("aggregate", "[40, 50)", "[40, 45)", {"wider labels": "1 columns hold what is no label of their level"}),
-        ("aggregate", ",1973,", ",1973-05,", {"wider labels": "1 columns hold what is no label of their level"}),
-        ("aggregate", FIRST_TWO[1], FIRST_TWO[0], {"rows alike": "86 stand alone; certified is something else"}),
-        ("block", ",4377.76,,,", "33,4377.76,,,", {"rows alike": "certified", "cells blocked": "1 columns show cells"}),
-        ("downgrade", ",,Oslo", "50,,Oslo", {"cells blocked": "1 columns show cells"}),
-        ("downgrade", ",,\n", ",,no\n", {"cells blocked": "1 columns show cells"}),
+        ("condense", "29,2580.28,Oslo,true,1991-03-01,no\n", "", {"rows": "71 rows, certified are 72"}),
+        ("condense", "born,ill\n", "born,ill\n1,1,Bari,false,1997-01-01,no\n", {"rows": "more than the certified 72"}),
+        ("aggregate", "[40, 50)", "[40, 45)", {"generalized values": "1 column contains values that are no labels"}),
+        ("aggregate", ",1973,", ",1973-05,", {"generalized values": "1 column contains values that are no labels"}),
+        (
+            "aggregate",
+            FIRST_TWO[1],
+            FIRST_TWO[0],
+            {"equivalence classes": "86 are unique, not as certified"},
+        ),
+        (
+            "block",
+            ",4377.76,,,",
+            "33,4377.76,,,",
+            {"equivalence classes": "not as certified", "suppressed cells": "1 column shows cells"},
+        ),
+        ("downgrade", ",,Oslo", "50,,Oslo", {"suppressed cells": "1 column shows cells"}),
+        ("downgrade", ",,\n", ",,no\n", {"suppressed cells": "1 column shows cells"}),
         ("baskets-block", ";", "", {"baskets": "not as certified"}),
         ("baskets-hide", ";", "", {"baskets": "not as certified"}),
     ],
@@ -145,13 +157,13 @@ ONCE = [("a", "f"), ("b", "m"), ("c", "f"), ("d", "m"), ("e", "f"), ("f", "m")]
     ("rows", "says"),
     [
         ([*ONCE, *ONCE[:3]], None),
-        ([*ONCE, *ONCE[:2]], "1 numbers of rows are those of fewer persons"),
-        ([*ONCE, *ONCE[:4]], "1 numbers of rows are those of fewer persons"),
-        (ONCE, "6 of up to 1 rows, not as certified"),
-        ([*ONCE, *ONCE[:3], *ONCE[:3]], "6 of up to 3 rows, not as certified"),
-        ([*ONCE[:5], *ONCE[:3]], "5 of up to 2 rows, not as certified"),
-        ([*ONCE, *ONCE[:2], ("c", "m")], "1 columns change within a person"),
-        ([*ONCE[:5], (None, "m"), *ONCE[:3]], "rows do not say whom they belong to"),
+        ([*ONCE, *ONCE[:2]], "1 row count occurs for fewer persons"),
+        ([*ONCE, *ONCE[:4]], "1 row count occurs for fewer persons"),
+        (ONCE, "6 with up to 1 row each, not as certified"),
+        ([*ONCE, *ONCE[:3], *ONCE[:3]], "6 with up to 3 rows each, not as certified"),
+        ([*ONCE[:5], *ONCE[:3]], "5 with up to 2 rows each, not as certified"),
+        ([*ONCE, *ONCE[:2], ("c", "m")], "1 column changes within a person"),
+        ([*ONCE[:5], (None, "m"), *ONCE[:3]], "rows do not state the person"),
     ],
 )
 def test_released_persons_are_counted_over_all_batches(rows: list[tuple[str | None, str]], says: str | None) -> None:
@@ -160,7 +172,7 @@ def test_released_persons_are_counted_over_all_batches(rows: list[tuple[str | No
         counted.add(pa.table({"who": [who for who, _ in part], "sex": [sex for _, sex in part]}))
     check = counted.check()
     assert check.holds == (says is None)
-    assert (says or "6 of up to 2 rows, 1 columns never change") in check.detail
+    assert (says or "6 with up to 2 rows each; 1 column is constant") in check.detail
     counted.add(pa.table({"who": ["a"]}))
     assert not counted.check().holds
 
@@ -180,21 +192,21 @@ POOLED = RareValues("pool", 5, 1)
         ((), (labelled("a"),), []),
         ((Alike(("town",), 5, 2, 0),), (labelled("a", "b", "a"), labelled("b", "a")), []),
         ((Alike(("town",), 5, 1, 2),), (labelled("a", "b", "c"), labelled("a", "a")), []),
-        ((Alike(("town",), 5, 1, 1),), (labelled("a", "b", "c"), labelled("a", "a")), ["rows alike"]),
+        ((Alike(("town",), 5, 1, 1),), (labelled("a", "b", "c"), labelled("a", "a")), ["equivalence classes"]),
         ((Alike(("town",), 4, 2, 0),), (labelled("a", "?", None), labelled("a")), []),
-        ((Alike(("town", "age"), 1, 1, 1),), (labelled("a"),), ["rows alike"]),
+        ((Alike(("town", "age"), 1, 1, 1),), (labelled("a"),), ["equivalence classes"]),
         ((Alike(("town",), 0, 0, 0),), (), []),
         ((Blocked(("town",), (3,), 4, 2),), (labelled("a", "?"), labelled(None, "")), []),
-        ((Blocked(("town",), (4,), 4, 2),), (labelled("a", "?"), labelled(None, "")), ["cells blocked"]),
-        ((Blocked(("age",), (1,), 4, 2),), (labelled("a"),), ["cells blocked"]),
+        ((Blocked(("town",), (4,), 4, 2),), (labelled("a", "?"), labelled(None, "")), ["suppressed cells"]),
+        ((Blocked(("age",), (1,), 4, 2),), (labelled("a"),), ["suppressed cells"]),
         ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("?")), []),
-        ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("a")), ["cells blocked"]),
+        ((Downgraded("town", 2, 2, 0.1, 0.0, 1, 0),), (labelled(None), labelled("a")), ["suppressed cells"]),
         ((WIDE,), (labelled("o*", None), labelled("?", "b*")), []),
-        ((WIDE,), (labelled("o*"), labelled("oslo")), ["wider labels"]),
-        ((WIDE,), (labelled("o*"), labelled("other")), ["wider labels"]),
+        ((WIDE,), (labelled("o*"), labelled("oslo")), ["generalized values"]),
+        ((WIDE,), (labelled("o*"), labelled("other")), ["generalized values"]),
         ((WIDE, POOLED), (labelled("o*"), labelled("other", "other_2")), []),
-        ((WIDE, POOLED), (labelled("o*"), labelled("others")), ["wider labels"]),
-        ((WIDE,), (labelled(1.5, 2.5),), ["wider labels"]),
+        ((WIDE, POOLED), (labelled("o*"), labelled("others")), ["generalized values"]),
+        ((WIDE,), (labelled(1.5, 2.5),), ["generalized values"]),
         ((dataclasses.replace(WIDE, hierarchies=("file",)),), (labelled("oslo"),), []),
     ],
 )
@@ -212,7 +224,11 @@ def test_wider_labels_of_a_file_are_not_checked_and_counted_as_such() -> None:
     rows.add(labelled("oslo"), TOWNS)
     (check,) = rows.checks()
     assert (check.holds, check.checked) == (True, False)
-    assert check.detail == "0 columns hold labels of their level; 1 took theirs from a file of the owner's"
+    assert (
+        check.detail
+        == "0 columns contain only labels of the certified level; 1 used a hierarchy file of the owner and cannot be "
+        "checked"
+    )
     two = ModifiedRows((Aggregated(("town", "age"), ("prefix 1", "file"), (1, 1)),))
     two.add(labelled("o*"), TOWNS)
     (check,) = two.checks()

@@ -103,13 +103,13 @@ def test_an_unsigned_release_proves_integrity_and_nothing_else(tmp_path: Path, p
     assert not (folder / "certificate.sig").exists()
     found = verify_release(folder)
     assert (found.holds, found.intact, found.signed_by, found.confirmed) == (True, True, None, False)
-    last = "Intact, but not signed: this proves integrity and not authorship. Anybody could have written it."
+    last = "Intact, but not signed: this proves integrity, not authorship. Anyone could have written it."
     assert found.describe().splitlines()[-1] == found.unproved == last
     for options in ({"signer": public}, {"require_signature": True}, {"signer": public, "require_signature": True}):
         found = verify_release(folder, **options)
         assert [check.name for check in found if not check.holds] == ["signer"]
         assert (found.holds, found.intact) == (False, True)
-        assert found.describe().endswith("The release does not hold.")
+        assert found.describe().endswith("The release failed verification.")
 
 
 def test_a_required_signature_may_be_anybodys(signed: Path) -> None:
@@ -157,11 +157,11 @@ def test_every_changed_byte_of_the_signature_file_is_seen(signed: Path, public: 
     data = path.read_bytes()
     for place in range(0, len(data), sized(5, 1)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert failing(signed, public) == ["signed"], place
+        assert failing(signed, public) == ["signature"], place
     for changed in (data + b" ", data[:-1], b"", b"\xff" * 40, data.replace(b'"format": 2', b'"format": 1')):
         path.write_bytes(changed)
-        assert failing(signed, public) == ["signed"]
-        assert failing(signed) == ["signed"], "a file that is no signature must not travel along"
+        assert failing(signed, public) == ["signature"]
+        assert failing(signed) == ["signature"], "a file that is no signature must not travel along"
 
 
 def test_changed_bytes_of_the_certificate_are_seen(signed: Path, public: Path) -> None:
@@ -170,12 +170,14 @@ def test_changed_bytes_of_the_certificate_are_seen(signed: Path, public: Path) -
     for place in np.linspace(0, len(data) - 1, 60).astype(int):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         try:
-            assert "signed" in failing(signed, public)
+            assert "signature" in failing(signed, public)
         except BadInput:  # it is no certificate any more
             continue
     path.write_bytes(data.replace(b"\n", b"\r\n"))
-    assert failing(signed, public) == ["signed", "certificate"], "the same text in other bytes is not what was signed"
-    assert failing(signed) == ["signed", "certificate"]
+    assert failing(signed, public) == ["signature", "certificate"], (
+        "the same text in other bytes is not what was signed"
+    )
+    assert failing(signed) == ["signature", "certificate"]
 
 
 def test_changed_bytes_of_the_table_are_seen(signed: Path, public: Path) -> None:
@@ -197,7 +199,7 @@ def test_a_signature_over_the_bare_certificate_does_not_hold(
 ) -> None:
     bare = key.sign((signed / "certificate.json").read_bytes())
     (signed / "certificate.sig").write_text(Signature(key.public_key().public_bytes_raw(), bare).to_text())
-    assert failing(signed, public) == ["signed"]
+    assert failing(signed, public) == ["signature"]
 
 
 def test_a_signature_that_names_the_key_of_another_does_not_hold(
@@ -207,17 +209,17 @@ def test_a_signature_that_names_the_key_of_another_does_not_hold(
     forged = liar.sign((signed / "certificate.json").read_bytes())
     text = Signature(key.public_key().public_bytes_raw(), forged.value).to_text()
     (signed / "certificate.sig").write_text(text)
-    assert failing(signed, public) == ["signed"]
-    assert failing(signed) == ["signed"]
+    assert failing(signed, public) == ["signature"]
+    assert failing(signed) == ["signature"]
 
 
 def test_a_signature_file_that_is_too_large_or_no_file_is_refused(signed: Path, public: Path) -> None:
     path = signed / "certificate.sig"
     path.write_bytes(path.read_bytes() + b" " * (1 << 16))
-    assert failing(signed) == ["signed"]
+    assert failing(signed) == ["signature"]
     path.unlink()
     path.mkdir()
-    assert failing(signed, public) == ["signed"]
+    assert failing(signed, public) == ["signature"]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["whole", "dangling"])
@@ -227,8 +229,8 @@ def test_a_signature_that_is_a_link_is_refused(signed: Path, public: Path, kept:
     path.symlink_to(elsewhere)
     if not kept:
         elsewhere.unlink()
-    assert failing(signed, public) == ["signed"]
-    assert failing(signed) == ["signed"]
+    assert failing(signed, public) == ["signature"]
+    assert failing(signed) == ["signature"]
 
 
 def test_a_certificate_that_lists_its_signature_does_not_hold(signed: Path, key: Ed25519PrivateKey) -> None:

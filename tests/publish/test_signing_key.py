@@ -123,7 +123,7 @@ def test_a_configuration_folder_that_is_not_absolute_is_passed_over(monkeypatch:
 
 def test_where_no_key_can_be_kept_the_folder_is_named_before_anything_is_written(home: Path, tmp_path: Path) -> None:
     home.write_text("a file stands where the folder should be")
-    words = rf"no signing key can be kept in '{home}/sfumato' \(.*\); .*--sign FILE, .*--no-sign$"
+    words = rf"no signing key can be kept in '{home}/sfumato' \(.*\); .*sign=FILE, .*sign=False$"
     with pytest.raises(OptionError, match=words):
         a_release().save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -157,7 +157,7 @@ def test_a_new_key_keeps_the_one_that_there_is(home: Path, tmp_path: Path) -> No
     first = sf.new_signing_key()
     assert first.kept is None
     folder = a_release().save(tmp_path / "out")
-    with pytest.raises(OptionError, match=r"there is a signing key in .*--replace"):
+    with pytest.raises(OptionError, match=r"there is a signing key in .*replace=True"):
         sf.new_signing_key()
     second, third = sf.new_signing_key(replace=True), sf.new_signing_key(replace=True)
     assert len({first.fingerprint, second.fingerprint, third.fingerprint}) == 3
@@ -204,7 +204,7 @@ def test_the_public_key_is_exported_and_the_private_one_is_not(home: Path, tmp_p
 def test_a_damaged_key_is_named_with_what_to_do_and_is_not_lost_either(home: Path) -> None:
     key = sf.new_signing_key()
     key.path.write_bytes(key.path.read_bytes()[:40])
-    with pytest.raises(OptionError, match=r"your signing key cannot be used: .*signing-key new --replace.*--no-sign$"):
+    with pytest.raises(OptionError, match=r"your signing key cannot be used: .*signing-key new --replace.*sign=False$"):
         own_signer()
     new = sf.new_signing_key(replace=True)
     assert new.kept is not None

@@ -40,10 +40,10 @@ def test_a_release_says_that_a_spreadsheet_would_run_it(tmp_path: Path) -> None:
     made, folder = released(tmp_path, safe=False)
     assert FormulaTexts(("city",), 40, 1, quoted=False) in made.certificate.facts
     (said,) = [one.because for one in made.certificate.refused if "spreadsheet" in one.claim]
-    assert said.startswith("40 cells and 1 column names begin with =")
+    assert said.startswith("In the file, 40 cells and 1 column name begin with =")
     checks = {check.name: check for check in verify_release(folder)}
     assert all(check.holds for check in checks.values())
-    assert checks["formulas"].detail == "41 texts begin as formulas of a spreadsheet do, as certified"
+    assert checks["formulas"].detail == "41 texts begin like a spreadsheet formula, as certified"
 
 
 def test_a_safe_release_has_an_apostrophe_before_them_and_verifies(tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ def test_a_safe_release_has_an_apostrophe_before_them_and_verifies(tmp_path: Pat
     assert not any(cell.startswith(("=", "-B")) for line in lines for cell in line.split(","))
     assert sorted(set(made.table.column("city").to_pylist())) == sorted(CITIES)
     (claim,) = [one.claim for one in made.certificate.claims if "spreadsheet" in one.claim]
-    assert claim.startswith("The 40 cells and 1 column names")
+    assert claim.startswith("In the file, 40 cells and 1 column name that")
     checks = {check.name: check for check in verify_release(folder)}
     assert all(check.holds for check in checks.values())
-    assert checks["domains"].detail == "2 declared domains hold"
+    assert checks["domains"].detail == "2 declared domains contain all values"
 
 
 def test_a_certificate_that_is_wrong_about_formulas_fails(tmp_path: Path) -> None:

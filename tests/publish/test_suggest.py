@@ -93,7 +93,7 @@ def test_a_setting_that_meets_it_by_little_is_run_again_and_none_is_named_where_
     assert (found.to_try, found.tried) == ((), 2)
     assert (
         found.none_found
-        == "2 other settings were tried, and none would meet it in 9 of 10 runs; 'sfumato tune' looks further."
+        == "2 other settings were tried; none meets the policy in 9 of 10 runs. 'sfumato tune' searches further."
     )
 
 
@@ -140,11 +140,11 @@ def test_a_change_helps_clearly_where_the_worst_falls_by_more_than_both_runs_var
     assert (tried.how, tried.people) == ("--identifier pay", 900)
     verdict = Verdict("ours", Ruling.DOES_NOT_MEET, changes=(tried,))
     if clear:
-        assert verdict.helpful == ("Without 'pay' the worst attack got 2.0 times what is allowed, and not 4.0 times.",)
-        assert verdict.changes_said == "Tried on 900 people of the table."
+        assert verdict.helpful == ("Without 'pay', the strongest attack falls from 4.0 to 2.0 times its limit.",)
+        assert verdict.changes_said == "Tried on a sample of 900 members."
     else:
         assert verdict.helpful == ()
-        assert "changing one of 'pay' alone does not clearly lower" in verdict.changes_said
+        assert 'changing only one of "pay" does not significantly lower' in verdict.changes_said
 
 
 def test_what_falls_at_one_limit_and_rises_at_another_is_no_help() -> None:

@@ -60,14 +60,14 @@ def test_a_table_that_was_changed_is_not_the_one_that_the_certificate_speaks_of(
     certificate, why = certificate_beside(path)
     assert certificate is None
     assert why is not None
-    assert "is not the one" in why
+    assert "is for another table" in why
 
 
 def test_a_file_of_the_release_that_is_not_its_table_has_no_certificate(folder: Path) -> None:
     certificate, why = certificate_beside(folder / "schema.toml")
     assert certificate is None
     assert why is not None
-    assert "is not the one" in why
+    assert "is for another table" in why
 
 
 def test_a_certificate_that_contradicts_itself_is_not_used(folder: Path) -> None:
@@ -154,7 +154,9 @@ def test_of_many_foreign_files_five_are_named(folder: Path, count: int, more: st
     for place in range(count):
         (folder / f"x{place}").touch()
     named = "'x0', 'x1', 'x2', 'x3', 'x4'"
-    assert failing(folder) == {"files unchanged": f"{count} files are not in the certificate: {named}{more}"}
+    assert failing(folder) == {
+        "files unchanged": f"{count} {'file is' if count == 1 else 'files are'} not in the certificate: {named}{more}"
+    }
 
 
 def test_a_file_may_have_exactly_as_many_bytes_as_are_granted(folder: Path) -> None:
@@ -162,14 +164,14 @@ def test_a_file_may_have_exactly_as_many_bytes_as_are_granted(folder: Path) -> N
     assert (
         _digest(folder / "schema.toml", size) == json.loads((folder / "certificate.json").read_text())["schema_sha256"]
     )
-    with pytest.raises(OptionError, match=f"has {size} bytes; grant it as many"):
+    with pytest.raises(OptionError, match=f"has {size} bytes; allow as many"):
         _digest(folder / "schema.toml", size - 1)
 
 
 @pytest.mark.parametrize("rows", [59, 61])
 def test_one_row_too_many_or_too_few_is_seen(folder: Path, rows: int) -> None:
     change(folder, lambda document: document.update(rows_out=rows))
-    told = "60 rows, certified 61" if rows == 61 else "more than the 59 rows certified"
+    told = "60 rows, certified are 61" if rows == 61 else "more than the certified 59"
     assert failing(folder)["rows"] == told
 
 

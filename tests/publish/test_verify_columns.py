@@ -19,11 +19,11 @@ from tests.publish.test_steps import golden, redrawn, the
 @pytest.mark.parametrize(
     ("name", "old", "new", "checks"),
     [
-        ("condense", "\n34,", "\nold,", ["kinds"]),
-        ("chain", "\n34,", "\n34.5,", ["kinds"]),
-        ("chain", ",4322.04,", ",much,", ["kinds"]),
-        ("chain", ",1974-11-01,", ",long ago,", ["kinds", "months"]),
-        ("chain", ",no\n", ",perhaps\n", ["kinds"]),
+        ("condense", "\n34,", "\nold,", ["column kinds"]),
+        ("chain", "\n34,", "\n34.5,", ["column kinds"]),
+        ("chain", ",4322.04,", ",much,", ["column kinds"]),
+        ("chain", ",1974-11-01,", ",long ago,", ["column kinds", "dates by month"]),
+        ("chain", ",no\n", ",perhaps\n", ["column kinds"]),
         ("chain", ",Oslo,", ",somewhere else,", []),
     ],
 )
@@ -43,11 +43,11 @@ def test_a_cell_that_is_not_of_its_kind_is_seen(
 @pytest.mark.parametrize(
     ("name", "kind", "changed", "says"),
     [
-        ("condense-paper", CountsKept, {"category_columns": 5}, "columns of categories"),
+        ("condense-paper", CountsKept, {"category_columns": 5}, "categorical columns"),
         ("condense-paper", CountsKept, {"missing_columns": 1}, "columns with missing cells"),
-        ("stream-first", None, {"category_columns": 6}, "columns of categories"),
+        ("stream-first", None, {"category_columns": 6}, "categorical columns"),
         ("stream-first", None, {"missing_columns": 1}, "columns with missing cells"),
-        ("noise", Noised, {"columns": 4}, "columns of numbers"),
+        ("noise", Noised, {"columns": 4}, "numeric columns"),
     ],
 )
 def test_a_number_of_columns_that_the_table_does_not_show_is_seen(
@@ -59,7 +59,7 @@ def test_a_number_of_columns_that_the_table_does_not_show_is_seen(
     found = failing(
         lay_out(tmp_path / "release", certificate, text_of(name, "table.csv"), text_of(name, "schema.toml"))
     )
-    assert found == {"counts of columns": f"certified is another number of {says}"}
+    assert found == {"column counts": f"the certificate states another number of {says}"}
 
 
 def test_missing_cells_of_groups_that_nothing_counts_are_seen(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_missing_cells_of_groups_that_nothing_counts_are_seen(tmp_path: Path) ->
     certificate = dataclasses.replace(whole, facts=tuple(f for f in whole.facts if not isinstance(f, CountsKept)))
     texts = text_of("condense-paper", "table.csv"), text_of("condense-paper", "schema.toml")
     found = failing(lay_out(tmp_path / "release", redrawn(certificate), *texts))
-    assert found["counts of columns"] == "certified is another number of columns with missing cells"
+    assert found["column counts"] == "the certificate states another number of columns with missing cells"
 
 
 @pytest.mark.parametrize(("name", "fact"), [("classwise", ClassPure), ("condense-paper", Stratified)])
@@ -77,7 +77,7 @@ def test_fewer_classes_or_strata_than_the_table_has_are_seen(name: str, fact: ty
     found = failing(
         lay_out(tmp_path / "release", certificate, text_of(name, "table.csv"), text_of(name, "schema.toml"))
     )
-    assert list(found) == ["kinds"]
+    assert list(found) == ["column kinds"]
 
 
 def test_a_leaf_that_is_the_only_one_holds_all_records(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_rows_are_shuffled_and_every_cell_is_drawn_by_itself() -> None:
 
 def test_missing_numbers_are_refused_unless_they_may_be_told() -> None:
     table = with_gaps(draw_table(), "age")
-    with pytest.raises(PrivacyRefusal, match=r"'age' has missing cells.*--pass-missing"):
+    with pytest.raises(PrivacyRefusal, match=r"'age' has missing cells.*pass_missing=True"):
         run(Randomization(epsilon=1.0), records_of(table))
     codec = codec_of(table)
     made = run(Randomization(epsilon=1.0, pass_missing=True), codec.encode(table))

@@ -1,4 +1,4 @@
-"""General cautions: what is refused of every release of a kind. They promise nothing and tell no number."""
+"""General cautions: claims that are refused for every release of a kind. They promise nothing and have no number."""
 
 from __future__ import annotations
 
@@ -7,167 +7,172 @@ from tests.recount.patterns import caution
 __all__ = ["CAUTIONS"]
 
 _PRIVATE = "The release is differentially private."
-_FRESH = "The table may be made again with fresh randomness."
-_NOISE = "The table may be made again with fresh noise."
-_FAR = "An attacker stays as far from the true numbers as the noise is large."
+_RANDOMNESS = "The table may be released again with new randomness."
+_NOISE = "The table may be released again with new noise."
+_ERROR = "An attacker's error in the true numbers is as large as the noise."
 
 CAUTIONS = (
     caution(
         "The table is anonymous.",
-        "that is a judgement about everything an attacker may know; this certificate states only what was done and "
-        "what follows from it",
+        "Anonymity depends on everything that an attacker may know. This certificate states only what was done and "
+        "what follows from it.",
     ),
-    caution(_PRIVATE, "the cuts of the trees and the values of their leaves carry no calibrated noise"),
-    caution(_PRIVATE, "the groups' means and covariances carry no calibrated noise"),
-    caution(_PRIVATE, "every cell of the original is published, in its own row or in another"),
-    caution(_PRIVATE, "cells are published as they are"),
-    caution(_PRIVATE, "nothing was drawn for each row: one secret key moves all of them alike"),
-    caution(_PRIVATE, "noise was drawn for some rows only, and its size is that of the data's own spread"),
+    caution(_PRIVATE, "The splits of the trees and the values of their leaves carry no calibrated noise."),
+    caution(_PRIVATE, "The means and covariances of groups carry no calibrated noise."),
+    caution(_PRIVATE, "Every cell of the original is published, in its own row or in another."),
+    caution(_PRIVATE, "Cells are published unchanged."),
+    caution(_PRIVATE, "Nothing was drawn for single rows: one secret key transforms all of them alike."),
+    caution(_PRIVATE, "Noise was drawn for some rows only, and it is scaled by the spread of the data."),
     caution(
         _PRIVATE,
-        "the noise is measured by each column's own standard deviation, which is data and can be read off the "
-        "release, and not by how much one person could change",
+        "Noise is scaled by each column's standard deviation, which is data and can be read off the release. It is not "
+        "calibrated to how much one person can change.",
     ),
     caution(
         _PRIVATE,
-        "groups, principal axes and ranges are computed from the data, their effect on the release is not accounted "
-        "for, and the noise is measured by them and not by how much one person could change",
+        "Groups, principal axes and ranges are computed from the data, and their effect is not accounted for. They "
+        "also scale the noise, which is not calibrated to how much one person can change.",
     ),
     caution(
-        _FRESH,
-        "two answers of a person to one question tell more than one: their epsilons add up, and many average to the "
-        "truth",
+        _RANDOMNESS,
+        "The epsilons of a person's two answers to one question add up, and the average of many answers approaches the "
+        "truth.",
     ),
-    caution(_FRESH, "two samples together show the rows of more people"),
-    caution(_FRESH, "what does not change between two releases was not exchanged, and what does is narrowed down"),
-    caution(_NOISE, "the factors of two releases multiply"),
-    caution(_NOISE, "two releases average to half the noise's variance"),
+    caution(_RANDOMNESS, "Two samples together show the rows of more people."),
     caution(
-        _FAR,
-        "a filter takes off much of the noise where columns go together, and an estimate draws the rest towards the "
-        "mean: the report measures the error that is left",
+        _RANDOMNESS,
+        "Cells that agree in two releases are most likely unswapped, and the others narrow down the original values.",
     ),
+    caution(_NOISE, "The factors of two releases multiply."),
+    caution(_NOISE, "The average of two releases has half the noise variance."),
     caution(
-        _FAR,
-        "who knows a group's statistics draws noised rows towards its mean: the report measures the error that is left",
-    ),
-    caution(
-        "The digits of the moved numbers say nothing of the key.",
-        "they are written as the move left them and not rounded to hide it (exact_digits): numbers that lay a step "
-        "apart lie that step times the factor apart, so the digits of one column show its factor to anybody, and "
-        "numbers of a known step show a shift or an angle",
+        _ERROR,
+        "Filtering removes much of the noise if columns are correlated, and shrinkage towards the mean removes more. "
+        "The report measures the remaining error.",
     ),
     caution(
-        "The statistics of a group stay safe from its own members.",
-        "whoever knows all members of a group but one can work out the last one from the group's sums",
+        _ERROR,
+        "Anyone who knows a group's statistics can shrink noisy rows towards its mean. The report measures the "
+        "remaining error.",
+    ),
+    caution(
+        "The digits of the transformed numbers reveal nothing about the key.",
+        "The numbers are released unrounded (exact_digits), so their spacing in one column shows its factor. Numbers "
+        "of a known step also show a shift or an angle.",
+    ),
+    caution(
+        "The statistics of a group protect each member from the other members.",
+        "Anyone who knows all members of a group but one can compute the last one from the group's sums.",
     ),
     caution(
         "No released row equals an original record.",
-        "rows are drawn without looking at whether they equal one; to leave such rows out would tell who is in the "
-        "table. The report counts them beside people who are not",
+        "Rows are drawn without this check, because discarding equal rows would disclose who is in the table. The "
+        "report compares the number of equal rows with a control group.",
     ),
     caution(
-        "A cell that is missing says nothing of its value.",
-        "cells were turned to missing where they told too much, so that a gap tells that its cell did",
+        "A missing cell reveals nothing about its value.",
+        "Cells were suppressed because they disclosed too much, so a gap shows that its value did.",
     ),
     caution(
-        "A person's own cells stay unknown where cells were exchanged.",
-        "a row has a cell of its own leaf, and where most of a leaf hold one value a person's own is told",
+        "A person's own values stay unknown in swapped columns.",
+        "A row receives a cell of its own leaf. If most of a leaf share one value, a person's own is disclosed.",
     ),
     caution(
-        "A person's own cells stay unknown where cells were exchanged.",
-        "an exchanged cell lies within the window around the person's own, and tells about where that was",
+        "A person's own values stay unknown in swapped columns.",
+        "A swapped cell lies within the window around the person's own value, and shows roughly what that was.",
     ),
     caution(
-        "Being drawn at random protects the people who were drawn.",
-        "their rows are published, and whoever knows that a person was drawn has lost all doubt",
+        "Random sampling protects the people in the sample.",
+        "Their rows are published. Anyone who knows that a person was sampled has no doubt left.",
     ),
     caution(
-        "Nobody can tell whether a person was drawn.",
-        "whoever knows enough of a person finds the row in the release, or finds that it is not there",
+        "No one can tell whether a person was sampled.",
+        "Anyone who knows enough about a person finds the row in the release, or finds that it is absent.",
     ),
     caution(
-        "The labels of several columns tell no more together than each alone.",
-        "together they may fit few people, and columns that go together narrow each other down",
+        "The labels of several columns disclose no more together than each alone.",
+        "A combination of labels may fit few people, and related columns narrow each other down.",
     ),
     caution(
-        "The rest of a row stays secret from whoever finds those who show the same.",
-        "other cells are published as they are: where all rows that show the same hold the same there, it is told",
+        "The other columns stay unknown to anyone who finds a person's equivalence class.",
+        "They are published unchanged. If all rows of a class share a value there, that value is disclosed.",
     ),
     caution(
-        "How many records a person has stays unknown to whoever finds that person's group.",
-        "persons of a group have as many records each, up to those left out, and released persons as many rows",
+        "The number of a person's records stays unknown to anyone who finds the person's group.",
+        "Members of a group have equally many records, up to those left out, and released persons have as many rows.",
     ),
     caution(
         "No released number proves anything about its original.",
-        "uniform noise is bounded: every released number proves between which two numbers its original lies, and no "
-        "factor bounds what is learned (the amplification is infinite)",
-    ),
-    caution("Zeros and small numbers are hidden.", "a product with 0 is 0, and a number near 0 is changed by little"),
-    caution(
-        "The bounds hold against what was known before the release.",
-        "they are relative to what a record's group already tells (errata BCG10.3): the rows of a group show where it "
-        "lies and how far it reaches, and whoever finds a person's group knows that much without any bound",
+        "Uniform noise is bounded, so each released number proves an interval that contains its original. No factor "
+        "bounds what is learned (the amplification is infinite).",
     ),
     caution(
-        "Nobody can find out which rules were hidden.",
-        "a hidden rule lies just below a threshold, where somebody who lowers it or knows similar baskets finds it",
+        "Zeros and small numbers are hidden.", "Zero times any factor is zero, and numbers near zero change little."
     ),
     caution(
-        "Nobody can tell what a question mark stands for.",
-        "the other items of a basket tell something of it, and how many question marks an item has is seen",
+        "The bounds are relative to what was known before the release.",
+        "They are relative to what a record's group already reveals (errata BCG10.3). The rows of a group show where "
+        "it lies and how far it reaches, without any bound.",
     ),
     caution(
-        "Nobody can tell when a record came.",
-        "rows that are drawn anew tell which part of the table got fresh records in an epoch",
+        "No one can find out which rules were hidden.",
+        "A hidden rule lies just below a threshold. Anyone who lowers it, or knows similar baskets, finds the rule.",
     ),
     caution(
-        "Every category of a group is shared by several of its members.",
-        "groups keep the counts of their categories and missing cells, so a category that enough people of the stream "
-        "have may stand once inside a group",
+        "No one can tell what a question mark stands for.",
+        "The other items of a basket reveal something about it, and the number of question marks is visible.",
+    ),
+    caution(
+        "No one can tell when a record was added.",
+        "Rows that change show which part of the table received new records in an epoch.",
+    ),
+    caution(
+        "Every category in a group is shared by several of its members.",
+        "Groups keep the counts of their categories and missing cells. A category that is frequent enough in the "
+        "stream may occur once in a group.",
     ),
     # joint runs
     caution(
-        "The owners kept their cells from each other.",
-        "all of them ran in one process that had every table and computed in the clear: a trial of the protocol, which "
-        "protects from readers alone",
+        "The data owners hid their cells from each other.",
+        "All of them ran in one process that had every table in the clear. This trial of the protocol protects against "
+        "readers alone.",
     ),
     caution(
-        "The bounds hold against what an owner knew before the run.",
-        "they are relative to the statistics of the groups, and every owner saw means, covariances and ranges of all "
-        "groups exactly, where a reader only sees how the rows of a group lie",
+        "The bounds are relative to what an owner knew before the run.",
+        "They are relative to the statistics of the groups. Every owner saw the exact means, covariances and ranges of "
+        "all groups; a reader sees only the rows of a group.",
     ),
     caution(
-        "The run is safe from an owner that does not follow the protocol.",
-        "nobody checks that the numbers which a party sends are those that it should send: one that sends others "
-        "spoils the table, and may learn more than the ledger says",
+        "The run is safe from an owner who does not follow the protocol.",
+        "No one checks that a party sends the numbers that it should. A party that sends others spoils the table, and "
+        "may learn more than the ledger states.",
     ),
     caution(
-        "A record that alone has a category, or a missing cell, in its group among the rows of all other owners stays "
-        "hidden from an owner.",
-        "the covariances of a group are exact, and the products of what one record alone has with every column are the "
-        "cells of that record: an owner that takes its own rows off has the row without any noise; pool rare "
-        "categories and take larger groups",
+        "A record that alone among all other owners' rows of a group has a category, or a missing cell, stays hidden "
+        "from an owner.",
+        "The covariances of a group are exact, and a value that one record alone has shows that record's cells in "
+        "every column. An owner that subtracts its own rows has the record without noise; pool rare categories and use "
+        "larger groups.",
     ),
     caution(
-        "A row stays hidden from owners that have the rest of its group together.",
-        "the sums of a group are exact: no owner alone had all rows of a group but one or two, which was checked, but "
-        "owners that put their rows together can take them all off",
+        "A row stays hidden from owners who have the rest of its group together.",
+        "The sums of a group are exact. It was checked that no single owner had all rows of a group but one or two, "
+        "but owners who pool their rows can subtract them all.",
     ),
     caution(
-        "The columns of a group stay hidden from an owner that knows most of its records.",
-        "every owner saw, group by group, the products of its own columns with those of the others: each of its "
-        "columns is a linear equation, and so is the mean, for the cells of another's column. Of cells that can have "
-        "few values, such as categories, far fewer equations than records leave one solution",
+        "The columns of a group stay hidden from an owner who knows most of its records.",
+        "For each group, every owner saw the mean of each other column and its products with the owner's own columns: "
+        "linear equations for that column's cells. If cells can have few values, far fewer equations than records "
+        "leave one solution.",
     ),
     caution(
-        "Nobody learns which records another owner has.",
-        "the run goes on only where all owners have the same keys, so that each knows of every record of its own that "
-        "all others have it too",
+        "No one learns which records another owner has.",
+        "The run continues only if all owners have the same keys. Each owner thus knows that all others have its "
+        "records too.",
     ),
     caution(
         "The owners cannot tell whose rows are whose.",
-        "each owner told its noised rows to all, so that every owner knows which released rows are another's, and of "
-        "which group",
+        "Each owner sent its noisy rows to all. Every owner knows which released rows are another's, and of which "
+        "group.",
     ),
 )

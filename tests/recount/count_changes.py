@@ -267,7 +267,9 @@ def noise(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from differs("columns", int(parts["columns"]), len(names))
     size, kind = float(parts["size"]), evidence.options.get("kind", "additive")
     yield from differs("size", size, float(evidence.options["size"]))
-    yield from differs("law", parts["law"], evidence.options.get("law", "gaussian"))
+    law = parts.get("added") or parts["factor"]
+    yield from differs("law", law.lower(), evidence.options.get("law", "gaussian"))
+    yield from differs("multiplicative", "factor" in parts, kind == "multiplicative")
     yield from differs("grid", parts["grid"], f"{evidence.fact('noised')['grid']:g}")
     bounded = names_in(str(evidence.fact("bounds-kept").get("columns", "")))
     extra = evidence.options.get("enhance", 0.0) * evidence.options.get("enhance_size", 0.0) ** 2

@@ -180,11 +180,7 @@ def _held_by_enough(evidence: Evidence, name: str, k: int, *, coded: bool) -> in
 def left_out(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """Records that no group takes are those beyond one of each person, or beyond those that k persons have."""
     linked = "keep_persons" in evidence.options
-    which = (
-        "beyond those that enough persons have"
-        if linked
-        else "that no group could take without holding its person twice or being too small for its level"
-    )
+    which = "beyond the number of records that enough persons have" if linked else "that no group could take"
     yield from differs("records left out", parts["which"], which)
     records = np.bincount(evidence.persons)
     least = evidence.person_count
@@ -227,6 +223,7 @@ def dealt_numbers(evidence: Evidence, parts: Parts) -> Iterator[str]:
 def constant_in_persons(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """The named columns never change within a released person, nor within an original one."""
     column = evidence.fact("persons-linked")["column"]
+    yield from differs("columns", int(parts["count"]), len(names_in(parts["columns"])))
     for name in names_in(parts["columns"]):
         for what, frame, who in (
             ("released", evidence.released, evidence.released[column].to_numpy()),
@@ -265,7 +262,6 @@ def leaves(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from beyond("columns drawn twice", int(parts.get("twice", 0)), 0, int(parts["columns"]))
     if ("by_person" in parts) != ("person" in evidence.options):
         yield "leaves are stated in persons where there is no column of them, or in records where there is"
-    yield from differs("persons who supply too much spoken of", "by_leaf" in parts, "by_person" in parts)
 
 
 def single_valued(evidence: Evidence, parts: Parts) -> Iterator[str]:

@@ -86,6 +86,9 @@ def dropped(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """The named columns are gone, and all that are gone are named."""
     lists = {part: names_in(parts.get(part, "")) for part in ("identifiers", "empty", "levels")}
     named = [name for names in lists.values() for name in names]
+    for part, names in (("identifier", "identifiers"), ("empty", "empty"), ("level", "levels")):
+        counts = [int(parts.get(f"{part}_{place}", 0)) for place in ("count", "again")]
+        yield from differs(f"columns ({names})", counts, [len(lists[names])] * 2)
     for name in named:
         if name in evidence.released:
             yield f"column {name!r} is in the release"
@@ -292,6 +295,7 @@ def rare_columns(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """Columns that were dropped have no value that as many persons hold as the highest level asks for."""
     k = evidence.highest_level
     yield from differs("columns", sorted(names_in(parts["columns"])), sorted(evidence.fact("rare-values")["dropped"]))
+    yield from differs("number of columns", int(parts["count"]), len(names_in(parts["columns"])))
     for name in names_in(parts["columns"]):
         if name in evidence.released:
             yield f"column {name!r} is in the release"

@@ -99,7 +99,9 @@ def left(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def coded_before_noise(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Levels and columns; what noise was added to is not released."""
+    """Levels and columns; noise leads no number beyond that of the k-th most extreme person, where none is declared."""
+    for name in evidence.columns(NUMBERS):
+        yield from _beyond_limits(evidence, name)
     k = int(parts["k"])
     yield from differs("level", k, evidence.options["k"])
     for part, expected in (("between", k), ("beyond", k - 1), ("rare", k), ("columns", len(evidence.columns(NUMBERS)))):

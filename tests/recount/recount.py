@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def _of_sentence(evidence: Evidence, sentence: str, behind: str) -> list[Complai
 
 
 def _of_assumptions(evidence: Evidence, assumes: str) -> Iterator[str]:
-    """Every assumption is known, and a person column is spoken of only where there is one."""
+    """Every assumption is known, and a person column is assumed only if there is one."""
     for part in _parts(assumes):
         known = next(filter(None, (pattern.fullmatch(part) for pattern in ASSUMPTIONS)), None)
         if known is None:
@@ -70,15 +71,19 @@ def _of_assumptions(evidence: Evidence, assumes: str) -> Iterator[str]:
 
 
 def _parts(assumes: str) -> Sequence[str]:
-    """Assumptions between semicolons; what assumes nothing, or one file, says why after another."""
+    """The known assumptions that a text lists between commas; all of it if they are not known."""
     if any(pattern.fullmatch(assumes) for pattern in ASSUMPTIONS):
         return [assumes]
-    return assumes.split("; ")
+    for comma in reversed([found.start() for found in re.finditer(", ", assumes)]):
+        last = assumes[comma + 2 :].removeprefix("and ")
+        if any(pattern.fullmatch(last) for pattern in ASSUMPTIONS):
+            return [*_parts(assumes[:comma]), last]
+    return [assumes]
 
 
 def _of_kind(evidence: Evidence, kind: str, assumes: str) -> Iterator[str]:
     """With a seed nothing is proved that rests on secret randomness."""
-    if kind == "proved" and "seed" in evidence.options and "the source of randomness" in assumes:
+    if kind == "proved" and "seed" in evidence.options and "the random numbers" in assumes:
         yield "it is called proved, and rests on randomness that a seed makes"
 
 

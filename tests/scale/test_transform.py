@@ -330,7 +330,7 @@ def test_an_output_that_exists_or_is_the_input_is_refused(tmp_path: Path) -> Non
         ("in.csv", b"age,age\n1,2\n", "stands 2 times"),
         ("in.csv", b"age,\n1,2\n", "1 column without a name"),
         ("in.csv", b"age,salary,debt\n1,2,3\n1,2\n1\n", "2 rows .* 3 cells"),
-        ("in.csv", b"age,salary,debt\n1,2,\xff\xfe\n", "cannot be read"),
+        ("in.csv", b"age,salary,debt\n1,2,\xff\xfe\n", "is not UTF-8 at byte offset 20"),
         ("in.parquet", b"PAR1 no", "cannot be read"),
         ("in.arrow", b"ARROW no", "cannot be read"),
         ("in.xlsx", b"", "known endings"),

@@ -138,7 +138,7 @@ def test_a_release_for_release_is_verified_and_states_its_epochs(tmp_path: Path)
     assert {path.name for path in (tmp_path / "out2" / "release").iterdir()} == {
         "certificate.json", "certificate.sig", "schema.toml", "table.csv"}  # fmt: skip
     claims, refused = json.dumps(document["claims"]), json.dumps(document["refused"])
-    assert "whoever contributed all of them but one" in refused
+    assert "Anyone who contributed all of them but one" in refused
     assert "as many people as it has rows" in refused
     assert "people" not in claims
 

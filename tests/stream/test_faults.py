@@ -35,14 +35,15 @@ def run(*arguments: object) -> None:
     app.main(["stream", *map(str, arguments)], standalone_mode=False)
 
 
-def begin(folder: Path, rows: int, name: str) -> tuple[Path, Path]:
+def begin(folder: Path, rows: int, name: str, *options: str) -> tuple[Path, Path]:
     """Write a table to a file and make a state of its first rows; the paper's way leaves records that wait."""
     source, state = folder / "people.csv", folder / name
     if not source.exists():
         pyarrow.csv.write_csv(people(rows), source)
         (folder / "schema.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
     run("init", source, "--state", state, "--schema", folder / "schema.toml", "--init-number", 250,
-        "--k", 3, "--batch-rows", BATCH, "--seed", 4, "--quiet", "--grouping", "paper", "--split", "paper")  # fmt: skip
+        "--k", 3, "--batch-rows", BATCH, "--seed", 4, "--quiet", "--grouping", "paper", "--split", "paper",
+        *options)  # fmt: skip
     return source, state
 
 
@@ -83,13 +84,13 @@ def ingest_until_killed(source: Path, state: Path, new: int, chance: random.Rand
     return told | {batch_told(line) for line in left.splitlines(keepends=True) if line.endswith(b"\n")}
 
 
-def survive(tmp_path: Path, kills: int, most: int, rows: int = 12_000) -> None:
+def survive(tmp_path: Path, kills: int, most: int, rows: int = 12_000, options: tuple[str, ...] = ()) -> None:
     """Kill processes that ingest a file until enough were killed; whenever the file ends, begin another state."""
     chance = random.Random(8)
-    source, whole = begin(tmp_path, rows, "whole.db")
+    source, whole = begin(tmp_path, rows, "whole.db", *options)
     run("ingest", source, "--state", whole, "--json")
     while kills:
-        _, state = begin(tmp_path, rows, f"killed{kills}.db")
+        _, state = begin(tmp_path, rows, f"killed{kills}.db", *options)
         while kills and len(batches_on_disk(state)) < rows // BATCH - most:
             told = ingest_until_killed(source, state, chance.randint(1, most), chance)
             kills -= 1
@@ -101,9 +102,10 @@ def survive(tmp_path: Path, kills: int, most: int, rows: int = 12_000) -> None:
         assert look(state).pending > 0
 
 
-def test_kills_change_no_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--strata", "sex")])
+def test_kills_change_no_bit(tmp_path: Path, options: tuple[str, ...]) -> None:
     kills, rows = sized((1, 3_000), (3, 6_000))
-    survive(tmp_path, kills=kills, most=9, rows=rows)
+    survive(tmp_path, kills=kills, most=9, rows=rows, options=options)
 
 
 @pytest.mark.slow

@@ -217,13 +217,13 @@ def test_the_two_keys_go_with_their_own_use_even_where_they_are_one_file(tmp_pat
 def test_rows_are_kept_with_a_key_or_not_at_all(tmp_path: Path, key: Path) -> None:
     state = tmp_path / "s.db"
     for told in ({"measure_rows": 9}, {"measure_key": key}):
-        with pytest.raises(OptionError, match="give --measure-rows with --measure-key, or none"):
+        with pytest.raises(OptionError, match="give measure_rows= with measure_key=, or none"):
             begin(state, TABLE, **told)
     begin(state, TABLE, measure_rows=9, measure_key=key)
-    with pytest.raises(OptionError, match="give their key with --measure-key"):
+    with pytest.raises(OptionError, match="give their key with measure_key="):
         take(state, TABLE)
     begin(tmp_path / "none.db", TABLE)
-    with pytest.raises(OptionError, match="keeps no rows for measuring; leave out --measure-key"):
+    with pytest.raises(OptionError, match="keeps no rows for measuring; leave out measure_key="):
         take(tmp_path / "none.db", TABLE, measure_key=key)
     with pytest.raises(OptionError, match="nothing to forget"):
         forget_rows(tmp_path / "none.db")
@@ -247,13 +247,13 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     after = look(state)
     assert after.records + after.pending + after.outside == after.rows == 600
     assert (after.rows_kept, after.outside) == (0, before.outside)
-    with pytest.raises(OptionError, match="were forgotten in this state; leave out --measure-key"):
+    with pytest.raises(OptionError, match="were forgotten in this state; leave out measure_key="):
         StreamSession.open(state, measure_key=key)
     assert forget_rows(state) == after
     certificate = publish_stream(state, tmp_path / "out", report=False).certificate
     assert RowsKept(0, before.outside, True) in certificate.facts
-    assert any("have been deleted from the owner's state" in claim.claim for claim in certificate.claims)
-    assert any(f"{before.outside} records that came were never taken" in claim.claim for claim in certificate.claims)
+    assert any("have been deleted from the data owner's state" in claim.claim for claim in certificate.claims)
+    assert any(f"{before.outside} records were kept out of the stream" in claim.claim for claim in certificate.claims)
 
 
 @pytest.mark.parametrize("plain", [b"", b"\0" * 36, b"\0" * 44, b"\xff" * 60])

@@ -78,7 +78,7 @@ def test_no_category_that_fewer_than_k_hold_leaves_in_any_epoch(
         release = stream.publish(folder / f"epoch{epoch}", report=False)
         assert sf.verify(folder / f"epoch{epoch}" / "release").holds or release.certificate.randomness == "rehearsal"
         words = [claim.claim for claim in release.certificate.claims]
-        assert f"No category that fewer than {K} persons of the stream hold appears in the release." in words
+        assert f"The release contains no category that fewer than {K} persons in the stream have." in words
         fact = rare_of(release)
         for name in ("town", "room", "size", "ill"):
             if name in fact.dropped:
@@ -120,7 +120,7 @@ def test_rare_categories_leave_where_the_owner_says_so_and_the_claim_is_refused(
     assert (fact.way, fact.shown) == ("keep", True)
     assert min(held.values()) < K
     refused = [each.claim for each in release.certificate.refused]
-    assert f"No category that fewer than {K} persons of the stream hold appears in the release." in refused
+    assert f"The release contains no category that fewer than {K} persons in the stream have." in refused
 
 
 def test_a_rare_class_of_the_target_stops_the_publication_until_it_is_told(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_key_is_asked_for_checked_and_refused_where_it_is_of_no_use(tmp_path: 
         take(tmp_path / "e.db", TABLE, pending_key=key)
     with pytest.raises(OptionError, match="cannot be read"):
         take(tmp_path / "e.db", TABLE, pending_key=tmp_path / "none")
-    with pytest.raises(OptionError, match="give --pending encrypted with a key"):
+    with pytest.raises(OptionError, match="give pending='encrypted' with a key"):
         begin(tmp_path / "n.db", TABLE, pending="encrypted")
     key.chmod(0o600)
     take(tmp_path / "e.db", TABLE, pending_key=key)

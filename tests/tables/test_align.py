@@ -152,13 +152,13 @@ def test_marks_that_the_original_does_not_use_are_missing_cells_and_not_unknown_
         (pa.array(DAYS), ["[2020, 2021)"] * ROWS, "none of the 60 cells .* is a date"),
         (pa.array(DAYS), ["2020-02-31 00:00:00.5"] * ROWS, "none of the 60 cells .* is a date"),
         (COLOURS, ["*"] * ROWS, "none of the 60 cells .* categories; convert it"),
-        ([0, 1] * (ROWS // 2), [0.37] * ROWS, "none of the 60 cells .* continuous with --schema"),
+        ([0, 1] * (ROWS // 2), [0.37] * ROWS, "none of the 60 cells .* continuous with schema="),
     ],
 )
 def test_a_column_of_which_nothing_can_be_read_is_refused(original: Any, released: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
         aligned(original, released)
-    assert "--identifier" in str(caught.value)
+    assert "identifiers=" in str(caught.value)
     assert not any(cell in str(caught.value) for cell in ("[0", "[2020", "0.37", "02-31"))
 
 

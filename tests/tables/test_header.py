@@ -43,8 +43,12 @@ def test_a_table_whose_columns_all_lack_a_name_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_title_above_the_header_is_told_from_ragged_rows(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="as many cells as its first line, 1; where that is a title"):
+    with pytest.raises(
+        TableError, match=r"line 1 of .* looks like a title and line 2 like the header; give header_row=2"
+    ):
         _read(tmp_path, "# people of 2020\nage,town\n31,Ulm\n")
+    with pytest.raises(TableError, match=r"no row of .* has as many cells as its line 1, 1; if another line"):
+        _read(tmp_path, "# people of 2020\n7,2\n31,Ulm\n")
 
 
 @pytest.mark.parametrize("head", [b"\n\nage\n", b"\r\n\r\nage\r\n", b"\xef\xbb\xbf\nage\n", b"age\n"])

@@ -226,10 +226,10 @@ def test_rows_made_anew_say_at_which_level_their_labels_are(tmp_path: Path, meth
     release.save(tmp_path / "out")
     told = next(claim.claim for claim in release.certificate.claims if "labels of a hierarchy" in claim.claim)
     assert "2 columns" in told
-    assert "or as one named other" in told
+    assert "or to a label named other" in told
     found = {check.name: check for check in sf.verify(tmp_path / "out" / "release")}
-    assert found["wider labels"].holds
-    assert found["wider labels"].checked
+    assert found["generalized values"].holds
+    assert found["generalized values"].checked
     altered = release.table.set_column(0, "code", pa.array(["a1"] * 300))
     rows = ModifiedRows(release.certificate.facts)
     rows.add(altered, release.released)

@@ -123,12 +123,12 @@ def test_verify_finds_a_day_that_was_put_back(tmp_path: pytest.TempPathFactory) 
     folder = str(tmp_path)
     sf.sanitize(people(), k=5, seed=1, report=False).save(f"{folder}/out")
     checks = {check.name: check for check in sf.verify(f"{folder}/out/release")}
-    assert checks["months"].holds
+    assert checks["dates by month"].holds
     with open(f"{folder}/out/release/table.csv", encoding="utf-8") as file:
         text = file.read()
     with open(f"{folder}/out/release/table.csv", "w", encoding="utf-8") as file:
         file.write(text.replace("-01,", "-02,", 1))
-    assert not {check.name: check for check in sf.verify(f"{folder}/out/release")}["months"].holds
+    assert not {check.name: check for check in sf.verify(f"{folder}/out/release")}["dates by month"].holds
 
 
 @pytest.mark.parametrize("hours", [True, False])

@@ -142,7 +142,7 @@ def test_sanitizing_stops_until_it_is_told() -> None:
     table = visits()
     with pytest.raises(PrivacyRefusal, match="column 'who' seems to say who each row is about"):
         sf.sanitize(table, k=5, report=False)
-    with pytest.raises(PrivacyRefusal, match="--rows-are-people if each row is a person"):
+    with pytest.raises(PrivacyRefusal, match="rows_are_people=True if each row is a person"):
         sf.tune(table)
     with pytest.raises(OptionError, match="exclude each other"):
         sf.sanitize(table, k=5, person="who", rows_are_people=True, report=False)

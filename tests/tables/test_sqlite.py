@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.core.errors import OptionError, TableError
 from sfumato.tables.files import read_file
-from sfumato.tables.spreadsheet import Sheet
+from sfumato.tables.workbook import Sheet
 
 
 def database(path: Path, *statements: str) -> Path:
@@ -33,7 +33,7 @@ def test_the_only_table_of_a_file_is_read_with_its_types(tmp_path: Path) -> None
 
 def test_of_several_tables_one_is_named(tmp_path: Path) -> None:
     path = database(tmp_path / "p.sqlite", *PEOPLE, "create table other (x)", "insert into other values (1.5), ('NA')")
-    with pytest.raises(OptionError, match="--sheet"):
+    with pytest.raises(OptionError, match="sheet="):
         read_file(path)
     with pytest.raises(OptionError, match="there is no table"):
         read_file(path, sheet="people")

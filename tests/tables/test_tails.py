@@ -23,7 +23,7 @@ from sfumato.tables.schema import Domain, Field, Kind, Schema
 from sfumato.tables.tails import TailMethod, Tails, fit_tails
 from tests.examples import examples
 
-CLAIM = "In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
+CLAIM = "In each column separately, no released number or date lies beyond a cut-off computed from at "
 
 
 def fitted(table: pa.Table, schema: Schema | None = None, k: int = 5, seed: int = 1, **options: Any) -> Tails:

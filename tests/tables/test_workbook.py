@@ -13,7 +13,7 @@ import pytest
 from examples.messy_patients import COLUMNS, VISITS, WORKBOOK_PARTS, as_xlsx
 from sfumato.core.errors import BadInput, OptionError, TableError
 from sfumato.tables.files import read_file, read_numerals
-from sfumato.tables.spreadsheet import Sheet
+from sfumato.tables.workbook import Sheet
 from tests.messy import messy_rows
 
 SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -124,7 +124,7 @@ def test_a_document_type_a_part_twice_and_an_empty_sheet_are_refused(tmp_path: P
 
 def test_a_sheet_is_told_of_workbooks_alone(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
-    with pytest.raises(OptionError, match="--sheet"):
+    with pytest.raises(OptionError, match="sheet="):
         read_file(tmp_path / "t.csv", sheet="one")
 
 
@@ -149,5 +149,5 @@ def test_row_names_of_a_sheet_are_called_row_and_a_title_is_told(tmp_path: Path)
     table, form = read_file(xlsx(tmp_path / "t.xlsx", [[None, "a"], [1, 2], [2, 5]]))
     assert table.column_names == ["row", "a"]
     assert form.notes == ("The first column has no name: it is called 'row'.",)
-    with pytest.raises(BadInput, match="take the first line away where it is a title"):
+    with pytest.raises(BadInput, match=r"row 1 of the sheet 'visits' of .* looks like a title .*; give header_row=2"):
         read_file(xlsx(tmp_path / "t.xlsx", [["Report", None, None], ["a", "b", "c"], [1, 2, 3]]))

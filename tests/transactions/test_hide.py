@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.best_hiding import best_hiding, sets_lost
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.itemsets.mining import frequent_itemsets, least_count
+from sfumato.core.itemsets.baskets import Baskets, least_count
+from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.mechanisms.transactions import BasketRule, count_sets, read_rules
 from sfumato.mechanisms.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
 from sfumato.tables.baskets import BasketTable
@@ -68,7 +68,7 @@ def test_a_left_side_that_nobody_can_take_is_refused() -> None:
     how = RuleHiding("antecedent", 0.5, 0.9)
     with pytest.raises(PrivacyRefusal, match="could take it"):
         how.sanitize(table_of(baskets), rules=(BasketRule((0,), (1,)),), rng=np.random.default_rng(1))
-    with pytest.raises(OptionError, match="--strategy itemsets"):
+    with pytest.raises(OptionError, match="strategy='itemsets'"):
         how.sanitize(table_of(baskets), rules=(BasketRule((), (0, 1)),), rng=np.random.default_rng(1))
 
 

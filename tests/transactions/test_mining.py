@@ -9,8 +9,8 @@ from hypothesis import given
 
 import sfumato.core.itemsets.mining as mining
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
-from sfumato.core.itemsets.mining import frequent_itemsets, least_count, rules_of
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, least_count, partial_counts
+from sfumato.core.itemsets.mining import frequent_itemsets, rules_of
 from tests.examples import examples
 from tests.transactions.slow_miner import basket_lists, count_slowly, frequent_slowly
 
@@ -67,7 +67,7 @@ def test_the_rules_are_those_that_counting_gives(lists: list[list[int]], least: 
 
 def test_too_many_sets_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mining, "MOST_SETS", 100)
-    with pytest.raises(OptionError, match="--min-support"):
+    with pytest.raises(OptionError, match="min_support="):
         frequent_itemsets(Baskets.of([list(range(8))]), 1)
 
 

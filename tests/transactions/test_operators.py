@@ -200,7 +200,7 @@ def test_the_breach_level_is_the_largest_posterior_of_an_item_that_shows(law: Ba
     ("name", "parameters", "words"),
     [
         ("flip", {"keep": 0.1, "insert": 0.2}, "above insert"),
-        ("flip", {"keep": 0.9}, "takes --keep and --insert"),
+        ("flip", {"keep": 0.9}, "takes keep= and insert="),
         ("uniform", {"keep": 1.0}, "probability"),
         ("uniform", {"keep": 0.5, "insert": 0.1}, "nothing else"),
         ("cut-and-paste", {"cutoff": 0, "insert": 0.1}, "1 or more"),

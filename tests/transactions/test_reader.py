@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,6 +17,8 @@ from hypothesis import given
 
 from sfumato.core.errors import BadInput, OptionError, TableError
 from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.estimate import estimate_itemsets
+from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.tables.baskets import BasketTable, baskets_of_table, read_baskets
 from tests.examples import examples
 from tests.transactions.slow_miner import basket_lists
@@ -142,3 +148,49 @@ def test_columns_that_are_not_there_and_bytes_that_are_too_many_are_refused(tmp_
         read_baskets(tmp_path / "a.dat.gz", person="who")
     with pytest.raises(TableError, match="no file"):
         read_baskets(tmp_path / "b.dat")
+
+
+def test_a_released_table_is_read_like_any_other_table_of_baskets(tmp_path: Path) -> None:
+    lines = ["milk; bread;milk", "", "'x';bread", '"a, b";\tbread', "bread"]
+    path, quoted = tmp_path / "table.csv", tmp_path / "other.csv"
+    path.write_text("\n".join(["items", *lines]) + "\n", encoding="utf-8")
+    quoted.write_text("\n".join(['"items"', *lines]) + "\n", encoding="utf-8")  # read as any CSV file
+    one, other = read_baskets(path), read_baskets(quoted)
+    assert one.labels == other.labels
+    assert one.twice == other.twice == 1
+    assert one.baskets.items.tolist() == other.baskets.items.tolist()
+    assert one.baskets.starts.tolist() == other.baskets.starts.tolist()
+
+
+def test_a_damaged_released_table_is_refused_in_the_words_of_any_csv_file(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("items,size\nmilk,1\nmilk,1,7\n", encoding="utf-8")
+    with pytest.raises(TableError, match="more or fewer cells than the header"):
+        read_baskets(path)
+    path.write_bytes(b"items\nmilk\n\xff\xfe\n")
+    with pytest.raises(TableError, match="not UTF-8"):
+        read_baskets(path)
+
+
+def test_supports_are_estimated_in_little_memory_beside_the_baskets() -> None:
+    rng, baskets, width = np.random.default_rng(2), 20_000, 100
+    held = np.sort(rng.permuted(np.tile(np.arange(width), (baskets, 1)), axis=1)[:, :50], axis=1)
+    sets = Baskets(held.ravel().astype(np.int32), np.arange(baskets + 1) * 50, width)
+    tracemalloc.start()
+    estimate_itemsets(BasketOperator("flip", width, keep=0.9, insert=0.1), sets, None, 0.4, longest=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * sets.items.nbytes  # whole columns of numbers took seven times as much
+
+
+def test_estimating_from_a_release_loads_no_compiler(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("items\n" + "milk;bread\n" * 20, encoding="utf-8")
+    command = (
+        "import sys, sfumato as sf; from sfumato.core.itemsets.estimate import estimate_itemsets; "
+        "from sfumato.core.laws.basket_operators import BasketOperator; "
+        f"shop = sf.baskets({str(tmp_path / 'table.csv')!r}); "
+        "estimate_itemsets(BasketOperator('flip', 2, keep=0.9, insert=0.1), shop.table.baskets, None, 0.9); "
+        "print([name for name in ('numba', 'scipy.stats') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

@@ -35,7 +35,7 @@ def test_what_is_usual_makes_up_at_most_ten_entries_for_each_true_one(
     assert (told.operator, told.chosen) == (operator, True)
     assert told.insert == pytest.approx(insert, rel=0.1)
     assert counted.entries < 12 * len(source.table.baskets.items)
-    assert any("which is usual" in claim.basis for claim in release.certificate.claims)
+    assert any("This operator is the default" in claim.basis for claim in release.certificate.claims)
     assert release.certificate.parameters["operator"] == "usual"
     folder = release.save(tmp_path / "out") / "release"
     assert sf.verify(folder).holds
@@ -46,7 +46,7 @@ def test_what_is_usual_makes_up_at_most_ten_entries_for_each_true_one(
 
 def test_an_operator_that_would_make_up_too_much_is_refused_before_it_is_drawn_unless_allowed() -> None:
     told: dict[str, Any] = {"operator": "flip", "insert": 0.5, "report": False}
-    with pytest.raises(OptionError, match=r"about \d\d,\d+ entries would be made up .* --most-entries \d\d000$"):
+    with pytest.raises(OptionError, match=r"about \d\d,\d+ entries would be made up .* most_entries=\d\d000$"):
         shop(1_000).randomize(**told, most_entries=50_000)
     with pytest.warns(UserWarning, match="made up"):
         shop(1_000).randomize(**told, most_entries=100_000)

@@ -48,6 +48,17 @@ def test_where_utility_always_falls_the_smallest_size_is_chosen() -> None:
     assert rule_based_search(10, 1000, lambda size: 1 / size).chosen == 10
 
 
+@given(SIZES, st.floats(-5.0, -0.1), st.booleans())
+def test_a_negative_utility_falls_by_a_share_of_its_absolute_value(
+    ends: tuple[int, int], utility: float, falls: bool
+) -> None:
+    low, high = ends
+    told = {low: utility} if falls else {}  # the gap is a twentieth: twice of it is a fall, half of it is none
+    lower = utility - abs(utility) * GAP * (2.0 if falls else 0.5)
+    found = rule_based_search(low, high, lambda size: told.get(size, utility if not falls and size == low else lower))
+    assert found.chosen == (low if falls or low == high else high)
+
+
 def test_the_first_three_sizes_are_the_ends_and_their_geometric_mean() -> None:
     assert rule_based_search(20, 2000, lambda _: 0.9).tried[:3] == (20, 2000, 200)
 

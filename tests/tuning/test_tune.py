@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.study import study_of
-from sfumato.assess.utility.prediction import is_class
+from sfumato.assess.utility.prediction import PREDICTION, is_class
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import listening
 from sfumato.engines.outcome import Recipe
@@ -24,7 +25,8 @@ from sfumato.tuning import Tuning, tune
 from sfumato.tuning import trials as trials_module
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.model import Stopped, write_tuning_page
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, kind_of_target
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, choose_metric, guess_of, kind_of_target
+from tests.assess.mining import found
 from tests.examples import at_length
 
 LAX = Policy("lax", {"membership-auc": 0.99}, {"held_out": True, "persons_per_group": 20})
@@ -76,11 +78,25 @@ def test_no_size_is_below_what_the_policy_asks_and_sizes_double(tuned: Tuning) -
     assert tuned.best.reading.candidate.mechanism(tuned.k).k == 20  # type: ignore[attr-defined]
 
 
+def test_the_share_of_responses_within_the_tolerance_can_be_tuned_for() -> None:
+    table = people()
+    told: dict[str, Any] = {"target": "weight", "policy": LAX, "methods": "chain", "seed": 1, "budget": GRANTED}
+    near, far = (tune(table, metric="response-accuracy-1nn", accurate_within=each, **told) for each in (1.0, 12.0))
+    for tuned, within in ((near, 1.0), (far, 12.0)):
+        weights = np.array(table["weight"])
+        assert tuned.bench.guess == pytest.approx((np.abs(weights - np.median(weights)) <= within).mean(), abs=0.12)
+        uses = [each.use.value for each in tuned.bench.readings]
+        assert all(0.0 <= use <= 1.0 for use in uses)
+        assert set(np.unique(np.concatenate([each.use.parts for each in tuned.bench.readings]))) <= {0.0, 1.0}
+    assert max(each.use.value for each in near.bench.readings) < min(each.use.value for each in far.bench.readings)
+
+
 def test_no_release_is_called_better_than_the_original(tuned: Tuning) -> None:
     assert tuned.best is not None
-    said = tuned.use_words
-    lost = tuned.best.reading.loss
-    assert said.startswith("a model loses nothing") if lost <= 0 else said.startswith("a model loses")
+    said, reading = tuned.use_words, tuned.best.reading
+    assert re.match(r"AUC of (boosted trees|logistic regression) \d\.\d{3} \(original \d", said)
+    assert f"{reading.use.value:.3f} (original {reading.original.value:.3f}, majority class 0.5); " in said
+    assert "; no significant loss (95\u00a0% CI up to " in said or "; loss 0." in said
     assert "gain" not in said
     assert "better" not in "\n".join(text for _, text in tuned.lines())
 
@@ -118,7 +134,7 @@ def test_a_chance_that_is_not_quite_enough_is_not_rounded_up_to_it(tuned: Tuning
     assert tuned.best is not None
     doubtful = dataclasses.replace(tuned, confirmed=(dataclasses.replace(tuned.best, chance=0.9499),))
     assert doubtful.best is None
-    assert doubtful.because == "by estimate 94 of 100 runs meet the policy, and to be sure of 90 it must be 95"
+    assert doubtful.because == "an estimated 94\u00a0% of runs meet the policy; 95\u00a0% are required"
 
 
 def test_a_notebook_shows_the_frontier(tuned: Tuning) -> None:
@@ -135,9 +151,9 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     document = hopeless.to_json()
     assert (document["best"], document["command"]) == (None, None)
     assert document["nearest"]["because"] == hopeless.because
-    assert "50 are allowed" in hopeless.because
+    assert "; limit 0.50" in hopeless.because
     lines = [text for _, text in hopeless.lines()]
-    assert lines[0] == "None of the 2 settings that were tried is known to meet the policy 'harsh'."
+    assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
 
 
@@ -148,8 +164,8 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning, hopeless: Tuning) ->
         assert "http" not in page.replace("http://www.w3.org/", "").replace("http-equiv=", "")
         assert "<script" not in page
         assert page.index("Content-Security-Policy\" content=\"default-src 'none';") < page.index("<style>")
-    assert "What comes nearest" in write_tuning_page(hopeless)
-    assert "The command line" in write_tuning_page(tuned)
+    assert "Nearest setting: " in write_tuning_page(hopeless)
+    assert ">Command<" in write_tuning_page(tuned)
 
 
 def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseException]) -> None:
@@ -171,7 +187,7 @@ def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatc
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
     assert tuned.to_json()["stopped"] == "interrupted"
-    assert any("interrupted" in note for note in tuned.notes)
+    assert any("Interrupted: " in note for note in tuned.notes)
     assert "not confirmed" in tuned.because
 
 
@@ -217,7 +233,7 @@ def test_a_target_is_a_class_or_a_response_by_its_kind_as_in_the_report(target: 
     study = study_of(table, table, codec, holdout=people(60, 4).append_column("stays", pa.array([1] * 60)), rng=RNG)
     assert kind_of_target(study) == kind
     if target is not None:
-        assert is_class(study.pair(target)) == (kind == "class")
+        assert is_class(study.pair(target).field) == (kind == "class")
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.of != "response"])
@@ -230,14 +246,70 @@ def test_the_original_itself_is_the_best_release_for_every_metric(name: str) -> 
     assert metric.original(study).value > metric.released(study).value - 0.02
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("search", ["rule-based", "brute-force"])
-def test_the_searches_of_the_paper_run_by_name_and_are_confirmed_too(search: str) -> None:
-    tuned = tune(people(300), target="state", policy=LAX, methods="classwise", search=search, seed=1, budget=GRANTED)
+@pytest.mark.parametrize(("classes", "measure"), [(2, "auc-"), (3, "balanced-accuracy-")])
+def test_use_is_measured_above_chance(classes: int, measure: str) -> None:
+    table, held = people(300, 1), people(150, 2)
+    states = [f"s{place}" for place in range(classes)]
+    table, held = (
+        each.set_column(each.column_names.index("state"), "state", pa.array(states * (each.num_rows // classes)))
+        for each in (table, held)
+    )
+    study = study_of(table, table, Codec.fit(table, Schema.infer(table, target="state")), holdout=held, rng=RNG)
+    metric = choose_metric(study, None)
+    assert metric.name in {f"{measure}boosting", f"{measure}logistic"}
+    assert guess_of(study, metric) == pytest.approx(1 / classes)
+    assert guess_of(study, METRICS["accuracy-1nn"]) == pytest.approx(1 / classes)
+    if classes > 2:
+        with pytest.raises(
+            OptionError, match="'auc-1nn' is for two classes, and the target has more; choose balanced-"
+        ):
+            choose_metric(study, "auc-1nn")
+
+
+@pytest.mark.parametrize("search", ["rule-based", *at_length("brute-force")])
+def test_the_searches_of_the_paper_range_to_the_smallest_class_and_name_what_they_chose(search: str) -> None:
+    seen: list[Reading] = []
+    told: dict[str, Any] = {"target": "state", "policy": LAX, "methods": "classwise", "search": search, "seed": 1}
+    tuned = tune(people(300), watch=seen.append, budget=GRANTED, **told)
     assert {each.candidate.method for each in tuned.bench.readings} == {"classwise"}
     assert tuned.confirmed
+    chosen = tuned.searched
+    assert chosen is not None
+    assert chosen.high == 42  # people of the smaller class; the grid of sizes ends at 40
+    assert (chosen.low, chosen.high) == (min(chosen.tried), max(chosen.tried))
+    assert set(chosen.tried) <= {each.candidate.size for each in seen}
+    sizes = f"of the sizes from {chosen.low} to {chosen.high} (the smallest class)"
+    words = f"The {search} search chose {chosen.candidate.words} {sizes}"
+    assert any(words in line for _, line in tuned.lines())
+    assert words in write_tuning_page(tuned)
+    document = tuned.to_json()["searched"]
+    assert (document["k"], document["tried"]) == (chosen.candidate.size, list(chosen.tried))
     with pytest.raises(OptionError, match="group sizes"):
         tune(people(), target="state", methods="chain", search=search)
+    with pytest.raises(OptionError, match=r"the smallest class has \d+ people and the smallest size is 60"):
+        tune(people(300), k=60, budget=GRANTED, **told)
+
+
+def test_accuracy_on_the_smallest_class_stands_beside_that_of_all(tuned: Tuning) -> None:
+    reading = tuned.confirmed[0].reading
+    smallest = reading.use.smallest
+    assert smallest is not None
+    assert reading.original.smallest is not None
+    tried = tuned.to_json()["tried"]
+    assert all("use_smallest_class_original" in each for each in tried)
+    assert any(f"accuracy {smallest:.2f} (original" in line for _, line in tuned.lines())
+    assert "Smallest class" in write_tuning_page(tuned)
+
+
+def test_the_smallest_class_of_a_metric_is_that_of_the_report() -> None:
+    table, held = people(300), people(200, seed=4)
+    codec = Codec.fit(table, Schema.infer(table).with_role(Role.TARGET, "state"))
+    study = study_of(table, people(300, seed=5), codec, holdout=held, rng=np.random.default_rng(1))
+    score = METRICS["accuracy-1nn"].released(study)
+    finding = found(PREDICTION, study)["accuracy-smallest-class-1nn"]
+    assert score.smallest == finding.value
+    assert score.smallest != score.value
+    assert METRICS["likeness"].released(study).smallest is None
 
 
 @pytest.mark.slow

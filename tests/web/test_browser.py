@@ -117,6 +117,29 @@ def test_a_file_is_looked_at_in_a_browser_and_nothing_is_kept(browser: Any, tmp_
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+def test_what_reads_a_file_is_offered_where_the_error_is(browser: Any, tmp_path: Path) -> None:
+    rows = ["Participants of 2023;;", "name;town;group", "Ann;Ulm;999", "Bob;Bonn;7"]
+    (tmp_path / "likely.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    with serving(tmp_path) as (_, url), Look(browser, url) as look:
+        page = look.page
+        page.set_input_files("#file", tmp_path / "likely.csv")
+        page.locator("#problem:not(:empty)").wait_for()
+        assert "line 2 like the header; give 'Header in row' 2" in page.inner_text("#problem")
+        assert page.locator("#reading").evaluate("box => box.previousElementSibling.id") == "problem"
+        assert page.input_value("#header-row") == "2"
+        page.fill("#missing", "none, 999")
+        page.click("#reread")
+        page.wait_for_url("**/columns")
+        assert page.locator("tr[data-column='group']").count() == 1
+        assert page.input_value("#missing") == "none, 999"
+        assert "missing: '999' (1 cell)" in page.inner_text("tr[data-column='group'] .why")
+        page.fill("#header-row", "40")
+        page.click("#reread")
+        page.locator("#problem:not(:empty)").wait_for()
+        assert "so none is line 40; correct 'Header in row'" in page.inner_text("#problem")
+        assert look.said == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
+
+
 @pytest.mark.slow
 def test_what_the_page_prints_makes_the_same_table(browser: Any, tmp_path: Path) -> None:
     people(tmp_path / "people.csv", 240)

@@ -20,6 +20,9 @@ LOOK = {
     "read": "CSV with commas between cells.",
     "sheets": [],
     "csv": True,
+    "encoding": "utf-8",
+    "header_row": 1,
+    "detected": False,
     "columns": [
         {
             "name": "<script>alert(1)</script>",
@@ -158,9 +161,26 @@ def test_a_file_lies_in_the_folder_whatever_it_is_called(name: str, kept: str, a
 
 
 def test_how_a_file_is_written_can_be_told_with_it(asking: Asking) -> None:
-    asking.ask("POST", f"/api/file?name=a.csv&encoding=cp1252{'x' * 500}&delimiter=%09", b"a\tb\n1\t2\n")
-    reading = asking.worker.orders[-1]["choices"]["reading"]
-    assert reading == {"encoding": f"cp1252{'x' * 34}", "delimiter": "\t", "decimal": None, "sheet": None}
+    reading = {"encoding": "cp1252", "delimiter": "\t", "decimal": None, "sheet": None, "header_row": 2}
+    chosen = json.dumps({"reading": reading, "missing": ["999", "k.A."], "policy": "public"})
+    asking.ask("POST", f"/api/file?name=a.csv&choices={quote(chosen)}", b"a\tb\n1\t2\n")
+    choices = asking.worker.orders[-1]["choices"]
+    assert (choices["reading"], choices["missing"]) == (reading, ["999", "k.A."])
+    assert choices["policy"] == "research"  # all else is chosen on the page
+
+
+@pytest.mark.parametrize("chosen", ["{", '{"reading": {"header_row": "3"}}', '{"missing": 999}', "9" * 20_000])
+def test_choices_with_a_file_that_cannot_be_used_are_refused(asking: Asking, chosen: str) -> None:
+    answer = asking.ask("POST", f"/api/file?name=a.csv&choices={quote(chosen)}", b"a,b\n1,2\n")
+    assert (answer.status, list(asking.visit.folder.iterdir())) == (400, [])
+
+
+def test_marks_without_number_are_refused(asking: Asking) -> None:
+    chosen = json.dumps({"missing": [str(number) for number in range(60)]})
+    assert (
+        "60 missing marks are more than 50"
+        in asking.ask("POST", f"/api/file?name=a.csv&choices={quote(chosen)}", b"a,b\n1,2\n").error
+    )
 
 
 @pytest.mark.parametrize("name", ["", "a", "a.exe", "a.csv/", "a.csv.html", "a.py", ".."])
@@ -274,7 +294,7 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
     made(asking)
     verdict = {
         "answer": "It may.",
-        "heading": "Meets the policy 'research'",
+        "heading": 'Meets policy "research"',
         "purpose": "For researchers.",
         "hint": "",
         "left_out": "",
@@ -308,3 +328,12 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
     assert "sfumato sanitize &#39;pa tients.csv.gz&#39; -o FOLDER --recipe owner/recipe.toml" in text
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; connect-src" in policy
+
+
+def test_a_policy_that_kept_rare_categories_cannot_meet_is_refused_where_it_is_chosen(asking: Asking) -> None:
+    asking.ask("POST", "/api/file?name=a.csv", b"a,b\n1,2\n")
+    assert asking.ask("POST", "/api/look", json.dumps({"rare": "keep"}).encode()).status == 200
+    answer = asking.ask("POST", "/api/choices", json.dumps({"policy": "research"}).encode())
+    assert answer.status == 400
+    assert "choose another policy, or pool or lift them" in answer.error
+    assert asking.ask("POST", "/api/choices", json.dumps({"policy": "trusted"}).encode()).status == 200

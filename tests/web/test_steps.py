@@ -17,10 +17,10 @@ import sfumato as sf
 from sfumato.collect.store import AnswerStore
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError, TableError
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import FileReading, read_people
 from sfumato.tables.schema import Kind, Role
 from sfumato.web.steps import Steps, _words
-from sfumato.web.visit import Choices, ColumnChoice, ReadingChoice, Setting, command_line, edited, python_lines
+from sfumato.web.visit import Choices, ColumnChoice, Setting, command_line, edited, python_lines
 from tests.web.asking import serving
 
 ROWS = 120
@@ -64,6 +64,24 @@ def test_columns_are_what_inspect_says_of_them(file: str) -> None:
     assert "came <= went" in found["rules"]
     assert "Zork" not in json.dumps({**found, "schema": ""})
     assert found["read"].startswith("CSV with semicolons between cells.")
+
+
+def test_a_file_is_read_and_its_cells_are_missing_as_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{('Köln', 'Mühlheim')[row % 2]};{999 if row % 9 == 0 else 20 + row % 60}" for row in range(200)]
+    Path("people.csv").write_bytes("\n".join(["Umfrage", "", "Ort;Alter", *rows]).encode("latin-1"))
+    found = look("people.csv", Choices())
+    assert [each["name"] for each in found["columns"]] == ["Ort", "Alter"]
+    assert (found["encoding"], found["header_row"], found["detected"]) == ("cp1252", 3, True)
+    assert "The header is line 3; 1 line above it is left out; 'Header in row' names another." in found["read"]
+    choices = Choices(reading=FileReading(encoding="mac-roman", header_row=3), missing=("999",))
+    other = look("people.csv", choices)
+    assert (other["encoding"], other["detected"]) == ("mac-roman", False)
+    assert "missing: '999' (23 cells)" in other["columns"][1]["why"]
+    assert "999" not in other["columns"][1]["domain"]
+    words = shlex.join(_words("tune", "people.csv", choices))
+    assert " --encoding mac-roman --header-row 3 " in words
+    assert "--missing 999" in words
 
 
 def test_what_is_sent_back_as_it_was_changes_nothing(file: str) -> None:
@@ -132,13 +150,11 @@ def test_a_column_is_known_by_a_level_of_its_hierarchy(file: str) -> None:
 def test_the_lines_hold_names_as_a_shell_and_python_need_them() -> None:
     choices = Choices(
         columns=(ColumnChoice("it's $(id)", Role.CONFIDENTIAL, Kind.INTEGER, known=True),),
-        reading=ReadingChoice(encoding="cp1252", delimiter="\t", decimal=","),
     )
     name, setting = "my 'people' $(id).csv", Setting(despite=True)
     words = shlex.split(command_line(name, choices, setting, recipe="owner/recipe.toml"))
     assert words[:7] == ["sfumato", "sanitize", name, "-o", "FOLDER", "--recipe", "owner/recipe.toml"]
     assert words[words.index("--known") + 1] == "it's $(id)"
-    assert words[words.index("--delimiter") + 1] == "\t"
     assert words[-1] == "--despite-policy"
     lines = python_lines(name, choices, setting, recipe="owner/recipe.toml")
     compile(lines, "lines", "exec")
@@ -170,7 +186,7 @@ def test_a_packed_file_does_not_unpack_without_end(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     Path("bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 1_000_000))
     steps = Steps(lambda *_told, **_more: None, nullcontext, most_bytes=1 << 20)
-    with pytest.raises(TableError, match="unpacks to more than 1 MiB; if that is right, raise --limit"):
+    with pytest.raises(TableError, match=r"unpacks to more than 1 MiB; .* with most_bytes="):
         steps.run({"step": "look", "file": "bomb.csv.gz", "choices": {}})
 
 

@@ -44,13 +44,10 @@ __all__ = [
     "where",
 ]
 
-NO_CONTROL = " Control not run, because no rows were held out."
+NO_CONTROL = " No control: no records were held out."
 """What follows the meaning of an attack that has none."""
 
-STAND_IN = (
-    " No rows were held out; in the place of guessing the baseline is what other rows of the original give, which know "
-    "nobody of those attacked."
-)
+STAND_IN = " No control: no records were held out. The baseline is the same attack on other original rows."
 """What follows the meaning of an attack whose baseline was measured so."""
 
 _FOLDS = 10  # one in so many people is attacked at a time, by the rows of all others
@@ -199,6 +196,7 @@ class Values:
     baseline_interval: _Interval = None
     inside: Tries | None = None
     outside: Tries | None = None
+    chance: float | None = None
     range: tuple[float | None, float | None] | None = None  # where the table decides it
     meaning: str | None = None  # in place of the declared one, where what was found decides the words
     aside: str = ""  # a sentence that follows the meaning
@@ -278,6 +276,7 @@ class Number:
             baseline_interval=found.baseline_interval,
             inside=found.inside,
             outside=found.outside,
+            chance=found.chance,
         )
 
 

@@ -19,9 +19,9 @@ from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import BasketsRandomized, Fact, RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, are_within, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, are_within, least_count, partial_counts
 from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count, rules_of
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
 from sfumato.core.laws.basket_operators import BasketOperator
 
 __all__ = ["BASKETS", "BASKET_ATTACKS", "BasketPair", "assess_baskets", "breach_level", "origins_told"]
@@ -454,38 +454,34 @@ def origins_told(original: Baskets, released: Baskets, unknown: Baskets, rng: np
 
 
 BASKETS = Measure("baskets", Family.UTILITY, "JS07, sec. 2.2.1, 2.5, 2.9", lambda _: ()).finds(
-    Number("itemsets-lost", "Frequent sets that are lost", SHARE).means(
-        "The share of the frequent sets of items, but for those that were to be hidden, that are not frequent in the "
-        "released baskets, or are estimated not to be, which should be none; beside a change of entries at random to "
-        "the same end (baseline)"
+    Number("itemsets-lost", "Frequent itemsets, lost", SHARE).means(
+        "The share of frequent itemsets, except those to be hidden, that are not frequent in the release or estimated "
+        "not to be; 0 is best. Baseline: a random change of entries to the same end"
     ),
-    Number("itemsets-new", "Frequent sets that are new", SHARE).means(
-        "The share of the frequent sets of the released baskets, or of those estimated to be, that were not frequent, "
-        "which should be none; beside a change of entries at random (baseline)"
+    Number("itemsets-new", "Frequent itemsets, new", SHARE).means(
+        "The share of frequent itemsets of the release, or of those estimated to be frequent, that were not frequent; "
+        "0 is best. Baseline: a random change of entries"
     ),
-    Number("basket-rules-lost", "Rules of baskets that are lost", SHARE).means(
-        "The share of the rules with one item on their right that do not hold in the released baskets, beyond as many "
-        "as were to be hidden, which should be none; beside a change of entries at random (baseline)"
+    Number("basket-rules-lost", "Association rules of transactions, lost", SHARE).means(
+        "The share of rules with one item on the right that do not hold in the release, beyond those to be hidden; 0 "
+        "is best. Baseline: a random change of entries"
     ),
-    Number("basket-rules-ghost", "Ghost rules of baskets", SHARE).means(
-        "The share of the rules of the released baskets that did not hold before, which should be none"
+    Number("basket-rules-ghost", "Association rules of transactions, ghost", SHARE).means(
+        "The share of rules of the release that did not hold before; 0 is best"
     ),
-    Number("itemset-support-error", "Error of supports", SHARE).means(
-        "How far the support of a frequent set of items, as mined or estimated from the released baskets, is from the "
-        "true one, on average; 0 is best"
+    Number("itemset-support-error", "Support error", SHARE).means(
+        "The mean error of the support of frequent itemsets, as mined or estimated from the release; 0 is best"
     ),
-    Number("entries-changed", "Entries of baskets that were changed", SHARE).means(
-        "Entries that were taken out, put in or made unknown, for each entry that there was; beside a change at random "
-        "to the same end (baseline)"
+    Number("entries-changed", "Entries of transactions changed", SHARE).means(
+        "Entries removed, added or blocked, per original entry. Baseline: a random change to the same end"
     ),
-    Number("hidden-rules-left", "Rules to hide that still hold", SHARE, family=Family.PRIVACY).means(
-        "The share of the rules that were to be hidden and that surely hold in the released baskets, which must be none"
+    Number("hidden-rules-left", "Hidden rules that still hold", SHARE, family=Family.PRIVACY).means(
+        "The share of rules to be hidden that certainly still hold in the release; it must be 0"
     ),
-    Number("hidden-rule-margin", "Distance of hidden rules below the threshold", SHARE.more.owners,
+    Number("hidden-rule-margin", "Margin of hidden rules below the threshold", SHARE.more.owners,
            family=Family.PRIVACY).means(
-        "How far the hidden rule that is nearest to holding is below its threshold of support or confidence, as a "
-        "share of it: just below, somebody who lowers the threshold a little finds it; beside a change at random "
-        "(baseline)"
+        "How far the hidden rule nearest to holding is below its threshold of support or confidence, as a share of "
+        "it; just below, a slightly lower threshold reveals it. Baseline: a random change"
     ),
 )  # fmt: skip
 
@@ -493,35 +489,34 @@ _KNOWS = "knows three items of a basket"
 BASKET_ATTACKS = Measure(
     "basket-attacks", Family.ATTACK, "EGSA02; Narayanan and Shmatikov 2008", lambda _: ()
 ).finds(
-    Number("own-row-linkage-baskets", "Own basket found by some of its items", SHARE).means(
-        f"How often somebody who {_KNOWS} finds that basket among the released ones, as the one that holds most of "
-        "them; beside one guess among all baskets (baseline)"
+    Number("own-row-linkage-baskets", "Record linkage of transactions, three items known", SHARE).means(
+        f"Record linkage: how often an attacker who {_KNOWS} picks its released transaction, the one that contains "
+        "most of them. Baseline: guessing one transaction"
     ),
-    Number("singling-out-baskets", "Baskets singled out by some of their items", SHARE).means(
-        f"How often exactly one released basket holds what somebody who {_KNOWS} knows, and it shows at least half of "
-        "the person's other items; the control are baskets that were held out"
+    Number("singling-out-baskets", "Singling out of transactions, three items known", SHARE).means(
+        f"Singling out: how often exactly one released transaction contains what an attacker who {_KNOWS} knows, and "
+        "shows at least half of the other items. Control: held-out transactions"
     ),
-    Number("attribute-inference-items/", "A further item told by", SHARE).means(
-        "How often somebody who knows {column} of a basket rightly names a further one, as the one that most of the "
-        "released baskets with these hold; beside naming the most frequent item (baseline), and the control are "
-        "baskets that were held out"
+    Number("attribute-inference-items/", "Attribute inference of a further item", SHARE).means(
+        "Attribute inference: how often an attacker who knows {column} of a transaction names a further item, the one "
+        "that most released transactions with these contain. Baseline: the most frequent item; control: held-out "
+        "transactions"
     ),
-    Number("membership-baskets", "In the table or not, by the nearest basket", SCORE).means(
-        "Shown a basket of the original and one that was held out, how often an attacker tells which is which by the "
-        "more similar released basket; one half is a coin, and the control plays the game with held-out baskets only"
+    Number("membership-baskets", "Membership inference, nearest transaction", SCORE).means(
+        "Membership inference: AUC of an attacker who separates used from held-out transactions by the most similar "
+        "released one. 0.5 is guessing; the control separates held-out transactions"
     ),
-    Number("membership-at-1-percent-baskets", "Accused by their basket of being in, 1\u00a0% wrongly", SHARE).means(
-        "The share of baskets whose owners an attacker rightly accuses of being in, by the most similar released "
-        "basket, if of those who were not only 1 % may be accused; 1 % is guessing, and the control is how many "
-        "held-out ones were accused"
+    Number("membership-at-1-percent-baskets", "Membership inference on transactions, TPR at 1\u00a0% FPR", SHARE).means(
+        "Membership inference: the share of transactions identified as used, by the most similar released one, at a "
+        "false positive rate of 1 %. 1 % is guessing; the control is the share of held-out transactions named"
     ),
-    Number("basket-breach", "Certainty of an item that a randomized basket shows", SCORE).means(
-        "How sure somebody who knows all supports can be that an item was in a basket which, randomized, shows a "
-        "frequent set with that item: the largest such chance of an item that at most half of "
-        "the baskets hold; beside how often the item is in a basket at all (baseline)"
+    Number("basket-breach", "Posterior probability of an item, worst case", SCORE).means(
+        "The posterior probability that an item was in a transaction whose randomized version contains a frequent "
+        "itemset with it, for an attacker who knows all supports: the largest over items that at most half of the "
+        "transactions contain. Baseline: the prior"
     ),
-    Number("blocked-origin", "What a question mark stood for", SCORE).means(
-        "Shown an unknown entry that was an item and one that was none, how often an attacker tells which is which by "
-        "the other items of the two baskets; one half is a coin"
+    Number("blocked-origin", "Inference of blocked entries", SCORE).means(
+        "Inference of blocked entries: AUC of an attacker who separates blocked items from blocked non-items by the "
+        "rest of the transaction; 0.5 is guessing"
     ),
 )  # fmt: skip

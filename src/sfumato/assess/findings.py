@@ -5,8 +5,9 @@ lie around D by chance alone, and by the triangle inequality the true distance i
 norm(D* - D) of the measured one. Such an interval holds the measured value and reaches 0 for a verbatim copy, where the
 redraws of the distance itself would not.
 
-The gain of an attack is what it gets beyond people held out, a release that knows nobody, or guessing. Columns carry
-the risk whose cells are read, which make people stand alone, or whose rare values show.
+The excess of an attack is its success on members minus its success on the control group; without a control group it is
+the success minus the baseline. A column contributes to the risk if its values are inferred, if it makes rows unique, or
+if it releases rare values.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = [
     "distance_interval",
     "effective_tries",
     "exact_interval",
+    "excess_interval",
     "gains",
     "is_rate",
     "mean_cluster",
@@ -258,6 +260,7 @@ class Finding:
     # inside, outside: of an attack: what value and control rest on
     inside: Tries | None = None
     outside: Tries | None = None
+    chance: float | None = None  # of predictions: what always naming the commonest class, or the mean, gets
     # false where it was not run because such a table has nothing that it could attack; nothing is unknown then
     applies: bool = True
 
@@ -266,10 +269,21 @@ class Finding:
         """Measured, or not run."""
         return "measured" if self.value is not None else "not-run"
 
+    @property
+    def excess(self) -> float | None:
+        """Attack success minus the control, or minus the baseline without a control; None if there is neither.
+
+        Only attacks whose success is a rate between 0 and 1 have an excess.
+        """
+        against = self.control if self.control is not None else self.baseline
+        if self.value is None or against is None or not is_rate(self):
+            return None
+        return self.value - against
+
     def to_json(self) -> dict[str, Any]:
         """The finding as a JSON object; a number that is not finite is null."""
         document: dict[str, Any] = {name: _finite(value) for name, value in plain(self).items()}
-        return document | {"status": self.status}
+        return document | {"excess": _finite(self.excess), "status": self.status}
 
 
 def _finite(value: Any) -> Any:
@@ -313,6 +327,25 @@ class Gain:
     # again for the rows as for the people
     certain: bool
     conceded: bool  # whether it is conceded by every certificate, or needs what never leaves
+
+
+def excess_interval(finding: Finding) -> tuple[float, float] | None:
+    """95 % confidence interval of an excess; None if nothing is known of how the value varies.
+
+    With the counts of both groups it is `difference_interval`. Otherwise the limits of the value and of what it is
+    compared with are combined (Newcombe 1998, method 10); a computed baseline has no error of its own.
+    """
+    if finding.value is None or finding.excess is None:
+        return None
+    if finding.inside is not None and finding.outside is not None and finding.control is not None:
+        return difference_interval(finding.inside, finding.outside, CONFIDENCE)
+    if finding.interval is None:
+        return None
+    against = finding.value - finding.excess
+    limits = finding.control_interval if finding.control is not None else finding.baseline_interval
+    (low, high), (less, more) = finding.interval, limits or (against, against)
+    below, above = math.hypot(finding.value - low, more - against), math.hypot(high - finding.value, against - less)
+    return finding.excess - below, finding.excess + above
 
 
 def is_rate(finding: Finding) -> bool:

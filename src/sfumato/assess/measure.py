@@ -93,12 +93,13 @@ def _utility() -> tuple[Measure, ...]:
     from sfumato.assess.utility.comparison import QUERIES
     from sfumato.assess.utility.distortion import CHANGES, DISTANCES
     from sfumato.assess.utility.means import MEANS
+    from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.rules import COLUMN_RULES, RULES
 
-    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING, DISTANCES
-    return (*mined, COLUMN_RULES, CHANGES, MEANS)
+    mined = PREDICTION, RESPONSES, ENDURANCE, PROPENSITY, PROPENSITY_AUC, QUERIES, RULES, CLUSTERING
+    return (*mined, OWN_CLUSTERS, DISTANCES, COLUMN_RULES, CHANGES, MEANS)
 
 
 def _risk() -> tuple[Measure, ...]:
@@ -137,21 +138,24 @@ _FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the o
 
 EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epochs", lambda _: ()).finds(
     Number("epoch-change-smallest", "Fewest records behind a change between epochs", COUNT.more).means(
-        "The fewest fresh records behind any group whose rows changed from one epoch to the next, over all epochs: "
-        "whoever takes one epoch from another learns of so many together, never of one. Beside it the fewest that "
-        "may ever be (baseline)"
+        "The fewest new records behind any group whose rows changed between epochs; comparing epochs reveals so many "
+        "records together, never one. Baseline: the fewest there may ever be"
     ),
-    Number("epoch-rows-repeated", "Rows that the last epoch held too", SHARE.more).means(
-        "The share of rows that the last epoch held too, word for word: they tell nothing new"
+    Number("epoch-rows-repeated", "Rows repeated from the last epoch", SHARE.more).means(
+        "The share of rows that the last epoch contained as well; they reveal nothing new"
     ),
-    Number("epoch-marginal-distance", "Change of columns since the last epoch", family=Family.UTILITY).means(
-        "How much the columns changed since the last epoch, on average: 0 means no column, 1 means that none has "
-        "anything in common with what it was; beside two draws from the same people (baseline)"
+    Number("epoch-marginal-distance", "Marginal distance to the last epoch", family=Family.UTILITY).means(
+        "The mean difference between the distributions of single columns in this and the last epoch: 0 means equal, 1 "
+        "means nothing in common. Baseline: two samples of the same population"
     ),
     Number(
-        "epoch-association-difference", "Change of links since the last epoch", Scale((0.0, 2.0)), family=Family.UTILITY
+        "epoch-association-difference",
+        "Association difference to the last epoch",
+        Scale((0.0, 2.0)),
+        family=Family.UTILITY,
     ).means(
-        "How much the links between columns changed since the last epoch, beside two draws from the same (baseline)"
+        "How much the associations of columns changed since the last epoch. Baseline: two samples of the same "
+        "population"
     ),
 )
 _STAGE = "measuring"
@@ -323,6 +327,6 @@ def held_out_notes(study: Study) -> tuple[str, ...]:
     if excess > _FEW:
         return (
             f"{found} of {len(held)} held-out rows stand in the original as they are, more than its own twins explain; "
-            "where these are the same people, controls are too high and gains too low.",
+            "if these are the same people, the control is too high and the excess too low.",
         )
     return ()

@@ -1,4 +1,4 @@
-"""The report as pages: the verdict first, then what is seen at one look, what was promised, and the rest folded."""
+"""The report as pages: verdict, risk, utility, what to change, then the details in at most eight boxes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.assess.figures.columns import MOST_COLUMNS
 from sfumato.assess.figures.svg import Figure
-from sfumato.assess.findings import Family, Finding, gains, rank
-from sfumato.assess.plain import (
-    by_knowledge,
-    command_words,
-    risk_aside,
-    risk_sentence,
-    risky_columns,
-    risky_kinds,
-    show,
-    spoken_name,
-    use_sentence,
-)
+from sfumato.assess.findings import Family, Finding, excess_interval, gains, rank
+from sfumato.assess.glossary import TERMS, linked_terms
+from sfumato.assess.limits import command_words
+from sfumato.assess.numbers import show, spoken_name
+from sfumato.assess.plain import by_knowledge, risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
+from sfumato.assess.risks import risk_table
+from sfumato.assess.standards import standards
 from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:
@@ -32,27 +27,23 @@ __all__ = ["visible_figures", "write_page", "write_summary"]
 STRIP = 12
 """Most columns of the strip of small pictures."""
 _FAMILIES = {
-    Family.ATTACK: "How far published attacks get",
-    Family.PRIVACY: "What it may give away",
-    Family.UTILITY: "What it is still good for",
+    Family.ATTACK: ("Attacks", "attacks"),
+    Family.PRIVACY: ("Other privacy measures", "privacy"),
+    Family.UTILITY: ("Utility measures", "utility"),
 }
-_BESIDE = {"distances": Family.PRIVACY, "groups": Family.PRIVACY, "models": Family.UTILITY, "attacks": Family.ATTACK}
-"""Figures that stand beside the findings of a family."""
-_FIRST = ("attacks/all", "attacks/scores")  # figures of the second screen
-_MOST_CLAIMS = 6  # of a printed page
+"""Title of the box of each family, and its id."""
+_BESIDE = {
+    "attacks": Family.ATTACK,
+    "distances": Family.PRIVACY,
+    "groups": Family.PRIVACY,
+    "models": Family.UTILITY,
+    "components": Family.UTILITY,
+    "association": Family.UTILITY,
+}
+"""Figures that belong to the findings of a family."""
+_MOST_CLAIMS = 3  # of a printed page
+_MOST_REASONS = 3
 _ON_ONE_PAGE = ("Method", "Smallest group", "Groups", "Smallest leaf", "Leaves")
-_SECTIONS = {
-    "components": ("At one look", ""),
-    "association": (
-        "Links between columns",
-        "How strongly two columns hang together: correlation for numbers, its counterparts where categories are "
-        "involved.",
-    ),
-    "marginals": (
-        "Column by column",
-        "The share of rows at each value. Of numbers and dates the outermost bars gather what lies beyond.",
-    ),
-}
 
 
 def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: dict[str, Any] | None) -> str:
@@ -60,29 +51,33 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
     figures = visible_figures(report.figures, owner=owner)
-    rooms = _rooms(figure for figure in figures if figure.name not in _FIRST)
+    columns = [figure for figure in figures if figure.name.startswith("marginals/")]
     return _page("report.html").render(
-        **_told(report, findings, certificate, owner=owner),
+        **_content(report, findings, certificate, owner=owner),
         strip=_strip(figures, findings, owner=owner),
-        charts=[figure for figure in figures if figure.name in _FIRST],
         attackers=by_knowledge(findings),
         made=_made(report, certificate or {}),
-        families=_families(findings, rooms),
+        families=_families(findings, figures),
         looked=_looked(report, owner=owner),
         slowest=_slowest(report.seconds) if owner else [],
-        sections=_sections(rooms),
+        column_figures=columns,
+        more_columns=len(columns) == MOST_COLUMNS,
+        most_columns=MOST_COLUMNS,
+        standards=standards(report, certificate or {}, owner=owner),
+        terms=TERMS,
     )
 
 
 def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
-    """Write one page for whoever signs for a release, a data protection officer say; it stays with the owner."""
-    told = _told(report, report.findings, certificate, owner=True)
+    """Write one printed page for the person who signs for a release; it stays with the owner."""
+    content = _content(report, report.findings, certificate, owner=True)
     document = certificate or {}
     for name in ("claims", "refused"):
-        told[f"more_{name}"] = max(0, len(told[name]) - _MOST_CLAIMS)
-        told[name] = told[name][:_MOST_CLAIMS]
+        content[f"more_{name}"] = max(0, len(content[name]) - _MOST_CLAIMS)
+        content[name] = content[name][:_MOST_CLAIMS]
     return _page("summary.html").render(
-        **told,
+        **content,
+        most_reasons=_MOST_REASONS,
         made=[(name, value) for name, value in _made(report, document) if name in _ON_ONE_PAGE],
         rows=(report.rows_original, report.rows_released, report.rows_held_out),
         created=str(document.get("created", ""))[:10],
@@ -91,10 +86,10 @@ def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
     )
 
 
-def _told(
+def _content(
     report: Report, findings: Sequence[Finding], certificate: dict[str, Any] | None, *, owner: bool
 ) -> dict[str, Any]:
-    """What every page tells: verdict, use and risk in plain words, promises."""
+    """What every page has: verdict, risk, utility, columns, claims."""
     document = certificate or {}
     return {
         "owner": owner,
@@ -102,10 +97,13 @@ def _told(
         "notes": report.notes,
         "rehearsal": document.get("randomness") == "rehearsal",
         "certified": certificate is not None,
-        "use": use_sentence(findings, report.target),
+        "use": use_sentence(findings, report.target, short=not owner),
         "risk": risk_sentence(findings),
         "aside": risk_aside(findings),
-        "columns": [*risky_columns(report.columns), *risky_kinds(findings)] if owner else [],
+        "risks": risk_table(findings, report.verdict),
+        "held_out": report.rows_held_out,
+        "columns": risky_columns(report.columns) if owner else [],
+        "kinds": risky_kinds(findings) if owner else [],
         "claims": [_claim(claim) for claim in document.get("claims") or []],
         "refused": [_claim(claim) for claim in document.get("refused") or []],
     }
@@ -126,7 +124,9 @@ def _strip(figures: Sequence[Figure], findings: Sequence[Finding], *, owner: boo
 
 
 def _page(name: str) -> jinja2.Template:
-    return page_template(name, "sfumato.assess", filters=(("command_words", command_words),))
+    return page_template(
+        name, "sfumato.assess", filters=(("command_words", command_words), ("linked_terms", linked_terms))
+    )
 
 
 def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -168,18 +168,18 @@ def _claim(claim: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _families(findings: Sequence[Finding], rooms: dict[str, list[Figure]]) -> list[dict[str, Any]]:
-    """Folds of each family, what failed first: attacks that gain, then the others, single columns, what was not run."""
+def _families(findings: Sequence[Finding], figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """A box for each family with its tables and figures; attacks with a significant excess stand first."""
     families = []
-    for family, title in _FAMILIES.items():
+    for family, (title, name) in _FAMILIES.items():
         some = [finding for finding in findings if finding.family is family]
         if some:
-            figures = [figure for room, those in rooms.items() if _BESIDE.get(room) is family for figure in those]
-            families.append({"title": title, "folds": _folds(family, title, some), "figures": figures})
+            shown = [figure for figure in figures if _BESIDE.get(figure.name.partition("/")[0]) is family]
+            families.append({"title": title, "id": name, "tables": _tables(family, title, some), "figures": shown})
     return families
 
 
-def _folds(family: Family, title: str, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def _tables(family: Family, title: str, findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Tables of a family: whole ones, those of single columns or classes, and what was not run."""
     whole = [finding for finding in findings if finding.value is not None and "/" not in finding.name]
     parts = {title: whole}
@@ -187,27 +187,22 @@ def _folds(family: Family, title: str, findings: Sequence[Finding]) -> list[dict
         gaining = {gain.finding.name for gain in gains(whole) if gain.certain and not gain.conceded}
         ranked = sorted(whole, key=rank)
         parts = {
-            "Attacks that gain more on people in the table than chance explains": [
-                finding for finding in ranked if finding.name in gaining
-            ],
+            "Attacks with a significant excess": [finding for finding in ranked if finding.name in gaining],
             "Other attacks": [finding for finding in ranked if finding.name not in gaining],
         }
-    folds = [{"title": f"{name} ({len(some)})", "open": False, **_table(some)} for name, some in parts.items() if some]
-    folded: dict[str, list[Finding]] = {}
+    tables = [{"title": f"{name} ({len(some)})", **_table(some)} for name, some in parts.items() if some]
+    single: dict[str, list[Finding]] = {}
     for finding in findings:
         if "/" in finding.name and finding.value is not None:
-            folded.setdefault(finding.name.partition("/")[0], []).append(finding)
-    folds += [{"title": _fold_title(name, some), "open": False, **_table(some)} for name, some in folded.items()]
+            single.setdefault(finding.name.partition("/")[0], []).append(finding)
+    tables += [{"title": _part_title(name, some), **_table(some)} for name, some in single.items()]
     idle = [finding for finding in findings if finding.value is None]
-    if idle:
-        alone = len(idle) == len(findings)
-        folds.append({"title": f"Not run, each with its reason ({len(idle)})", "open": alone, **_table(idle)})
-    return folds
+    return tables + ([{"title": f"Not run, with the reason ({len(idle)})", **_table(idle)}] if idle else [])
 
 
-def _fold_title(name: str, findings: Sequence[Finding]) -> str:
-    kind = "class by class" if name.startswith("recall") else "column by column"
-    kind = "by the number of rows known" if name == "recovered-cells" else kind
+def _part_title(name: str, findings: Sequence[Finding]) -> str:
+    kind = "by class" if name.startswith("recall") else "by column"
+    kind = "by number of known rows" if name == "recovered-cells" else kind
     return f"{spoken_name(name)}, {kind} ({len(findings)})"
 
 
@@ -222,10 +217,11 @@ def _table(findings: Sequence[Finding]) -> dict[str, Any]:
     again = {clause: names for clause, names in holders.items() if len(names) > 1 and not _COUNTED.match(clause)}
     for row, each in zip(rows, clauses, strict=True):
         kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
-        row["meaning"] = _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}.")
+        row["meaning"] = _GOES_ON.sub("; ", _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}."))
     return {
         "rows": rows,
         "controlled": any(finding.control is not None for finding in findings),
+        "compared": any(finding.excess is not None for finding in findings),
         "caveats": [_caveat(clause, names, len(rows)) for clause, names in again.items()],
     }
 
@@ -234,11 +230,13 @@ def _caveat(clause: str, names: Sequence[str], rows: int) -> str:
     """A clause that several rows have, and which these are."""
     if len(names) == rows:
         return f"{clause[:1].upper()}{clause[1:]}."
-    return f"{names[0]} and {len(names) - 1} more: {clause[:1].lower()}{clause[1:]}."
+    first = clause[:1] if clause[1:2].isupper() else clause[:1].lower()
+    return f"{names[0]} and {len(names) - 1} more: {first}{clause[1:]}."
 
 
-_CLAUSE = re.compile(r"(?<=[.;]) ")
+_CLAUSE = re.compile(r"(?<=[.;])(?<!et al\.) ")
 _ENDED = re.compile(r"; (?=[A-Z])")  # where a clause between was taken out
+_GOES_ON = re.compile(r"(?<!et al)\. (?=[a-z])")
 _COUNTED = re.compile("counted on ", re.IGNORECASE)
 _DIRECTION = re.compile(
     r"(?:less|lower|more|higher) is better, and |,? and (?:less|lower|more|higher) is better\b(?!,)"
@@ -252,14 +250,17 @@ def _row(finding: Finding) -> dict[str, str]:
     low, high = finding.range
     bounds = f"{show(low, unit) if low is not None else 'any'} to {show(high, unit) if high is not None else 'any'}"
     tries = "attempts" if finding.family is Family.ATTACK else "tested"
+    excess = excess_interval(finding)
     return {
         "name": spoken_name(finding.name),
         "value": show(finding.value, unit) if finding.value is not None else "not run",
-        "because": (finding.because or "its reason is not on record") if finding.value is None else "",
+        "because": (finding.because or "no reason was recorded") if finding.value is None else "",
         "interval": "exact" if finding.interval is None else _between(finding.interval, unit),
         "attempts": "" if finding.attempts is None else f"{finding.attempts:,} {tries}",
         "baseline": show(finding.baseline, unit),
         "control": show(finding.control, unit),
+        "excess": show(finding.excess, unit).replace("-", "\u2212"),
+        "excess_interval": "" if excess is None else _between(excess, unit).replace("-", "\u2212"),
         "control_interval": "" if finding.control_interval is None else _between(finding.control_interval, unit),
         "direction": finding.direction.value.replace("-", " "),
         "arrow": "\u2191" if finding.direction.value.startswith("higher") else "\u2193",
@@ -274,38 +275,30 @@ def _between(interval: tuple[float, float], unit: str) -> str:
 
 
 _LOOKED = {
-    "attempts": "People attacked, at most",
-    "training": "Rows a model learnt from, at most",
-    "testing": "Rows a model was tested on, at most",
+    "attempts": "Records attacked, at most",
+    "training": "Training rows per model, at most",
+    "testing": "Test rows per model, at most",
     "queries": "Counting queries, at most",
-    "budget": "Seconds granted",
-    "estimate": "Seconds expected",
+    "budget": "Time limit, seconds",
+    "estimate": "Expected time, seconds",
 }
 
 
 def _looked(report: Report, *, owner: bool) -> list[tuple[str, str]]:
-    """List how much was looked at; how long it took is for the owner."""
+    """Sample sizes of the measurement; times are for the owner."""
     looked = [
         (words, f"{report.sizes[key]:,g}" if isinstance(report.sizes[key], int | float) else str(report.sizes[key]))
         for key, words in _LOOKED.items()
         if report.sizes.get(key) is not None and (owner or key not in ("budget", "estimate"))
     ]
-    times = (("sanitizing", "Seconds of sanitizing"), ("all", "Seconds of measuring"))  # the first of JS07's criteria
-    told = [(words, show(report.seconds[key])) for key, words in times if key in report.seconds]
-    return [*looked, *told] if owner else looked
+    times = (("sanitizing", "Sanitizing, seconds"), ("all", "Measuring, seconds"))  # the first of JS07's criteria
+    spent = [(words, show(report.seconds[key])) for key, words in times if key in report.seconds]
+    return [*looked, *spent] if owner else looked
 
 
 def _slowest(seconds: dict[str, float]) -> list[tuple[str, str]]:
     ranked = sorted(((each, name) for name, each in seconds.items() if name not in ("all", "sanitizing")), reverse=True)
     return [(name.replace("-", " "), f"{each:.2g} s") for each, name in ranked[:5]] if len(ranked) > 1 else []
-
-
-def _rooms(figures: Iterable[Figure]) -> dict[str, list[Figure]]:
-    """Put figures together that belong together."""
-    rooms: dict[str, list[Figure]] = {}
-    for figure in figures:
-        rooms.setdefault(figure.name.partition("/")[0], []).append(figure)
-    return rooms
 
 
 def visible_figures(figures: Iterable[Figure], *, owner: bool) -> tuple[Figure, ...]:
@@ -315,16 +308,3 @@ def visible_figures(figures: Iterable[Figure], *, owner: bool) -> tuple[Figure, 
         if figure.name not in chosen if figure.public else owner:
             chosen[figure.name] = figure
     return tuple(chosen.values())
-
-
-def _sections(rooms: dict[str, list[Figure]]) -> list[dict[str, Any]]:
-    """Lay out the figures that do not stand beside findings."""
-    order = [*_SECTIONS, *(room for room in rooms if room not in _SECTIONS and room not in _BESIDE)]
-    sections = []
-    for room in order:
-        if room in rooms:
-            title, words = _SECTIONS.get(room, (room.capitalize(), ""))
-            if room == "marginals" and len(rooms[room]) == MOST_COLUMNS:
-                words += f" At most {MOST_COLUMNS} columns are drawn, the first of the table."
-            sections.append({"room": room, "title": title, "words": words, "figures": rooms[room]})
-    return sections

@@ -6,6 +6,7 @@ How many rows they look at is chosen from the table's size and the seconds that 
 from __future__ import annotations
 
 import functools
+import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
@@ -33,6 +35,7 @@ __all__ = [
     "Column",
     "ColumnPair",
     "Matrix",
+    "MeasureOptions",
     "Places",
     "Sizes",
     "Study",
@@ -152,6 +155,7 @@ Places = NDArray[np.int64]
 F = TypeVar("F", bound=Fact)
 T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
+_WORDS = 4  # of entropy; studies of a baseline append one
 CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 """Kinds of columns whose values are few and have holders."""
 
@@ -273,6 +277,29 @@ def row_keys(columns: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return keys
 
 
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What the owner chooses of the measures of utility.
+
+    Parameters
+    ----------
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units. By default the column's
+        step or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters, K. By default the number of classes of the target, else 5.
+    """
+
+    accurate_within: float | None = None
+    clusters: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.accurate_within is not None and not 0 <= self.accurate_within < math.inf:
+            raise OptionError("--accurate-within must be a number of 0 or more; choose another")
+        if self.clusters is not None and self.clusters < 2:
+            raise OptionError("--clusters must be at least 2; choose another")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """Two tables side by side, at the owner's."""
@@ -297,11 +324,16 @@ class Study:
     known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
     standings: tuple[Standing, ...] = ()  # how people stand in whole tables, column by column, where these are parts
+    options: MeasureOptions = MeasureOptions()
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""
         seed = np.random.SeedSequence([*self.entropy, zlib.crc32(purpose.encode())])
         return np.random.Generator(np.random.PCG64(seed))
+
+    def shared_generator(self, purpose: str) -> np.random.Generator:
+        """Generator of choices that a study has in common with the studies of its baseline."""
+        return replace(self, entropy=self.entropy[:_WORDS]).generator(purpose)
 
     def pair(self, name: str) -> ColumnPair:
         """Find a column by its name."""
@@ -431,6 +463,7 @@ def study_of(
     known: Sequence[str] = (),
     linked: Places | None = None,
     standings: tuple[Standing, ...] = (),
+    options: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
@@ -441,10 +474,14 @@ def study_of(
     where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an outsider is
     taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen by rule.
     ``linked`` is the released person of each released row, where rows of a person stay together; ``standings`` is how
-    people stand in the whole tables where these are parts of them.
+    people stand in the whole tables where these are parts of them. ``options`` are the owner's choices of measures.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
-    target = next((field.name for field in codec.schema.encoded if field.role is Role.TARGET), None)
+    options = options or MeasureOptions()
+    predicted = next((field for field in codec.schema.encoded if field.role is Role.TARGET), None)
+    if options.accurate_within is not None and (predicted is None or predicted.kind in (Kind.NOMINAL, Kind.BOOLEAN)):
+        raise OptionError("--accurate-within is for a target of numbers or dates; name one with --target, or drop it")
+    target = None if predicted is None else predicted.name
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
@@ -464,7 +501,7 @@ def study_of(
         choose_sizes(
             max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged
         ),
-        tuple(int(word) for word in rng.integers(0, 2**32, size=4)),
+        tuple(int(word) for word in rng.integers(0, 2**32, size=_WORDS)),
         codec.schema.rules,
         codec.schema.names,
         records.persons if persons is None else persons,
@@ -472,6 +509,7 @@ def study_of(
         tuple(known),
         linked,
         standings,
+        options,
     )
 
 

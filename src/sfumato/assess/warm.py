@@ -14,25 +14,30 @@ from importlib import import_module
 from sfumato.core.compiled import share_cached
 from sfumato.core.progress import OutOfTime, tell
 
-__all__ = ["compile_ahead", "compile_report", "share_compiled", "wait_for_report"]
+__all__ = ["compile_ahead", "compile_apart", "compile_report", "share_compiled", "wait_for_report"]
 
 _MODULES = (
     "sfumato.assess.neighbours",
     "sfumato.assess.risk.estimates",
     "sfumato.assess.attacks.singling",
-    "sfumato.core.itemsets.baskets",
     "sfumato.core.itemsets.mining",
 )
 _LOOK = 0.2  # seconds between two looks at how far it is
 _running: list[subprocess.Popen[bytes]] = []  # one at most
 
 
-def compile_ahead() -> None:
+def compile_apart() -> None:
+    """Compile in a second process what a report needs and is not on disk yet, and wait: it takes much memory."""
+    compile_ahead(least_cores=1)
+    wait_for_report()
+
+
+def compile_ahead(*, least_cores: int = 2) -> None:
     """Start compiling what a report needs and is not on disk yet, once a process, and tell how far it is.
 
-    Where no second process can be started, or there is one core alone, the kernels compile when they are called.
+    Where no second process can be started, or there are fewer cores, the kernels compile when they are called.
     """
-    if _running or not sys.executable or (os.cpu_count() or 1) < 2 or share_compiled() == 1.0:
+    if _running or not sys.executable or (os.cpu_count() or 1) < least_cores or share_compiled() == 1.0:
         return
     command = "from sfumato.assess.warm import compile_report; compile_report()"
     try:
@@ -72,12 +77,10 @@ def compile_report() -> None:
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
-    from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
+    from sfumato.core.itemsets.baskets import Baskets
     from sfumato.core.itemsets.mining import frequent_itemsets
 
-    few = Baskets.of([[0, 1, 2], [0, 1], [2]])
-    frequent_itemsets(few, 1)
-    partial_counts(Bitmaps.of(few, np.arange(3)), [[0, 1]])
+    frequent_itemsets(Baskets.of([[0, 1, 2], [0, 1], [2]]), 1)
 
     from sfumato.assess.attacks.singling import Predicates, SortedRows, find_fits
     from sfumato.assess.risk.estimates import nearest_but_one

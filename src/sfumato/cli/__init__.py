@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import rich_click as click
+from click.exceptions import NoSuchOption
 
 from sfumato import __version__
 from sfumato.cli.console import tell_error
@@ -65,13 +66,23 @@ def app() -> None:
     """
 
 
+def _meant(error: NoSuchOption) -> str:
+    """Say that there is no such option, and the one that was probably meant."""
+    context = error.ctx
+    options = [] if context is None else [each.opts[0] for each in context.command.get_params(context)]
+    meant = closest_name(error.option_name, [each for each in options if each.startswith("--")])
+    words = f"No such option {shown(error.option_name)}"
+    return words if meant is None else f"{words}; did you mean {meant!r}?"
+
+
 def main() -> None:
     """Run the command; a usage error is one sentence and exit code 2."""
     try:
         code = app.main(standalone_mode=False)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "sfumato"
-        tell_error(f"sfumato: {error.format_message().rstrip('.')}; see '{where} --help'")
+        words = _meant(error) if isinstance(error, NoSuchOption) else error.format_message().rstrip(".")
+        tell_error(f"sfumato: {words}; see '{where} --help'")
         code = 2
     except click.ClickException as error:
         tell_error(f"sfumato: {error.format_message()}")

@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     usual,
     whereabouts,
 )
+from sfumato.cli.panels import Panel, Verb, VerbGroup
 from sfumato.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ WORDS = {
 _MOST_RULES, _MOST_ITEMS = 1 << 20, 1 << 27  # bytes of a file of rules, and of items
 
 
-class _WithMethod(click.RichCommand):
+class _WithMethod(Verb):
     """Has an option for each parameter of the verb's mechanism, read off its fields when the verb is run."""
 
     method = ""
@@ -73,7 +74,8 @@ def _option(name: str, kind: Any, default: Any) -> click.Option:
     words = typing.get_args(kind)
     choices: Any = click.Choice(words) if words and isinstance(words[0], str) else words[0] if words else kind
     shown = f"  [default: {default}]" if default is not None else ""
-    return click.Option([f"--{name.replace('_', '-')}", name], type=choices, help=WORDS[name] + shown)
+    spelt = [f"--{name.replace('_', '-')}", name]
+    return click.RichOption(spelt, type=choices, panel=Panel.METHOD, help=WORDS[name] + shown)
 
 
 def _method(name: str) -> type[_WithMethod]:
@@ -86,9 +88,9 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
         ("--item", "Column of the item, of a table with a row for each item of a basket."),
         ("--basket", "Column of the basket, of such a table."),
     ):
-        function = click.option(spelt, metavar="COL", help=words)(function)
+        function = click.option(spelt, metavar="COL", panel=Panel.INPUT, help=words)(function)
     words = "Each line of a CSV file is a basket, with commas between its items and no header."
-    function = click.option("--lines", is_flag=True, help=words)(function)
+    function = click.option("--lines", is_flag=True, panel=Panel.INPUT, help=words)(function)
     return options(
         person="Whom a basket is of: dropped, and held out and attacked by person.",
         most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
@@ -97,26 +99,29 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options of all verbs that write a release."""
-    function = click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")(
-        function
+    function = options("despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", form="[default: csv]")(
+        _reading(function)
     )
-    function = options(
-        "policy", "despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", "overwrite",
-        form="[default: csv]", holdout="Share of the baskets, or persons, kept out for measuring.",
-    )(function)  # fmt: skip
-    return _reading(function)
+    holdout = "Share of the baskets, or persons, kept out for measuring."
+    function = options("policy", "overwrite", first=True, holdout=holdout)(function)
+    words = "Folder for release/ and owner/."
+    return click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help=words)(function)
 
 
 def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that name rules."""
     function = click.option(
-        "--rules", "rule_file", type=FILE, help="File with a rule on each line; it must not lie in the output folder."
+        "--rules",
+        "rule_file",
+        type=FILE,
+        panel=Panel.FIRST,
+        help="File with a rule on each line; it must not lie in the output folder.",
     )(function)
     words = "A rule to hide, 'bread;butter -> milk', or a set 'bread;butter'; repeatable."
-    return click.option("--rule", "named", multiple=True, metavar="RULE", help=words)(function)
+    return click.option("--rule", "named", multiple=True, metavar="RULE", panel=Panel.FIRST, help=words)(function)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def baskets() -> None:
     """Baskets of items: randomize them and mine them all the same, or hide rules in them.
 
@@ -129,7 +134,11 @@ def baskets() -> None:
 @baskets.command(cls=_method("randomize-baskets"))
 @click.argument("source", metavar="INPUT", type=INPUT)
 @click.option(
-    "--items", "item_file", type=FILE, help="File with the name of every item that there is, one on each line."
+    "--items",
+    "item_file",
+    type=FILE,
+    panel=Panel.FIRST,
+    help="File with the name of every item that there is, one on each line.",
 )
 @_releasing
 @verb
@@ -169,6 +178,8 @@ def block(console: Console, source: str, **told: Any) -> None:
 
 def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
     from sfumato.engines.outcome import Recipe
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+    from sfumato.publish.judge import asked_policy, policy_of
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
     form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
@@ -184,6 +195,10 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
         holdout = None if share is None else float(share)
     except ValueError:
         raise OptionError("--holdout of baskets is a share, such as 0.2; files are for tables") from None
+    policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
+    outside = share or getattr(told["recipe"], "holdout", None)
+    planned = PlannedRun(control=outside is not None, transactions=True)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
     rules: tuple[Any, ...] = ()
     if name != "randomize":
         rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)
@@ -257,8 +272,10 @@ def _operator_words(fact: BasketsRandomized) -> str:
 @click.argument("source", metavar="FOLDER/release", type=INPUT)
 @click.option("--min-support", required=True, type=float, help="Share of the baskets from which on a set is frequent.")
 @usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
+@click.option("--min-confidence", type=float, help="Estimate rules too: those that are right at least so often.")
 @click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")
-@options(overwrite="Replace an existing file.")
+@click.option("--rules-output", type=FILE, help="CSV of rules to write: left, right, support, confidence, low, high.")
+@options(overwrite="Replace existing files.")
 @_reading
 @verb
 def estimate(
@@ -266,26 +283,31 @@ def estimate(
     source: str,
     min_support: float,
     longest: int,
+    min_confidence: float | None,
     output: Path | None,
+    rules_output: Path | None,
     overwrite: bool,
     **reading: Any,
 ) -> None:
-    """Frequent itemsets of the true baskets, from released ones.
+    """Frequent itemsets of the true baskets, and rules between items, from released ones.
 
     Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
-    elsewhere. Exits with 3 if there are too few baskets for the noise.
+    elsewhere. A rule has one item on its right; low and high are the ends of its confidence. Exits with 3 if there are
+    too few baskets for the noise.
     """
-    from sfumato.tables.files import FileForm, FileFormat, write_file
-
-    check_new(output, overwrite=overwrite)
+    if rules_output is not None and min_confidence is None:
+        raise OptionError("--rules-output needs --min-confidence, from which on a rule is listed")
+    if rules_output is not None and rules_output == output:
+        raise OptionError("--output and --rules-output name the same file; name two")
+    for path in (output, rules_output):
+        check_new(path, overwrite=overwrite)
     with console.progress():
-        found = sf.baskets(source, **reading).estimate(min_support, longest=longest)
+        found = sf.baskets(source, **reading).estimate(min_support, longest=longest, min_confidence=min_confidence)
     table = found.to_table()
-    if output is not None:
-        from sfumato.core.replacing import replacing_file
-
-        with replacing_file(output) as work:
-            write_file(table, work, FileForm(FileFormat.CSV))
+    rules = None if found.rules is None else found.rules_table()
+    for path, written in ((output, table), (rules_output, rules)):
+        if path is not None and written is not None:
+            _write_csv(path, written)
     rows = table.to_pylist()
     untold = f"; of {found.estimates.untold} the noise tells too little" if found.estimates.untold else ""
     console.say(f"{len(rows)} sets, {found.kind} from {found.baskets} baskets{untold}.")
@@ -293,4 +315,25 @@ def estimate(
         console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
     if len(rows) > 20 and output is None:
         console.say(f"... and {len(rows) - 20} more; -o FILE writes them all.")
-    console.result({"baskets": found.baskets, "kind": found.kind, "untold": found.estimates.untold, "itemsets": rows})
+    result = {"baskets": found.baskets, "kind": found.kind, "untold": found.estimates.untold, "itemsets": rows}
+    if rules is not None:
+        result["rules"] = _tell_rules(console, rules.to_pylist(), written=rules_output is not None)
+    console.result(result)
+
+
+def _write_csv(path: Path, table: Any) -> None:
+    from sfumato.core.replacing import replacing_file
+    from sfumato.tables.files import FileForm, FileFormat, write_file
+
+    with replacing_file(path) as work:
+        write_file(table, work, FileForm(FileFormat.CSV))
+
+
+def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool) -> list[dict[str, Any]]:
+    console.say(f"{len(rules)} rules.")
+    for rule in rules[:20]:
+        ends = f"{rule['low']:.4f} to {rule['high']:.4f}"
+        console.say(f"{rule['confidence']:8.4f}  {ends}  {rule['left']} -> {rule['right']}")
+    if len(rules) > 20 and not written:
+        console.say(f"... and {len(rules) - 20} more; --rules-output FILE writes them all.")
+    return rules

@@ -12,6 +12,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
+from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError, TooFew
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ _db = click.option(
     "--db",
     required=True,
     metavar="URL",
+    panel=Panel.FIRST,
     help="Database of the survey: a file (SQLite), or postgresql://USER@HOST/NAME.",
 )
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def collect() -> None:
     """Ask people, and never learn what a single one of them answered.
 
@@ -45,23 +47,61 @@ def collect() -> None:
     multiple=True,
     required=True,
     metavar="[NAME=]FILE",
+    panel=Panel.FIRST,
     help="Noise specification (TOML); NAME= and repeat for several questions.",
 )
 @_db
-@click.option("--question", "texts", multiple=True, metavar="[NAME=]TEXT", help="What is asked; repeatable.")
-@usual("--title", default="Survey", words="Title of the page.")
-@usual("--host", default="127.0.0.1", words="Address to listen on; others than this machine's need TLS.")
-@usual("--port", default=8000, type=click.IntRange(0, 65535), words="Port to listen on; 0 takes a free one.")
-@click.option("--tls-cert", type=FILE, help="Certificate for TLS (PEM, with its chain).")
-@click.option("--tls-key", type=FILE, help="Key of the certificate (PEM, no passphrase).")
-@click.option("--proxy", metavar="ADDRESS", help="A proxy before the collector whose X-Forwarded-For is believed.")
-@usual("--rate", default=20.0, type=click.FloatRange(0), words="Answers a second from one address; 0 is no limit.")
-@usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), words="Bytes of an answer.")
-@usual("--connections", default=1_000, type=COUNT, words="Connections that one address may hold open at once.")
-@usual("--at-least", default=50, type=click.IntRange(2), words="Answers from which on the dashboard shows figures.")
+@click.option(
+    "--question", "texts", multiple=True, metavar="[NAME=]TEXT", panel=Panel.FIRST, help="What is asked; repeatable."
+)
+@usual("--title", default="Survey", panel=Panel.FIRST, words="Title of the page.")
+@usual(
+    "--host",
+    default="127.0.0.1",
+    panel=Panel.SERVER,
+    words="Address to listen on; others than this machine's need TLS.",
+)
+@usual(
+    "--port",
+    default=8000,
+    type=click.IntRange(0, 65535),
+    panel=Panel.SERVER,
+    words="Port to listen on; 0 takes a free one.",
+)
+@click.option("--tls-cert", type=FILE, panel=Panel.SERVER, help="Certificate for TLS (PEM, with its chain).")
+@click.option("--tls-key", type=FILE, panel=Panel.SERVER, help="Key of the certificate (PEM, no passphrase).")
+@click.option(
+    "--proxy",
+    metavar="ADDRESS",
+    panel=Panel.SERVER,
+    help="A proxy before the collector whose X-Forwarded-For is believed.",
+)
+@usual(
+    "--rate",
+    default=20.0,
+    type=click.FloatRange(0),
+    panel=Panel.SERVER,
+    words="Answers a second from one address; 0 is no limit.",
+)
+@usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), panel=Panel.SERVER, words="Bytes of an answer.")
+@usual(
+    "--connections",
+    default=1_000,
+    type=COUNT,
+    panel=Panel.SERVER,
+    words="Connections that one address may hold open at once.",
+)
+@usual(
+    "--at-least",
+    default=50,
+    type=click.IntRange(2),
+    panel=Panel.PRIVACY,
+    words="Answers from which on the dashboard shows figures.",
+)
 @click.option(
     "--password-file",
     type=FILE,
+    panel=Panel.SERVER,
     help=f"File with the dashboard's password, or variable {_PASSWORD}; else one is made and shown.",
 )
 @verb

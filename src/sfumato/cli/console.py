@@ -19,7 +19,9 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
-from sfumato.core.errors import SfumatoError, printable
+from sfumato.cli.panels import Panel
+from sfumato.core.errors import SfumatoError, printable, with_options
+from sfumato.core.layout import broken_lines
 from sfumato.core.progress import listening
 
 __all__ = ["Console", "tell_error", "verb"]
@@ -44,12 +46,20 @@ class Console:
         if not self.quiet and not self.as_json:
             click.echo(printable(text, lines=True))
 
+    @property
+    def width(self) -> int | None:
+        """Characters of a line of the terminal, or those that COLUMNS names; None off a terminal: lines stay whole."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+    def say_broken(self, text: str) -> None:
+        """Tell the reader a text whose lines are broken at the width of the terminal."""
+        self.say(broken_lines(printable(text, lines=True), self.width))
+
     def tell(self, parts: Sequence[tuple[int, str]]) -> None:
         """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""
         from sfumato.assess.plain import fitting
 
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        self.say("\n".join(fitting(parts, width, _MOST_LINES)))
+        self.say("\n".join(fitting(parts, self.width, _MOST_LINES)))
 
     def note(self, text: str) -> None:
         """Tell the person at the terminal something that is not a result."""
@@ -128,9 +138,15 @@ class _Log(logging.Handler):
 def verb(function: Callable[P, None]) -> Callable[P, None]:
     """A verb with the options and the error form that all verbs share."""
 
-    @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there.")
-    @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+    @click.option("--quiet", is_flag=True, panel=Panel.OUTPUT, help="Say nothing but errors.")
+    @click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        panel=Panel.OUTPUT,
+        help="Print one JSON document on stdout and nothing else there.",
+    )
+    @click.option("--debug", is_flag=True, panel=Panel.OUTPUT, help="Show a traceback with an error.")
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         debug = bool(kwargs.pop("debug"))
@@ -140,13 +156,14 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         log = _Log(console)
         logging.getLogger("sfumato").addHandler(log)
         try:
-            with warnings.catch_warnings():
+            with with_options(), warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_rest, **_more: console.note(f"Warning: {message}.")
                 function(*args, **kwargs)
         except SfumatoError as error:
             if debug:
                 raise
-            tell_error(f"sfumato: {error}")
+            with with_options():
+                tell_error(f"sfumato: {error}")
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)

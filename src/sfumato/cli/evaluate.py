@@ -17,13 +17,17 @@ from sfumato.cli.options import (
     files_named,
     holdout_of,
     options,
+    other_file,
+    read_as,
     reading_told,
 )
+from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.publish.evaluate import Evaluation
+    from sfumato.tables.files import FileForm
 
 __all__ = ["evaluate", "tune"]
 
@@ -31,16 +35,23 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 """Options of sanitize that say how a table is made."""
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("original", metavar="ORIGINAL", type=INPUT)
 @click.argument("released", metavar="RELEASED", type=INPUT)
-@options(output="Folder for the report in two editions.", schema="Schema of ORIGINAL, from inspect.")
-@options("target", identifier="A column to leave out, it was dropped; repeatable.")
-@options("weight", person="Who a row of ORIGINAL is about: left out; people are attacked one row each.")
-@options(no_rules="Do not count rules between columns.")
-@options("known", public="A column that was passed through; repeatable.")
-@click.option("--holdout", metavar="FILE", help="Rows like ORIGINAL's that RELEASED was not made from.")
-@options(seed="Measure reproducibly.", overwrite="Replace an earlier evaluation of that name.")
+@options(
+    "target",
+    first=True,
+    output="Folder for the report in two editions.",
+    schema="Schema of ORIGINAL, from inspect.",
+    identifier="A column to leave out, it was dropped; repeatable.",
+    person="Who a row of ORIGINAL is about: left out; people are attacked one row each.",
+)
+@click.option(
+    "--holdout", metavar="FILE", panel=Panel.FIRST, help="Rows like ORIGINAL's that RELEASED was not made from."
+)
+@options("policy", first=True, overwrite="Replace an earlier evaluation of that name.")
+@options("weight", "known", "accurate_within", "clusters", no_rules="Do not count rules between columns.")
+@options(public="A column that was passed through; repeatable.", seed="Measure reproducibly.")
 @click.option("--level", hidden=True)
 @click.option("--strata", hidden=True)
 @click.option("--allow-level-1", is_flag=True, hidden=True)
@@ -49,7 +60,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def evaluate(
     console: Console,
@@ -70,7 +81,9 @@ def evaluate(
     be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
     sanitize wrote for leaving. Without -o the summary is printed and nothing written.
     """
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
+    from sfumato.publish.judge import asked_policy
 
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
@@ -78,10 +91,13 @@ def evaluate(
         raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
+    planned = PlannedRun(control=holdout is not None, how_to_control="add --holdout FILE")
+    refuse_unattainable(asked_policy(policy), planned, despite=despite_policy)
     reading = reading_told(told)
     before, form = read_people(original, **reading)
     most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
-    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal, "most_bytes": most}
+    _say_found(console, original, form)
+    reading = {**other_file(reading, form), "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released
     outside = None if holdout is None else read_people(holdout, **reading)[0]
     given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
@@ -93,6 +109,12 @@ def evaluate(
     verdict = evaluation.report.verdict
     if verdict is not None and verdict.refuses and not despite_policy:
         raise PrivacyRefusal(f"{verdict.clause}; the report says why, and what to try")
+
+
+def _say_found(console: Console, source: str, form: FileForm) -> None:
+    """Say how a file was read, if something was detected that could be otherwise."""
+    if form.is_detected:
+        console.say(reading_words(source, form))
 
 
 def _refuse(original: str, released: str, holdout: str | None, made: str | None) -> None:
@@ -136,23 +158,43 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
 _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "output", "overwrite", "k")
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options("target", policy="What the release must meet: trusted, research, public, or a file.  [default: research]")
 @options(
+    "target",
+    first=True,
+    policy="What the release must meet: trusted, research, public, or a file.  [default: research]",
     budget="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
     output="Folder for report.html, report.json and, where something qualifies, recipe.toml.",
 )
 @click.option(
     "--methods",
     metavar="A,B",
+    panel=Panel.FIRST,
     help="Of chain, condense, classwise and condense-paper.  [default: the first three, as far as they apply]",
 )
-@options(holdout="People kept out of the release, for measuring.  [default: 0.3]")
-@click.option("--k", type=int, help="Smallest size that is tried, where it is more than the policy asks.")
-@click.option("--metric", metavar="NAME", help="Use: accuracy-boosting, r2-ridge, likeness and others.")
+@options(
+    "identifier",
+    "person",
+    "schema",
+    first=True,
+    holdout="People kept out of the release, for measuring.  [default: 0.3]",
+)
+@click.option(
+    "--k",
+    type=int,
+    panel=Panel.FIRST,
+    help="Smallest size that is tried, where it is more than the policy asks.",
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    panel=Panel.METHOD,
+    help="Utility: auc-boosting, balanced-accuracy-logistic, r2-ridge, response-accuracy-1nn, likeness and others.",
+)
 @click.option(
     "--search",
+    panel=Panel.METHOD,
     type=click.Choice(["halving", "rule-based", "brute-force"]),
     default="halving",
     show_default=True,
@@ -161,18 +203,23 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
 @options(
     "level",
     "strata",
-    "identifier",
-    "person",
     "rows_are_people",
     "weight",
-    "schema",
     "no_rules",
     "rare",
     "known",
+    "accurate_within",
     seed="Repeat the same samples and draws.",
 )
 @options(
-    "missing", "encoding", "delimiter", "decimal", "sheet", "query", overwrite="Replace an earlier tuning of that name."
+    "missing",
+    "sheet",
+    "header_row",
+    "encoding",
+    "delimiter",
+    "decimal",
+    "query",
+    overwrite="Replace an earlier tuning of that name.",
 )
 @verb
 def tune(
@@ -192,16 +239,26 @@ def tune(
     """
     from sfumato.publish.policy import USUAL
     from sfumato.tuning.model import save_tuning
+    from sfumato.tuning.run import check_tuning
 
     if output is not None:
         check_output(output, overwrite=overwrite, contents="tuning")
+    given = {name: told[name] for name in ("budget", "search", "metric", "methods", "rare")}
+    check_tuning(policy or USUAL, **given)
     reading = reading_told(told)
     table, form = read_people(source, **reading)
-    reading |= {"query": None, "sheet": None, "decimal": reading["decimal"] or form.decimal}
-    outside: Any = holdout_of(holdout, reading, 0.3)
+    _say_found(console, source, form)
+    outside: Any = holdout_of(holdout, other_file(reading, form), 0.3)
     without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
     with console.progress(lines=True):
-        tuning = sf.tune(table, policy=policy or USUAL, holdout=outside, command=command_words(without=without), **told)
+        tuning = sf.tune(
+            table,
+            policy=policy or USUAL,
+            holdout=outside,
+            command=command_words(without=without),
+            read=read_as(reading, form),
+            **told,
+        )
         if output is not None:
             save_tuning(tuning, output, overwrite=overwrite)
     lines = tuning.lines()

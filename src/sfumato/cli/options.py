@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.cli.panels import Panel, Verb
+from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import check_target, reason, replacing_file
-from sfumato.tables.reading import read_people
+from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.methods import Parameter
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
+    from sfumato.tables.files import FileForm
 
 __all__ = [
     "CHOICES",
@@ -44,9 +46,12 @@ __all__ = [
     "keeping_owner_part",
     "offered_methods",
     "options",
+    "other_file",
     "parameters_told",
     "passphrase_prompt",
+    "read_as",
     "reading_told",
+    "say_dropped",
     "signer_at",
     "tell_signer",
     "usual",
@@ -64,88 +69,149 @@ COUNT = click.IntRange(min=1)
 _OF_OUTPUT = ("quiet", "as_json", "debug")
 _WRITTEN = ("output", "plot")  # files and folders that are not read
 _FLAG: dict[str, Any] = {"is_flag": True}
-_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "budget": ("Choose how many rows are looked at, to measure in this time.", {"type": float, "metavar": "SECONDS"}),
+_OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
+    "accurate_within": (
+        Panel.MEASURING,
+        "Largest error of a predicted response that counts as right, in its units.  [default: its step or a tenth of "
+        "its standard deviation]",
+        {"type": click.FloatRange(min=0.0), "metavar": "X"},
+    ),
+    "budget": (
+        Panel.MEASURING,
+        "Choose how many rows are looked at, to measure in this time.",
+        {"type": click.FloatRange(min=0, min_open=True), "metavar": "SECONDS"},
+    ),
+    "clusters": (
+        Panel.MEASURING,
+        "Number of clusters of the measures of clustering.  [default: the classes of the target, else 5]",
+        {"type": click.IntRange(min=2), "metavar": "K"},
+    ),
     "decimal": (
+        Panel.INPUT,
         "Mark before decimals, . or , in CSV.  [default: what its numbers say]",
         {"type": click.Choice([".", ","])},
     ),
-    "delimiter": ("Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
-    "despite_policy": ("Go on although the policy is not met; the certificate says so.", _FLAG),
+    "delimiter": (Panel.INPUT, "Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
+    "despite_policy": (Panel.PRIVACY, "Go on although the policy is not met; the certificate says so.", _FLAG),
     "engine": (
+        Panel.ENGINE,
         "All rows at once; a file in cells with rows put aside on disk, encrypted; or a cluster.  [default: memory, "
         "unless the file needs more than --memory]",
         {"type": click.Choice(["memory", "chunks", "spark"])},
     ),
-    "encoding": ("How a CSV file is written.", {"default": "utf-8", "show_default": True}),
-    "form": ("[default: the input's]", {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])}),
-    "holdout": ("Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
-    "identifier": ("A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "keep_persons": ("condense: released persons keep several rows each, under new numbers.", _FLAG),
-    "master": ("--engine spark: its master, as spark://host:7077 or local[2].", {"metavar": "URL"}),
+    "encoding": (
+        Panel.INPUT,
+        "Encoding of CSV, as utf-8, cp1252 or latin-1.  [default: utf-8, or what its letters suggest]",
+        {"metavar": "NAME"},
+    ),
+    "form": (
+        Panel.OUTPUT,
+        "[default: the input's]",
+        {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])},
+    ),
+    "header_row": (
+        Panel.INPUT,
+        "Row of a workbook, or line of CSV, that names the columns, counted from 1.  [default: the first, or the one "
+        "below a title]",
+        {"type": COUNT, "metavar": "N"},
+    ),
+    "holdout": (Panel.MEASURING, "Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
+    "identifier": (Panel.COLUMNS, "A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "keep_persons": (Panel.METHOD, "condense: released persons keep several rows each, under new numbers.", _FLAG),
+    "master": (Panel.ENGINE, "--engine spark: its master, as spark://host:7077 or local[2].", {"metavar": "URL"}),
     "memory": (
+        Panel.ENGINE,
         "What a run may take, as 512M or 2G.  [default: 1.5G, or half of what there is]",
         {"metavar": "SIZE"},
     ),
     "resume_key": (
+        Panel.ENGINE,
         "In cells: key to go on with after a stop; made here (mode 600), removed at the end.",
         {"type": FILE, "metavar": "FILE"},
     ),
     "known": (
+        Panel.MEASURING,
         "A column that an outsider knows, who attacks with it, or COL@N, its labels at level N; repeatable.  "
         "[default: few columns, and half of them]",
         {"multiple": True, "metavar": "COL"},
     ),
-    "level": ("Privacy level: a column, a number, or 'age > 60: 12, else: 5'.", {"metavar": "COL|N|RULE"}),
+    "level": (
+        Panel.PRIVACY,
+        "Privacy level: a column, a number, or 'age > 60: 12, else: 5'.",
+        {"metavar": "COL|N|RULE"},
+    ),
     "missing": (
+        Panel.INPUT,
         "A text or number that means a missing cell, in every column; repeatable.  [default: usual marks, and those "
         "found]",
         {"multiple": True, "metavar": "MARK"},
     ),
-    "most_bytes": ("", {"type": COUNT, "metavar": "N"}),
-    "no_sign": ("Do not sign the release; nobody can check then who made it.", _FLAG),
-    "no_report": ("Do not measure.", _FLAG),
-    "no_rules": ("Let rows break rules between columns that every row of the original obeys.", _FLAG),
-    "output": ("Folder for release/ and owner/.", {"type": FILE}),
-    "overwrite": ("Replace an earlier release of that name.", _FLAG),
-    "person": ("Who a row is about: dropped, and levels count persons.", {"metavar": "COL"}),
-    "plot": ("Draw it, .png or .svg.", {"type": FILE}),
-    "policy": ("What the release must meet: trusted, research, public, or a file.", {"metavar": "NAME|FILE"}),
-    "public": ("A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "query": ("SQL to run, where INPUT is a database URL.", {}),
+    "most_bytes": (Panel.INPUT, "", {"type": COUNT, "metavar": "N"}),
+    "no_sign": (Panel.OUTPUT, "Do not sign the release; nobody can check then who made it.", _FLAG),
+    "no_report": (Panel.MEASURING, "Do not measure.", _FLAG),
+    "no_rules": (Panel.COLUMNS, "Let rows break rules between columns that every row of the original obeys.", _FLAG),
+    "output": (Panel.OUTPUT, "Folder for release/ and owner/.", {"type": FILE}),
+    "overwrite": (Panel.OUTPUT, "Replace an earlier release of that name.", _FLAG),
+    "person": (Panel.COLUMNS, "Who a row is about: dropped, and levels count persons.", {"metavar": "COL"}),
+    "plot": (Panel.OUTPUT, "Draw it, .png or .svg.", {"type": FILE}),
+    "policy": (
+        Panel.PRIVACY,
+        "What the release must meet: trusted, research, public, or a file.",
+        {"metavar": "NAME|FILE"},
+    ),
+    "public": (Panel.COLUMNS, "A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "query": (Panel.INPUT, "SQL to run, where INPUT is a database URL.", {}),
     "rare": (
+        Panel.PRIVACY,
         "Categories that fewer than k persons hold: pool, lift in their hierarchy, or keep.  [default: lift or pool]",
         {"type": click.Choice(["pool", "lift", "keep"])},
     ),
-    "recipe": ("Replay owner/recipe.toml of a run.", {"type": FILE}),
-    "rows": ("Rows to make anew, of methods that do.  [default: as many as records]", {"type": COUNT, "metavar": "N"}),
-    "rows_are_people": ("Each row is a person, although a column looks like a key of persons.", _FLAG),
-    "schema": ("Schema written by inspect.", {"type": FILE}),
-    "seed": ("Rehearse: reproducible, and marked as not for release.", {"type": SEED}),
-    "sheet": ("Sheet of a workbook, or table of an SQLite file.  [default: the first]", {"metavar": "NAME"}),
-    "sign": ("Private key (Ed25519) to sign with, in place of your own (see signing-key).", {"type": FILE}),
-    "strata": ("Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
+    "recipe": (Panel.METHOD, "Replay owner/recipe.toml of a run.", {"type": FILE}),
+    "rows": (
+        Panel.METHOD,
+        "Rows to make anew, of methods that do.  [default: as many as records]",
+        {"type": COUNT, "metavar": "N"},
+    ),
+    "rows_are_people": (Panel.COLUMNS, "Each row is a person, although a column looks like a key of persons.", _FLAG),
+    "schema": (Panel.COLUMNS, "Schema written by inspect.", {"type": FILE}),
+    "seed": (Panel.METHOD, "Rehearse: reproducible, and marked as not for release.", {"type": SEED, "metavar": "N"}),
+    "sheet": (
+        Panel.INPUT,
+        "Sheet of a workbook, or table of an SQLite file.  [default: the first that holds a table]",
+        {"metavar": "NAME"},
+    ),
+    "sign": (
+        Panel.OUTPUT,
+        "Private key (Ed25519) to sign with, in place of your own (see signing-key).",
+        {"type": FILE},
+    ),
+    "strata": (Panel.PRIVACY, "Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
     "tails": (
+        Panel.PRIVACY,
         "Values beyond which fewer than k persons lie: code to a cut-off, smooth, or keep.  [default: code]",
         {"type": click.Choice(["code", "smooth", "keep"])},
     ),
-    "target": ("The class or response that will be mined.", {"metavar": "COL"}),
-    "weight": ("How many people a row stands for: scaled to its total.", {"metavar": "COL"}),
-    "where": ("chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
+    "target": (Panel.COLUMNS, "The class or response that will be mined.", {"metavar": "COL"}),
+    "weight": (Panel.COLUMNS, "How many people a row stands for: scaled to its total.", {"metavar": "COL"}),
+    "where": (Panel.METHOD, "chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
 }
 """Options that mean the same whatever verb has them: help, and how they are read."""
 
 _SPELT = {"form": ("--format", "form"), "identifier": ("--identifier", "identifiers"), "output": ("-o", "--output")}
 
 
-def options(*names: str, **words: str) -> Callable[[F], F]:
-    """Add options by their names; with other words of help where a verb means something narrower."""
+def options(*names: str, first: bool = False, **words: str) -> Callable[[F], F]:
+    """Add options by their names; with other words of help where a verb means something narrower.
+
+    ``first`` puts them into the panel of those that most people need.
+    """
 
     def add(function: F) -> F:
         for name in reversed((*names, *words)):
-            usual, settings = _OPTIONS[name]
+            panel, usual, settings = _OPTIONS[name]
             spelt = _SPELT.get(name, (f"--{name.replace('_', '-')}", name))
-            function = click.option(*spelt, help=words.get(name, usual), **settings)(function)
+            settings = {"panel": Panel.FIRST if first else panel, "help": words.get(name, usual), **settings}
+            function = click.option(*spelt, **settings)(function)
         return function
 
     return add
@@ -159,11 +225,24 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
     try:
         yield
     except PolicyNotMet as refused:
-        refused.save_owner(folder, overwrite=overwrite)
-        stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
-        console.tell([*refused.report.lines(), (0, stays)])
-        console.result({"folder": str(folder), "table": None, "verdict": refused.verdict.to_json()})
+        if refused.report is not None:
+            refused.save_owner(folder, overwrite=overwrite)
+            stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
+            console.tell([*refused.report.lines(), (0, stays)])
+            say_dropped(console, refused.dropped)
+        saved = None if refused.report is None else str(folder)
+        console.result(
+            {"folder": saved, "table": None, "dropped": refused.dropped, "verdict": refused.verdict.to_json()}
+        )
         raise
+
+
+def say_dropped(console: Console, dropped: Mapping[str, str]) -> None:
+    """Name every column that is not in the release, with the reason."""
+    if dropped:
+        console.say(f"Dropped columns ({len(dropped)}):")
+        for name, reason in dropped.items():
+            console.say_broken(f"  {shown(name)}: {reason}")
 
 
 def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, str]]:
@@ -191,8 +270,19 @@ def reading_told(told: dict[str, Any]) -> dict[str, Any]:
     """How a table is read, taken out of all that was told; what means a missing cell stays, the schema needs it too."""
     from sfumato.tables.schema import missing_marks
 
-    reading = {name: told.pop(name) for name in ("encoding", "delimiter", "decimal", "sheet", "query")}
+    reading = {name: told.pop(name) for name in (*READING_OPTIONS, "query")}
     return reading | {"missing": missing_marks(told["schema"], told["missing"])}
+
+
+def other_file(reading: Mapping[str, Any], form: FileForm) -> dict[str, Any]:
+    """How another file than INPUT is read: written alike, but with a sheet and a header of its own."""
+    own = {"query": None, "sheet": None, "header_row": None}
+    return {**reading, **own, "decimal": reading["decimal"] or form.decimal}
+
+
+def read_as(reading: Mapping[str, Any], form: FileForm) -> FileReading:
+    """How INPUT was read, for the recipe that reads it again."""
+    return FileReading(**{name: reading[name] for name in READING_OPTIONS}).repeated(form)
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:
@@ -395,9 +485,10 @@ CHOICES = {
 """Words that some parameters take."""
 
 _ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
+_PANELS = {"k": Panel.FIRST, "allow_level_1": Panel.PRIVACY}  # of parameters that are not about one method
 
 
-class WithMethods(click.RichCommand):
+class WithMethods(Verb):
     """Has an option for each parameter of each method, read off the mechanisms when the verb is run."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -414,18 +505,19 @@ class WithMethods(click.RichCommand):
 def _option(parameter: Parameter) -> click.Option:
     name = parameter.name
     spelt = (f"--{name.replace('_', '-')}", *_ALSO.get(name, ()), name)
+    settings: dict[str, Any] = {"help": WORDS[name], "panel": _PANELS.get(name, Panel.METHOD)}
     if parameter.kind is bool:
-        return click.Option(spelt, is_flag=True, help=WORDS[name])
+        return click.RichOption(spelt, is_flag=True, **settings)
     if parameter.by_column:
         value = (
             "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
         )
-        return click.Option(spelt, multiple=True, metavar=f"COLUMN={value}", help=WORDS[name])
+        return click.RichOption(spelt, multiple=True, metavar=f"COLUMN={value}", **settings)
     if parameter.several:
-        return click.Option(spelt, multiple=True, metavar="COL", help=WORDS[name])
+        return click.RichOption(spelt, multiple=True, metavar="COL", **settings)
     choices = click.Choice(CHOICES[name]) if name in CHOICES else parameter.kind
     metavar = "LOW HIGH" if parameter.width > 1 else None
-    return click.Option(spelt, type=choices, nargs=parameter.width, metavar=metavar, help=WORDS[name])
+    return click.RichOption(spelt, type=choices, nargs=parameter.width, metavar=metavar, **settings)
 
 
 def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
@@ -453,6 +545,6 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     except ValueError:
         values = ()
     if not column or len(values) != parameter.values or "" in values:
-        shown = WORDS[name].rpartition("as in ")[2].partition(";")[0]
-        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {shown}; write both")
+        example = WORDS[name].rpartition("as in ")[2].partition(";")[0]
+        raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {example}; write both")
     return column, *values

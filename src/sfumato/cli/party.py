@@ -14,6 +14,7 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
+from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import listening, tell
 from sfumato.version import __version__
@@ -29,9 +30,10 @@ _COUNTED = ("round", "filling group")  # phases that come again, with a number
 _PARTITION = click.Choice(["horizontal", "vertical"])
 
 
-@click.group(invoke_without_command=True)
-@click.option("--config", type=FILE, help="Settings of this party (party.toml).")
-@options("output", "encoding", seed="Rehearse, if all parties do with the same number.")
+@click.group(cls=VerbGroup, invoke_without_command=True)
+@click.option("--config", type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
+@options("output", first=True)
+@options("encoding", seed="Rehearse, if all parties do with the same number.")
 @options(recipe="Run owner/recipe.toml again, at all.")
 @click.option(
     "--format",
@@ -39,6 +41,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     type=click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"]),
     default="csv",
     show_default=True,
+    panel=Panel.OUTPUT,
 )
 @options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
 @options("no_sign", "overwrite", sign="This owner's private key (Ed25519) to sign with, in place of its own.")
@@ -113,7 +116,7 @@ def _run(
     config_file: Path,
     *,
     output: Path | None,
-    encoding: str,
+    encoding: str | None,
     seed: int | None,
     recipe: Path | None,
     form: str,
@@ -128,7 +131,9 @@ def _run(
     from sfumato.engines.outcome import Recipe
     from sfumato.engines.parties.config import PartyConfig
     from sfumato.engines.parties.network import joined, telling_others
+    from sfumato.publish.attainable import refuse_unattainable, without_control
     from sfumato.publish.joint import run_party
+    from sfumato.publish.judge import asked_policy
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
@@ -141,6 +146,7 @@ def _run(
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
         check_output(folder, overwrite=overwrite, inputs=config.files)
         signer = signer_at(sign, folder, no_sign=no_sign, rehearsal=config.plan.seed is not None)
+        refuse_unattainable(asked_policy(policy, report=not no_report), without_control(), despite=None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)

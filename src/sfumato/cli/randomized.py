@@ -14,6 +14,7 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli.console import Console, tell_error, verb
 from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, options
+from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
@@ -26,8 +27,8 @@ __all__ = ["breach", "reconstruct", "relate"]
 _CHANCE = click.FloatRange(min=0, max=1)
 
 
-@click.command()
-@click.option("--spec", required=True, type=FILE, help="Noise specification (TOML).")
+@click.command(cls=Verb)
+@click.option("--spec", required=True, type=FILE, panel=Panel.FIRST, help="Noise specification (TOML).")
 @click.option(
     "--prior",
     metavar="FILE|uniform",
@@ -63,28 +64,45 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
         sys.exit(3)
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("--column", required=True, metavar="COL", help="The column of randomized values.")
-@click.option("--spec", required=True, type=FILE, help="Noise specification (TOML), or a release's certificate.json.")
-@click.option("--intervals", type=COUNT, help="Tell the distribution in so many equal intervals.")
+@click.option("--column", required=True, metavar="COL", panel=Panel.FIRST, help="The column of randomized values.")
+@click.option(
+    "--spec",
+    required=True,
+    type=FILE,
+    panel=Panel.FIRST,
+    help="Noise specification (TOML), or a release's certificate.json.",
+)
+@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Tell the distribution in so many equal intervals.")
 @click.option(
     "--stop",
-    type=click.Choice(["likelihood", "chi-square"]),
-    help="When the iteration ends; chi-square is the thesis's.  [default: likelihood]",
+    type=click.Choice(["held-out", "likelihood", "chi-square"]),
+    panel=Panel.METHOD,
+    help="When the iteration ends; chi-square is the thesis's.  [default: held-out]",
 )
 @click.option(
     "--method",
     type=click.Choice(["auto", "em", "bayes", "direct"]),
     default="auto",
     show_default=True,
+    panel=Panel.METHOD,
     help="The iteration, that of the thesis, or a smooth solution; auto takes the one that predicts better.",
 )
-@click.option("--bands", type=float, default=0.95, show_default=True, help="Level of the bands.")
-@click.option("--strict", is_flag=True, help="Refuse values that do not fit the law (exit code 3).")
-@click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
-@click.option("--limit", type=COUNT, default=5000, show_default=True, help="Most iterations.")
-@options("plot", output="Write it to this CSV file.")
+@click.option("--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Level of the bands.")
+@click.option(
+    "--strict", is_flag=True, panel=Panel.PRIVACY, help="Refuse values that do not fit the law (exit code 3)."
+)
+@click.option(
+    "--least",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    panel=Panel.PRIVACY,
+    help="Refuse below this worth.",
+)
+@click.option("--limit", type=COUNT, default=5000, show_default=True, panel=Panel.METHOD, help="Most iterations.")
+@options("plot", first=True, output="Write it to this CSV file.")
 @options("encoding", "query", overwrite="Replace files of these names.")
 @verb
 def reconstruct(
@@ -95,7 +113,7 @@ def reconstruct(
     plot: Path | None,
     output: Path | None,
     overwrite: bool,
-    encoding: str,
+    encoding: str | None,
     query: str | None,
     **told: Any,
 ) -> None:
@@ -125,22 +143,49 @@ def reconstruct(
     console.result({"column": column, "spec": known.digest, **found.to_document(), "missing": found.missing})
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("--column", required=True, metavar="COL", help="A column of randomized values; the response of the line.")
-@click.option("--to", required=True, metavar="COL", help="Another one; the predictor of the line.")
-@click.option("--spec", required=True, type=FILE, help="Noise specification (TOML), or a release's certificate.json.")
-@click.option("--to-spec", type=FILE, help="That of the other column.  [default: that of --spec]")
-@click.option("--intervals", type=COUNT, help="Equal intervals of the column.  [default: 5]")
-@click.option("--to-intervals", type=COUNT, help="Equal intervals of the other.  [default: 5]")
-@click.option("--bands", type=float, default=0.95, show_default=True, help="Level of the bands.")
-@click.option("--least", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Refuse below this worth.")
-@click.option("--strict", is_flag=True, help="Refuse values that do not fit the laws (exit code 3).")
-@options(output="Write the table to this CSV file.")
+@click.option(
+    "--column",
+    required=True,
+    metavar="COL",
+    panel=Panel.FIRST,
+    help="A column of randomized values; the response of the line.",
+)
+@click.option("--to", required=True, metavar="COL", panel=Panel.FIRST, help="Another one; the predictor of the line.")
+@click.option(
+    "--spec",
+    required=True,
+    type=FILE,
+    panel=Panel.FIRST,
+    help="Noise specification (TOML), or a release's certificate.json.",
+)
+@click.option("--to-spec", type=FILE, panel=Panel.INPUT, help="That of the other column.  [default: that of --spec]")
+@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Equal intervals of the column.  [default: 5]")
+@click.option("--to-intervals", type=COUNT, panel=Panel.METHOD, help="Equal intervals of the other.  [default: 5]")
+@click.option("--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Level of the bands.")
+@click.option(
+    "--least",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    panel=Panel.PRIVACY,
+    help="Refuse below this worth.",
+)
+@click.option(
+    "--strict", is_flag=True, panel=Panel.PRIVACY, help="Refuse values that do not fit the laws (exit code 3)."
+)
+@options(first=True, output="Write the table to this CSV file.")
 @options("encoding", "query", overwrite="Replace a file of that name.")
 @verb
 def relate(
-    console: Console, source: str, output: Path | None, overwrite: bool, encoding: str, query: str | None, **told: Any
+    console: Console,
+    source: str,
+    output: Path | None,
+    overwrite: bool,
+    encoding: str | None,
+    query: str | None,
+    **told: Any,
 ) -> None:
     """Estimate how two columns of randomized values go together: their cross table, and a line through the true values.
 

@@ -26,11 +26,14 @@ from sfumato.cli.options import (
     keeping_owner_part,
     offered_methods,
     options,
+    other_file,
     parameters_told,
+    say_dropped,
     signer_at,
     tell_signer,
     whereabouts,
 )
+from sfumato.cli.panels import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import (
     Alike,
@@ -49,7 +52,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
 )
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
 
 if TYPE_CHECKING:
     from sfumato.engines.outcome import Recipe
@@ -78,7 +81,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.cells.cuts import parse_size
+            from sfumato.engines.cells.memory import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -112,29 +115,61 @@ class Place:
         parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
         return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
 
-    def is_chunked(self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> bool:
+    def is_chunked(
+        self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> bool:
         """Whether the file goes through in chunks: told so, or too large for the memory that there is.
 
-        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told.
+        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told,
+        ``given`` encoding, delimiter and header row of the file.
         Says so where nobody told.
         """
         if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
             return True
         if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
             return False
-        from sfumato.engines.cells.cuts import needed_bytes, parse_size, size_words, usual_memory
+        if self.memory is not None:
+            return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
+        from sfumato.engines.cells.memory import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
 
-        granted = usual_memory() if self.memory is None else parse_size(self.memory)
-        method, whole = _method_of(needs), _first_told(needs, _WHOLE)
-        needed = needed_bytes(open_source(self.source), method)
+        granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
+        source = open_source(self.source, **given)
+        needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
         if needed <= granted:
             return False
         why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        if self.memory is None and (whole is not None or method not in (None, *_IN_CELLS)):
+        if whole is not None or method not in (None, *_IN_CELLS):
             instead = "--method chain" if whole is None else f"without {whole} it"
             console.note(f"sfumato: {why}; {instead} would go through in cells.")
             return False
+        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        if least > granted:
+            console.note(f"sfumato: it will take about {size_words(least)} all the same, most of it for the report.")
+        return True
+
+    def _is_chunked_in(
+        self, memory: str, console: Console, method: str | None, given: Mapping[str, Any], *, report: bool
+    ) -> bool:
+        """Whether the file goes through in chunks to keep to so much memory, its report counted.
+
+        Refuses what is too little for either way.
+        """
+        from sfumato.assess.warm import compile_apart
+        from sfumato.engines.cells.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
+        from sfumato.engines.chunks.source import open_source
+
+        source, granted = open_source(self.source, **given), parse_size(memory)
+        needed = needed_bytes(source, method, report=report)
+        if needed <= granted:
+            if report:
+                compile_apart()
+            return False
+        least, less = (
+            min(least_bytes(source, report=each), needed_bytes(source, method, report=each)) for each in (report, False)
+        )
+        check_memory(granted, least, less)
+        why = f"the run would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
         console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
         return True
 
@@ -181,26 +216,46 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 @click.command(cls=WithMethods)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help="Folder for release/ and owner/.")
+@options("target", "identifier", "person", "schema", first=True)
 @click.option(
     "--method",
     metavar="NAME",
+    panel=Panel.FIRST,
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
     "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
     shell_complete=offered_methods,
 )
-@click.option("--key", type=FILE, help="Key of a geometric method.")
-@click.option("--new-key", type=FILE, help="Draw a key and write it here (mode 600).")
-@options("level", "strata", "target", "identifier", "person", "rows_are_people", "keep_persons")
-@options("weight", "public", "schema")
-@options("no_rules", "rare", "tails", "rows", "where", "holdout", "recipe", "seed", "form")
-@click.option("--spreadsheet-safe", is_flag=True, help="CSV: an apostrophe before what would be run as a formula.")
-@options("known", "no_report", "sign", "no_sign", "overwrite")
-@click.option("--pdf", is_flag=True, help="Print owner/summary.html as PDF, where a browser is installed.")
+@click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
+@click.option("--new-key", type=FILE, panel=Panel.METHOD, help="Draw a key and write it here (mode 600).")
+@options("holdout", "policy", "overwrite", first=True)
+@options("level", "strata", "rows_are_people", "keep_persons")
+@options("weight", "public")
+@options("no_rules", "rare", "tails", "rows", "where", "recipe", "seed", "form")
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="CSV: an apostrophe before what would be run as a formula.",
+)
+@options("known", "accurate_within", "clusters", "no_report", "sign", "no_sign")
+@click.option(
+    "--pdf",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print owner/summary.html as PDF, where a browser is installed.",
+)
 @options("engine", "master", "memory", "resume_key")
-@click.option("--chunked", is_flag=True, help="The same as --engine chunks.")
-@click.option("--batch-rows", type=COUNT, help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]")
-@options("policy", "despite_policy", "budget", "missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
+@click.option(
+    "--batch-rows",
+    type=COUNT,
+    metavar="N",
+    panel=Panel.ENGINE,
+    help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
+)
+@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter")
+@options("decimal", "query")
 @verb
 def sanitize(
     console: Console,
@@ -224,11 +279,7 @@ def sanitize(
     memory: str | None,
     resume_key: Path | None,
     batch_rows: int | None,
-    encoding: str,
     query: str | None,
-    delimiter: str | None,
-    decimal: str | None,
-    sheet: str | None,
     **told: Any,
 ) -> None:
     """Make a table that can be mined in place of INPUT, with a certificate and a report.
@@ -237,13 +288,14 @@ def sanitize(
     .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.key import keeping_key
-    from sfumato.publish.sanitize import file_of, load_recipe, sanitize, sanitize_file
+    from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
     from sfumato.tables.schema import missing_marks
 
     check_output(output, overwrite=overwrite)
     if pdf:
         _check_pdf(report=not no_report)
+    given = FileReading(**{name: told.pop(name) for name in READING_OPTIONS})
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
     run |= {name: run[name] or None for name in ("no_rules", "keep_persons")}
@@ -252,42 +304,49 @@ def sanitize(
     if key is not None:
         run["key"] = key
     _check_measured(replayed, run)
+    parameters = {name: run[name] for name in (*WORDS, "key") if name in run}
+    early, despite = {**run, "holdout": holdout, "tails_k": None}, run["despite_policy"]
+    with keeping_owner_part(console, output, overwrite=overwrite):
+        check_run(None, method, parameters, early, replayed, run["policy"], report=not no_report, despite=despite)
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
     signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
-    if place.is_chunked(console, (sheet, query), run):
-        refuse_in_chunks(place, form, (sheet, query), {**run, "holdout": holdout})
+    given = given if replayed is None else given.or_else(replayed.reading)
+    reading: dict[str, Any] = {**vars(given), "query": query, "missing": marks}
+    look = {name: reading[name] for name in ("encoding", "delimiter", "header_row")}
+    if place.is_chunked(console, (given.sheet, query), run, look):
+        refuse_in_chunks(place, form, (given.sheet, query), {**run, "holdout": holdout})
         for name in ("weight", "where", "keep_persons"):
             del run[name]
-        file = file_of(source, place.carried_by, master, **reading)
+        file = file_of(source, place.carried_by, master, **look, decimal=given.decimal, missing=marks)
         read = file.form
-        if read.numerals.sentences():
+        if read.is_detected:
             console.say(reading_words(source, read))
-        outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
+        outside = holdout_of(holdout, other_file(reading, read))
         written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
             release = sanitize_file(
                 file, output, new_key=new_key, batch_rows=batch_rows, sign=signer or False,
                 overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
                 holdout=outside,
-                form=None if form is None else written, command=command_words() if replayed is None else (), **run,
+                form=None if form is None else written, command=command_words() if replayed is None else (),
+                **look, decimal=given.decimal, **run,
             )  # fmt: skip
         _tell(console, release, output, written, pdf=pdf)
         return
     run["memory"] = memory if engine == "memory" else None
-    table, read = read_people(source, **(reading | {"query": query, "sheet": sheet}))
-    if read.sheet is not None or read.numerals.sentences():
+    table, read = read_people(source, **reading)
+    if read.is_detected:
         console.say(reading_words(source, read))
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
     native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     command = command_words() if replayed is None else ()
-    outside = holdout_of(holdout, reading | {"decimal": decimal or read.decimal})
+    outside = holdout_of(holdout, other_file(reading, read))
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-        release = sanitize(table, holdout=outside, native=native, command=command, **run)
+        release = sanitize(table, holdout=outside, native=native, command=command, read=given.repeated(read), **run)
     with keeping_key(release.key, new_key, output), console.progress():
         release = release.written(output, form=wanted, overwrite=overwrite, sign=signer or False)
     _tell(console, release, output, wanted, pdf=pdf)
@@ -310,6 +369,10 @@ def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
         raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
     if run["known"] and not run["report"]:
         raise OptionError("--known is for attacks and --no-report leaves them out; leave one of them out")
+    for name in ("accurate_within", "clusters"):
+        if run[name] is not None and not run["report"]:
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} has no effect with --no-report, which measures nothing; drop one of them")
 
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
@@ -346,12 +409,14 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
         parts.append((0, "REHEARSAL: made with a seed, not for release."))
     verdict = None if report is None else report.verdict
     console.tell([*parts, *whereabouts(release, folder, form.format.value)])
+    say_dropped(console, release.dropped)
     tell_signer(console, release)
     console.result(
         {
             "folder": str(folder),
             "table": str(folder / "release" / f"table.{form.format.value}"),
             **{key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out", "levels")},
+            "dropped": release.dropped,
             "signed_by": release.signed_by,
             "verdict": None if verdict is None else verdict.to_json(),
         }

@@ -8,11 +8,12 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, options, passphrase_prompt
+from sfumato.cli.panels import VerbGroup
 
 __all__ = ["signing_key"]
 
 
-@click.group("signing-key")
+@click.group("signing-key", cls=VerbGroup)
 def signing_key() -> None:
     """Your signing key: releases are signed with it, and recipients know you by its fingerprint.
 

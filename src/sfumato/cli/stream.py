@@ -23,6 +23,7 @@ from sfumato.cli.options import (
     tell_signer,
     usual,
 )
+from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.tables.reading import read_people, reading_words
 
@@ -35,28 +36,39 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _EVERY = 1.0  # seconds between two words about progress
 
-_state = click.option("--state", required=True, metavar="FILE|URL", help="Where the state lies.")
+_state = click.option("--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="Where the state lies.")
 _pending_key = click.option(
     "--pending-key",
     type=FILE,
+    panel=Panel.PRIVACY,
     help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
 )
 _person_key = click.option(
-    "--person-key", type=FILE, help="Key file that persons are known under: 32 bytes or more, mode 600."
+    "--person-key",
+    type=FILE,
+    panel=Panel.COLUMNS,
+    help="Key file that persons are known under: 32 bytes or more, mode 600.",
 )
 _measure_key = click.option(
-    "--measure-key", type=FILE, help="Key file of rows kept for measuring: 32 bytes or more, mode 600."
+    "--measure-key",
+    type=FILE,
+    panel=Panel.MEASURING,
+    help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
 )
 _source = click.option(
-    "--source", default="", metavar="NAME", help="Name of the source, where two may hold the very same rows."
+    "--source",
+    default="",
+    metavar="NAME",
+    panel=Panel.INPUT,
+    help="Name of the source, where two may hold the very same rows.",
 )
 
 
-def _choice(name: str, *choices: str, words: str) -> Callable[[F], F]:
-    return usual(name, type=click.Choice(choices), default=choices[0], words=words)
+def _choice(name: str, *choices: str, panel: Panel, words: str) -> Callable[[F], F]:
+    return usual(name, type=click.Choice(choices), default=choices[0], panel=panel, words=words)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def stream() -> None:
     """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
 
@@ -69,32 +81,41 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options(
-    "level",
-    "target",
-    "identifier",
-    "person",
-    "missing",
-    "rare",
-    "tails",
-    schema="Schema; what it declares binds all rows.",
+@options("target", "identifier", "person", first=True, schema="Schema; what it declares binds all rows.")
+@options("level", "strata", "missing", "rare", "tails")
+@usual(
+    "--person-rows",
+    type=COUNT,
+    default=1,
+    panel=Panel.COLUMNS,
+    words="Rows of a person that are taken in, with --person.",
 )
-@usual("--person-rows", type=COUNT, default=1, words="Rows of a person that are taken in, with --person.")
 @_person_key
-@click.option("--k", type=click.IntRange(min=2), help="Lowest level of all.  [default: 10, with --level 2]")
-@click.option("--init-number", type=COUNT, help="Begin with so many rows of FILE.  [default: all]")
-@_choice("--grouping", "compact", "paper", words="Of the first rows.")
+@click.option(
+    "--k", type=click.IntRange(min=2), panel=Panel.FIRST, help="Lowest level of all.  [default: 10, with --level 2]"
+)
+@click.option("--init-number", type=COUNT, panel=Panel.INPUT, help="Begin with so many rows of FILE.  [default: all]")
+@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Of the first rows.")
 @_choice(
-    "--split", "strict", "paper", words="Split groups never below the highest level inside, or by the average level."
+    "--split",
+    "strict",
+    "paper",
+    panel=Panel.METHOD,
+    words="Split groups never below the highest level inside, or by the average level.",
 )
 @_choice(
-    "--pending", "memory", "encrypted", words="Keep records that wait in memory only, or in the state under a key."
+    "--pending",
+    "memory",
+    "encrypted",
+    panel=Panel.PRIVACY,
+    words="Keep records that wait in memory only, or in the state under a key.",
 )
 @_pending_key
-@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, words="Most that wait.")
+@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, panel=Panel.PRIVACY, words="Most that wait.")
 @click.option(
     "--measure-rows",
     type=COUNT,
+    panel=Panel.MEASURING,
     help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
 )
 @_measure_key
@@ -102,12 +123,13 @@ def stream() -> None:
     "--measure-share",
     type=click.FloatRange(min=0.0, max=0.5),
     default=0.1,
+    panel=Panel.MEASURING,
     words="Share of rows that is kept out, with --measure-rows.",
 )
-@usual("--batch-rows", type=COUNT, default=5_000, words="Rows of a batch.")
+@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows of a batch.")
 @options("seed", recipe="Begin as another stream: its recipe.toml.")
 @_source
-@options("encoding")
+@options("sheet", "header_row", "encoding")
 @verb
 def init(
     console: Console,
@@ -116,18 +138,21 @@ def init(
     *,
     schema: Path | None,
     measure_rows: int | None,
-    encoding: str,
+    encoding: str | None,
+    sheet: str | None,
+    header_row: int | None,
     **told: Any,
 ) -> None:
     """Make a state from the first records, in FILE; they count as ingested.
 
-    FILE is a .csv, .csv.gz, .parquet, .arrow or .feather file, or - for CSV on standard input.
+    FILE is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
     from sfumato.tables.schema import missing_marks
 
     known = None if schema is None else sf.Schema.load(schema)
-    table, form = read_people(file, encoding=encoding, missing=missing_marks(known, told["missing"]))
-    if form.numerals.sentences():
+    marks = missing_marks(known, told["missing"])
+    table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
+    if form.is_detected:
         console.say(reading_words(file, form))
     with console.progress():
         sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
@@ -157,15 +182,29 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @_pending_key
 @_person_key
 @_measure_key
-@click.option("--batch-rows", type=COUNT, help="As at init; any other is refused.")
+@click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init; any other is refused.")
 @click.option(
-    "--stdin-format", "form", type=click.Choice(["csv", "jsonl"]), help="Of standard input.  [default: as it begins]"
+    "--stdin-format",
+    "form",
+    type=click.Choice(["csv", "jsonl"]),
+    panel=Panel.INPUT,
+    help="Format of standard input.  [default: detected]",
 )
-@click.option("--follow", is_flag=True, help="Wait for more at the end of a Redis stream, until interrupted.")
-@usual("--group", default="sfumato", words="Consumer group on a Redis server.")
-@click.option("--acknowledge", is_flag=True, help="Print the id of each batch on stderr once it is on disk.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    panel=Panel.INPUT,
+    help="Wait for more at the end of a Redis stream, until interrupted.",
+)
+@usual("--group", default="sfumato", panel=Panel.INPUT, words="Consumer group on a Redis server.")
+@click.option(
+    "--acknowledge",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print the id of each batch on stderr once it is on disk.",
+)
 @_source
-@options("encoding")
+@options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
 @verb
 def ingest(
     console: Console,

@@ -30,6 +30,7 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
+from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import tell
 from sfumato.tables.reading import read_people, reading_words
@@ -44,7 +45,7 @@ __all__ = ["demo", "doctor", "inspect", "policy", "population", "verify", "warm"
 _LEAF = 200
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option("-o", "--output", default="demo", show_default=True, type=click.Path(path_type=Path), help="Folder.")
 @options("seed", overwrite="Replace an earlier demo.")
 @verb
@@ -75,16 +76,23 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say("\nWhere to look:")
     console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
     console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
-    console.say(f"  {output / 'release' / 'certificate.json'}     what is guaranteed, and what must not be said")
+    console.say(f"  {output / 'release' / 'certificate.json'}     claims, and claims that do not follow")
     console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options("identifier", "target", "person", schema="Look again at a schema that was edited.")
-@usual("--k", default=10, type=COUNT, words="Fewest persons who hold a category that leaves.")
-@options(output="Write the schema to this TOML file.", overwrite="Replace an existing file.")
-@options("missing", "encoding", "delimiter", "decimal", "sheet", "query")
+@options(first=True, output="Write the schema to this TOML file.", schema="Look again at a schema that was edited.")
+@options("identifier", "target", "person", first=True)
+@usual(
+    "--k",
+    default=10,
+    type=COUNT,
+    panel=Panel.FIRST,
+    words="Fewest persons who hold a category that leaves.",
+)
+@options(overwrite="Replace an existing file.")
+@options("missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def inspect(
     console: Console,
@@ -108,19 +116,25 @@ def inspect(
     table, form = read_people(source, **reading_told(told))
     found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, **told)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
-    console.say(f"{reading_words(source, form)}\n")
-    console.say(found.describe(domains=True))
+    console.say_broken(f"{reading_words(source, form)}\n")
+    console.say(found.describe(domains=True, width=console.width))
+    if found.dropped:
+        named = ", ".join(map(repr, found.dropped))
+        console.say_broken(f"\nDropped: {len(found.dropped)} of {len(found)} columns ({named}); the reasons are above.")
     if output is not None:
         write_private(output, found.to_toml(), "schema")
-        console.say(f"\nWritten to {output}: edit it, then pass it with --schema. It holds observed bounds: keep it.")
+        kept = "edit it, then pass it with --schema. It holds observed bounds: keep it."
+        console.say_broken(f"\nWritten to {output}: {kept}")
     numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name
-    read = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
+    read: dict[str, Any] = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
+    read |= {"encoding": form.encoding, "header_row": form.header_row, "detected": list(form.found)}
     document: dict[str, Any] = {
         "rows": table.num_rows,
         "read": read,
         "columns": [_jsonable(field_to_document(f)) for f in found],
         "rules": list(found.rules),
+        "dropped": found.dropped,
     }
     console.result(document)
 
@@ -136,7 +150,7 @@ def _jsonable(value: Any) -> Any:
 _USUAL_POLICY = "research"
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("name", required=False, metavar="[NAME|FILE]")
 @options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
 @verb
@@ -164,7 +178,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     console.result({**vars(chosen), "file": None if output is None else str(output)})
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--signer",
@@ -179,9 +193,9 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
     """Check a release without the original: hashes, certificate against table, rehearsal mark, signature.
 
-    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if something does not hold. That nothing was
-    changed since is proved without --signer too; who made it only with --signer, and a fingerprint or key that you have
-    from them by another channel than the release.
+    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if a check fails. Without --signer it
+    proves that nothing was changed. With --signer, and a fingerprint or key received by another channel, it also proves
+    who made the release.
     """
     found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
@@ -189,11 +203,11 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
     console.result(told)
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
-        tell_error(f"sfumato: the release does not hold ({failing}); do not use it")
+        tell_error(f"sfumato: the release failed verification ({failing}); do not use it")
         sys.exit(3)
 
 
-@click.command()
+@click.command(cls=Verb)
 @usual("--port", default=0, type=click.IntRange(0, 65_535), words="Port of this machine; 0 is any that is free.")
 @usual("--limit", default=500, type=click.IntRange(1, 100_000), words="Megabytes of a file that may be dropped in.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser; print the address only.")
@@ -311,7 +325,7 @@ _USES = {
 """What each extra is for; one that is not listed is for developers."""
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option("--warm", "warmed", is_flag=True, help="Compile what every first run would wait for, once.")
 @verb
 def doctor(console: Console, warmed: bool) -> None:

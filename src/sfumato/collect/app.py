@@ -16,7 +16,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
@@ -30,10 +30,11 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from sfumato.collect.estimate import LiveEstimate
-from sfumato.collect.server import CollectorSettings, RateLimit, network_of
+from sfumato.collect.server import CollectorSettings, RateLimit
 from sfumato.collect.store import AnswerStore, AnswerWriter, Crowded, Log, StoreError, Submission, SubmissionResult
 from sfumato.collect.survey import Question, Survey, TokenError, check_token, mark, seal
 from sfumato.core import documents
+from sfumato.core.connections import network_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.laws.domains import Integers, Labels, Universe, domain_to_document
@@ -239,6 +240,8 @@ _KEYS = {"token", "digest", "answers"}
 _OWN_PAGES = ("same-origin", "none")
 _HOST = re.compile(r"\[[^\]]*\]|[^:]*")
 _PATIENCE = 15.0  # seconds in which a body must have come
+_PAUSE = 1.0  # seconds after which a client that sends nothing is taken to wait for the answer
+_MOST_DISCARDED = 1 << 26  # bytes of a body that is refused, read so that the client can read the answer
 _LONGEST_LENGTH = 18  # digits that a content-length has at most; Python refuses to read some thousands
 _COOKIE = "sfumato-dashboard"
 _BEARER = "Bearer "
@@ -353,6 +356,8 @@ class Collector:
             raise _refusal(415, "the body must be JSON; send it with the content type application/json")
         length = request.headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and (len(length) > _LONGEST_LENGTH or int(length) > most):
+            if len(length) <= _LONGEST_LENGTH and int(length) <= _MOST_DISCARDED:
+                await _discard(request)
             raise _too_long(most)
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -472,8 +477,21 @@ async def _body(request: Request, most: int) -> bytes:
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > most:
+            if more:
+                await _discard(request)
             raise _too_long(most)
     return bytes(body)
+
+
+async def _discard(request: Request) -> None:
+    """Read what comes of a body that is refused: a client that is still sending would lose the answer with a reset."""
+    size, more = 0, True
+    with suppress(TimeoutError):
+        while more and size < _MOST_DISCARDED:
+            async with asyncio.timeout(_PAUSE):
+                message = await request.receive()
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
 
 
 def _too_long(most: int) -> HTTPException:

@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, closest_name, shown
 
 __all__ = ["check_argument", "checked", "types_of"]
 
@@ -40,7 +40,7 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
     Traceback (most recent call last):
     sfumato.core.errors.OptionError: number is of type str; give a whole number
     """
-    signature, name = inspect.signature(function), function.__name__
+    signature = inspect.signature(function)
 
     @wraps(function)
     def called(*args: _Told.args, **kwargs: _Told.kwargs) -> _Given:
@@ -48,13 +48,24 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
         try:
             told = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise OptionError(f"{name}: {error}; help(sfumato.{name}) says what it takes") from None
+            raise OptionError(_misfit(function, signature, kwargs, error)) from None
         for each, value in told.items():
             if signature.parameters[each].kind is not inspect.Parameter.VAR_KEYWORD:
                 check_argument(each, value, hints[each])
         return function(*args, **kwargs)
 
     return called
+
+
+def _misfit(function: Callable[..., Any], signature: inspect.Signature, told: Iterable[str], error: TypeError) -> str:
+    """Say which argument a function does not have, and which was probably meant; otherwise what Python says."""
+    name = function.__name__
+    unknown = next((each for each in told if each not in signature.parameters), None)
+    if unknown is None:
+        return f"{name}: {error}; help(sfumato.{name}) says what it takes"
+    meant = closest_name(unknown, signature.parameters)
+    then = f"help(sfumato.{name}) lists them" if meant is None else f"did you mean {meant!r}?"
+    return f"{name} has no argument {shown(unknown)}; {then}"
 
 
 @cache

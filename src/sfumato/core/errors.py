@@ -11,22 +11,30 @@
     +-- PrivacyRefusal           a rule of the house stopped it (exit code 3)
     +-- TooFew                   too few records for their noise: it would be guesswork (exit code 3)
     +-- DoesNotFit               values that do not look like what their noise makes (exit code 3, where asked for)
-    PrivacyLeakWarning           it was done, and it discloses more than the caller may expect
+    Notice                       it was done, and the caller should know something of it
+    +-- PrivacyLeakWarning       it discloses more than the caller may expect
 
-Every message names a column or a count, never a cell, and ends with what to do.
+Every message names a column or a count, never a cell, and ends with what to do. It names options as the command line
+spells them; outside the command line they are shown as arguments of Python, by `spelled`.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 __all__ = [
     "BadInput",
     "DoesNotFit",
     "LevelError",
+    "Notice",
     "OptionError",
     "PrivacyLeakWarning",
     "PrivacyRefusal",
@@ -38,6 +46,8 @@ __all__ = [
     "no_column",
     "printable",
     "shown",
+    "spelled",
+    "with_options",
 ]
 
 _LONGEST, _LONGEST_MESSAGE = 200, 1_000
@@ -50,7 +60,7 @@ class SfumatoError(Exception):
 
     def __str__(self) -> str:
         """Message in one piece; one that a very long name made long is cut in its middle."""
-        text = super().__str__()
+        text = spelled(super().__str__())
         half = _LONGEST_MESSAGE // 2
         return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
 
@@ -62,7 +72,14 @@ class BadInput(SfumatoError, ValueError):
 
 
 class TableError(BadInput):
-    """The file or frame itself cannot be read as a table."""
+    """The file or frame itself cannot be read as a table; ``proposed`` holds options that may read it, by name."""
+
+    proposed: Mapping[str, Any] = MappingProxyType({})
+
+    def propose(self, **options: Any) -> TableError:
+        """The error with options that may read the file."""
+        self.proposed = options
+        return self
 
 
 class SchemaError(BadInput):
@@ -95,8 +112,98 @@ class DoesNotFit(SfumatoError):
     exit_code = 3
 
 
-class PrivacyLeakWarning(UserWarning):
+class Notice(UserWarning):
+    """The work was done, and the caller should know something of it; options are named as in errors."""
+
+    def __str__(self) -> str:
+        """Message with the options that it names spelled for its reader."""
+        return spelled(super().__str__())
+
+
+class PrivacyLeakWarning(Notice):
     """The work was done and discloses more than the caller may expect."""
+
+
+_labels: ContextVar[Mapping[str, str] | None] = ContextVar("labels", default=None)
+"""How options are shown: by these labels and else as the command line spells them; None: as arguments of Python."""
+
+_FLAGS = frozenset({
+    "allow-http", "allow-level-1", "allow-observed", "correlated", "despite-policy", "exact-digits", "keep-persons",
+    "no-rules", "overwrite", "pass-categories", "pass-missing", "replace", "rows-are-people", "spreadsheet-safe",
+    "strict",
+})  # fmt: skip
+_ARGUMENTS = {
+    "format": "form",
+    "identifier": "identifiers",
+    "no-report": "report=False",
+    "no-sign": "sign=False",
+    "noise": "kind",
+    "spec": "specs",
+}
+"""Arguments whose names are not those of their options."""
+
+_WORDS = frozenset({
+    "chain", "chunks", "classwise", "code", "condense", "csv", "encrypted", "itemsets", "keep", "leaves", "lift",
+    "likeness", "mac-roman", "memory", "pool", "randomize", "smooth", "strict",
+})  # fmt: skip
+"""Words that stand as values after options in messages; numbers, names in quotes and in capitals do too."""
+
+_OPTION = re.compile(
+    r"""(?P<command>'sfumato\ [^']*')
+    | (?<![\w'"-])--(?P<name>[a-z][a-z0-9-]*)
+      (?:\ (?:(?P<size>\d+[KMG]\b) | (?P<number>[+-]?\d+(?:\.\d+)?)(?![\w.]*\w) | (?P<quoted>'[^']*')
+        | (?P<pair>[A-Z]+=\w+) | (?P<place>[A-Z][A-Z|]+\b) | (?P<word>[a-z][a-z0-9-]*)(?![\w-])
+        | (?P<mark>[.,])(?=\ |$)))?""",
+    re.VERBOSE,
+)
+
+
+@contextmanager
+def with_options(labels: Mapping[str, str] | None = None) -> Iterator[None]:
+    """A block in which messages name options as the command line spells them, or by the labels that a page has."""
+    before = _labels.set(labels or {})
+    try:
+        yield
+    finally:
+        _labels.reset(before)
+
+
+def spelled(text: str) -> str:
+    """A message with the options that it names spelled for its reader: as arguments, unless on the command line.
+
+    Examples
+    --------
+    >>> spelled("give --header-row 3, or --rare pool, or leave out --sheet")
+    "give header_row=3, or rare='pool', or leave out sheet="
+    >>> with with_options():
+    ...     spelled("give --header-row 3")
+    'give --header-row 3'
+    """
+    labels = _labels.get()
+    return _OPTION.sub(_argument if labels is None else partial(_labelled, labels), text)
+
+
+def _labelled(labels: Mapping[str, str], found: re.Match[str]) -> str:
+    label = labels.get(found["name"] or "")
+    return found[0] if label is None else f"'{label}'{found[0][len(found['name']) + 2 :]}"
+
+
+def _argument(found: re.Match[str]) -> str:
+    name = found["name"]
+    if name is None:
+        return found[0]
+    told = found[0].partition(" ")[2]
+    argument = _ARGUMENTS.get(name, name.replace("-", "_")) + ("=True" if name in _FLAGS else "")
+    argument += "" if "=" in argument else "="
+    if not told or argument[-1] != "=":
+        return f"{argument} {told}".rstrip()
+    if found["pair"]:
+        column, _, value = told.partition("=")
+        return f"{argument}[({column}, {value})]"
+    if found["number"] or found["quoted"] or found["place"]:
+        return f"{argument}{told}"
+    is_value = found["size"] or found["mark"] or told in _WORDS or any(mark.isdigit() for mark in told)
+    return f"{argument}{told!r}" if is_value else f"{argument} {told}"
 
 
 def printable(text: str, *, lines: bool = False) -> str:

@@ -142,7 +142,14 @@ def drop_empty(arrow: pa.Table, schema: Schema, told: Collection[str]) -> Schema
     empty = empty_columns(arrow, left)
     if not empty:
         return schema
-    schema = schema.with_role(Role.IDENTIFIER, *(name for name in empty if schema[name].role is Role.CONFIDENTIAL))
+    why = f"no value in any of the {arrow.num_rows} rows"
+    fields = (
+        dataclasses.replace(field, role=Role.IDENTIFIER, reason=why)
+        if field.name in empty and field.role is Role.CONFIDENTIAL
+        else field
+        for field in schema
+    )
+    schema = dataclasses.replace(schema, fields=tuple(fields))
     if not schema.encoded:
         raise TableError(f"none of the {len(empty)} columns has a value in any row; bring a table with values")
     warnings.warn(
@@ -198,7 +205,7 @@ def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_ar
         return
     raise PrivacyRefusal(
         f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
-        f"not rows; add --person {proposed.column} (person=...), or --rows-are-people if each row is a person"
+        f"not rows; add --person {shown(proposed.column)}, or --rows-are-people if each row is a person"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -119,13 +120,14 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
     """Agree, run the protocol and put the table together; the same at every party but for its own schema."""
     if session.names != part.plan.parties or session.rank != part.rank:
         raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
-    leaks = leaks_of(part.plan)
+    leaks, begin = leaks_of(part.plan), perf_counter()
     session.phase("agreeing")
     agreed = agree(part, session, form)
     if part.plan.partition == "vertical":
         result, table, comparison = _vertical(part, session, agreed)
     else:
         result, table, comparison = _horizontal(part, session)
+    seconds = perf_counter() - begin
     session.phase("certifying")
     created, traffic = _time(session), _traffic(session)
     check(session.transcript, leaks)
@@ -144,6 +146,7 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
         workings=_workings(result, ledger, lines),
         texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
         created=created,
+        seconds=seconds,
         together=True,
         sent=sum(told["bytes"] + told["engine_bytes"] for told in traffic.values()),
     )
@@ -178,7 +181,8 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     coded = codec.encode(part.tails.code(mine, uniform))
     result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
     session.phase("writing cells")
-    own = codec.decode(_own_coordinates(result, codec), unbounded=noised_columns(codec.layout))
+    free = noised_columns(codec.layout) - part.tails.columns.keys()
+    own = codec.decode(_own_coordinates(result, codec), unbounded=free)
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
         cells = session.tell(

@@ -28,7 +28,7 @@ from sfumato.tables.persons import refuse_weight
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.tails import Tails, fit_tails
+from sfumato.tables.tails import Tail, Tails, fit_tails
 from sfumato.version import __version__
 
 __all__ = ["Agreement", "OwnPart", "agree", "own_part"]
@@ -205,13 +205,18 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
 def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
     """Encode own columns, their tails coded; refuse so many that products with them give another's columns away.
 
+    A number or date that noise has moved is brought back to the declared bounds of its column; without such, to the
+    cut-offs of its tails, which are computed from as many persons as a group has.
+
     Every other column of a group is met by one linear equation for each component of the own columns and one for the
     mean, and as many equations as records have one solution.
     """
     level, _ = group_sizes(plan.mechanism, arrow.num_rows)
     rng = Randomness(plan.seed).generator(f"tails of party {rank}")
     tails = fit_tails(arrow, schema, k=level, rng=rng)
-    codec = Codec.fit(tails.code(arrow, rng.random(arrow.num_rows)), schema, crowd=level, codes=True)
+    coded = tails.code(arrow, rng.random(arrow.num_rows))
+    within = {name: _released_bounds(tail) for name, tail in tails.columns.items()}
+    codec = Codec.fit(coded, schema, crowd=level, codes=True, within=within)
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(
@@ -219,6 +224,16 @@ def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> t
             f"give the other owners' cells away exactly; take groups larger than {equations}, or bring fewer columns"
         )
     return codec, tails
+
+
+def _released_bounds(tail: Tail) -> tuple[float, float]:
+    """Smallest and largest number that may be released: declared bounds of a column, or the cut-offs of its tails."""
+    domain, (low, high) = tail.field.domain, tail.bounds
+    declared = domain.declared
+    return (
+        tail.grid.low if declared and domain.low is not None else low,
+        tail.grid.high if declared and domain.high is not None else high,
+    )
 
 
 def _warn_of_two(plan: JointPlan) -> None:

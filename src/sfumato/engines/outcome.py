@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sfumato.core.records import Records
 from sfumato.mechanisms.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
+from sfumato.tables.reading import READING_OPTIONS, FileReading
 from sfumato.tables.schema import Schema, field_to_document, fields_from_document, rules_from_document
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ _RUNS = {
 """What runs a recipe again, where it is not sanitize."""
 
 _TOLD = ("sfumato", "method", "level", "strata", "holdout", "seed", "policy")
-_AT_TIMES = ("rare", "rows", "tails", "tails_k", "where")  # written where they are told
+_AT_TIMES = ("rare", "rows", "tails", "tails_k", "where", *READING_OPTIONS)  # written where they are told
 _FLAGS = ("no_rules", "keep_persons")  # written where they are set
 
 
@@ -46,7 +48,8 @@ _FLAGS = ("no_rules", "keep_persons")  # written where they are set
 class Recipe:
     """A method with its parameters, options and schema. Holds observed bounds, so it stays with the owner.
 
-    ``holdout`` is the share of rows kept out, ``policy`` the name of what the release was judged by. A recipe with a
+    ``holdout`` is the share of rows kept out, ``policy`` the name of what the release was judged by; ``encoding``,
+    ``delimiter``, ``decimal``, ``sheet`` and ``header_row`` say how the file was read, if not as usual. A recipe with a
     seed repeats a rehearsal to the byte; one without draws afresh each time.
     """
 
@@ -66,9 +69,23 @@ class Recipe:
     keep_persons: bool = False
     tails: str | None = None
     tails_k: int | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: Literal[".", ","] | None = None
+    sheet: str | None = None
+    header_row: int | None = None
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
+
+    @property
+    def reading(self) -> FileReading:
+        """How the file was read."""
+        return FileReading(**{name: getattr(self, name) for name in READING_OPTIONS})
+
+    def read_by(self, reading: FileReading) -> Recipe:
+        """The recipe of a run whose file was read so."""
+        return dataclasses.replace(self, **vars(reading))
 
     def to_toml(self) -> str:
         """Write the recipe as TOML."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError, shown
+from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
@@ -56,6 +56,7 @@ __all__ = [
     "make_plan",
     "prepare",
     "rules_to_repair",
+    "smallest_class",
 ]
 
 
@@ -261,17 +262,20 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
         return plan
     target = plan.schema.target
     if target is not None and target.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE):
-        smallest = _smallest_class(arrow, target, persons)
+        smallest = smallest_class(arrow, target, persons)
         if share * smallest - 3 * math.sqrt(share * (1.0 - share) * smallest) < k:
             return plan
     return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k), tails_k=chain.k)
 
 
-def _smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | None) -> int:
+def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | None) -> int:
     """Persons of the smallest class of the target."""
-    classes = pc.dictionary_encode(plain(arrow.column(target.name)))
+    cells = plain(arrow.column(target.name))
+    classes = pc.dictionary_encode(cells)
     codes = pc.fill_null(classes.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return int(count_holders(codes, len(classes.dictionary), persons).min(initial=arrow.num_rows))
+    codes[absent_cells(cells, target.missing)] = -1
+    counts = count_holders(codes, len(classes.dictionary), persons)
+    return int(counts[counts > 0].min(initial=arrow.num_rows))
 
 
 def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
@@ -410,7 +414,7 @@ def _share(
     if shared.fact is not None and shared.fact.dropped:
         names = shared.fact.dropped
         warnings.warn(
-            UserWarning(
+            Notice(
                 f"columns without a value that {shared.fact.k} persons hold were dropped: {len(names)}, the first is "
                 f"{shown(names[0])}; a lower level (--k) keeps more"
             ),

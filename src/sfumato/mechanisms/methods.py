@@ -117,7 +117,9 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
     known = parameters_of_method(method)
     unknown = sorted(set(parameters) - set(known) - ({"key"} if is_keyed(method) else set()))
     if unknown:
-        raise OptionError(f"the method {method!r} has no parameter {unknown[0]!r}")
+        meant = closest_name(unknown[0], known)
+        then = f"its parameters are {', '.join(known)}" if meant is None else f"did you mean {meant!r}?"
+        raise OptionError(f"the method {method!r} has no parameter {shown(unknown[0])}; {then}")
     for name, parameter in known.items():
         value, single = parameters.get(name), parameter.values == 1 and not (parameter.by_column or parameter.several)
         if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):

@@ -68,6 +68,10 @@ class Traits:
         It can keep the rows of a person together.
     codes : bool
         It takes a column of very many categories as one coordinate, and gives back categories that there are.
+    grouped : bool
+        It makes rows from groups of records, whose size a policy may ask for.
+    control : bool
+        The rows that it leaves out of the release are a control group to compare attacks with.
     coarsened : tuple of Coarsened, optional
         Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
         method that asks for none.
@@ -86,6 +90,8 @@ class Traits:
     codes: bool = False
     paper_law: bool = False
     classed: bool = False
+    grouped: bool = False
+    control: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""What follows from baskets that were randomized, and from rules hidden or blocked in them [JS07, ch. 2, 3]."""
+"""Claims about baskets that were randomized, and about association rules hidden or blocked in them [JS07, ch. 2, 3]."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refus
 __all__ = ["CLAIMS", "baskets_agree", "is_possible_basket_fact"]
 
 _LARGEST = 1_000.0
-"""Amplification above which a bound says nothing."""
+"""Amplification above which a bound is refused."""
 
 _TOLERANCE = 1e-9
 _EGS = "[Evfimievski, Gehrke, Srikant 2003]"
+_MULTIPLY = "The factors of several baskets multiply."
+_COUNTABLE = "nothing: anyone who knows the rules can count them"
 
 
 def _operator_agrees(fact: BasketsRandomized) -> bool:
-    """Whether there is such an operator, and its amplification is the one that is told."""
+    """Whether there is such an operator, and its amplification is the one in the fact."""
     if fact.width < 1 or not 0 <= fact.longest <= min(MOST_SIZE, fact.width):
         return False
     try:
@@ -56,7 +58,7 @@ def is_possible_basket_fact(fact: Fact) -> bool:
 
 
 def baskets_agree(facts: Sequence[Fact]) -> bool:
-    """Whether baskets, persons and what was done to them go together, and there is nothing of them elsewhere."""
+    """Whether facts about baskets, their persons and their method agree, and do not stand alone."""
     released = [fact for fact in facts if isinstance(fact, BasketsReleased)]
     done = [fact for fact in facts if isinstance(fact, BasketsRandomized | RulesHidden | RulesBlocked)]
     persons = [fact for fact in facts if isinstance(fact, BasketPersons)]
@@ -71,7 +73,7 @@ def baskets_agree(facts: Sequence[Fact]) -> bool:
 
 
 def of_randomized_baskets(fact: BasketsRandomized, facts: tuple[Fact, ...]) -> Statements:
-    """What the operator proves of an item or of a basket, and what it does not."""
+    """State what the operator bounds for an item or a basket, and what it does not."""
     law = BasketOperator.of(fact)
     most = next((each.most for each in facts if isinstance(each, BasketPersons)), 1)
     if law.name == "flip":
@@ -81,54 +83,54 @@ def of_randomized_baskets(fact: BasketsRandomized, facts: tuple[Fact, ...]) -> S
     if fact.declared:
         return
     yield Refused(
-        "A reader cannot learn which items there are.",
-        f"what comes into baskets is drawn from the {counted(fact.width, 'item', 'items')} that the baskets held, "
-        "also those that a single one did",
+        "A reader cannot learn which items occur.",
+        f"Inserted items are drawn from the {counted(fact.width, 'item', 'items')} of the original baskets, including "
+        "items of a single basket.",
     )
 
 
 def _kind(fact: BasketsRandomized) -> Literal["proved", "assumed"]:
-    """An item that came in tells that somebody holds it, where the items were read off the baskets."""
+    """Call a bound assumed if the items were read from the baskets: an inserted item then reveals that it occurs."""
     return "proved" if fact.declared else "assumed"
 
 
 def _assumes(fact: BasketsRandomized) -> str:
-    return SECRET_RANDOMNESS if fact.declared else f"which items there are was known before; {SECRET_RANDOMNESS}"
+    return SECRET_RANDOMNESS if fact.declared else f"the set of items was known before, and {SECRET_RANDOMNESS}"
 
 
 def _choice(fact: BasketsRandomized) -> str:
-    """Why the operator is what it is, where none was asked for."""
+    """State why the operator is the default one, if none was asked for."""
     if not fact.chosen:
         return ""
     if fact.operator == "flip":
-        return ", which is usual where it makes up at most 10 entries for each true one"
-    return ", which is usual where flipping every item would make up more than 10 entries for each true one"
+        return " This operator is the default if it inserts at most 10 entries for each true one."
+    return " This operator is the default if flipping every item would insert more than 10 entries for each true one."
 
 
 def _of_items(fact: BasketsRandomized, law: BasketOperator, most: int) -> Statements:
     done = (
-        f"Each item stays with a chance of {law.keep:g} and each other comes in with {law.insert:g}, all by "
-        f"themselves{_choice(fact)}."
+        f"Each item stays with probability {law.keep:g}, and each other item is inserted with probability "
+        f"{law.insert:g}, all independently.{_choice(fact)}"
     )
     yield Claim(
-        "To somebody who knows all other items of a basket, seeing it changes the odds that one more item was in it by "
-        f"a factor of at most {at_most(math.exp(min(700.0, law.item_epsilon)))}.",
+        "To anyone who knows all other items of a basket, its release changes the odds of one more item by at most a "
+        f"factor of {at_most(math.exp(min(700.0, law.item_epsilon)))}.",
         _kind(fact),
         done,
         _assumes(fact),
     )
     if most > 1:
         yield Claim(
-            f"Over all baskets of one person, at most {most}, the odds that an item was in all of them rather than in "
-            f"none change by a factor of at most {at_most(math.exp(min(700.0, most * law.item_epsilon)))}.",
+            f"Over all baskets of one person, at most {most}, the odds that all rather than none contain an item "
+            f"change by at most a factor of {at_most(math.exp(min(700.0, most * law.item_epsilon)))}.",
             _kind(fact),
-            f"{done} The factors of several baskets multiply.",
+            f"{done} {_MULTIPLY}",
             _assumes(fact),
         )
     yield Refused(
-        "A reader cannot learn what is in a basket as a whole.",
-        f"the factors of its items multiply, and there are {counted(law.width, 'item', 'items')}; supports that can be "
-        "estimated from all baskets tell more besides",
+        "A reader cannot learn the content of a whole basket.",
+        f"The factors of its items multiply, and there are {counted(law.width, 'item', 'items')}. Supports estimated "
+        "from all baskets reveal more.",
     )
 
 
@@ -136,71 +138,71 @@ def _of_wholes(fact: BasketsRandomized, law: BasketOperator, most: int) -> State
     limit = math.log(_LARGEST)
     if fact.epsilon <= limit:
         yield Claim(
-            "To somebody who knows the size of a basket, seeing it changes the odds of whatever may be said of its "
-            f"items by a factor of at most {at_most(math.exp(fact.epsilon))}.",
+            "To anyone who knows the size of a basket, its release changes the odds of any statement about its items "
+            f"by at most a factor of {at_most(math.exp(fact.epsilon))}.",
             _kind(fact),
-            f"No two baskets of one size become any basket with chances further apart {_EGS}; the operator is "
-            f"{law.name}{_choice(fact)}.",
+            f"The operator is {law.name}. For any two baskets of one size, the probabilities of a released basket "
+            f"differ by no larger factor {_EGS}.{_choice(fact)}",
             _assumes(fact),
         )
     else:
         yield Refused(
-            "Nothing that may be said of a basket becomes nearly certain to somebody who sees it.",
-            f"odds can change by a factor of e^{fact.epsilon:.1f}, the amplification {_EGS}",
+            "No statement about a basket becomes nearly certain after its release.",
+            f"The odds can change by a factor of e^{fact.epsilon:.1f}, the amplification {_EGS}.",
         )
     if most > 1:
         together = most * fact.epsilon
         if together <= limit:
             yield Claim(
-                f"Over all baskets of one person, at most {most}, odds change by a factor of at most "
-                f"{at_most(math.exp(together))}.",
+                f"Over all baskets of one person, at most {most}, the odds of any statement change by at most a factor "
+                f"of {at_most(math.exp(together))}.",
                 _kind(fact),
-                "The factors of several baskets multiply.",
+                _MULTIPLY,
                 _assumes(fact),
             )
         else:
             yield Refused(
-                "Nothing that may be said of a person's baskets together becomes nearly certain.",
-                f"persons have up to {most}, and the factors of their baskets multiply",
+                "No statement about all baskets of a person becomes nearly certain.",
+                f"A person has up to {most} baskets, and the factors of these multiply.",
             )
     yield Refused(
         "The sizes of baskets are hidden.",
-        "the true size stands beside each of them"
+        "The true size is published with each basket."
         if law.shows_size
-        else "randomized baskets are as large as true ones",
+        else "Randomized baskets have the sizes of the true ones.",
     )
 
 
 def of_hidden_rules(fact: RulesHidden, facts: tuple[Fact, ...]) -> Statements:
-    """That the named rules do not hold, and that nothing else is protected."""
+    """State that the named rules do not hold, and that nothing else is protected."""
     yield Claim(
-        f"None of the rules that the owner named, {fact.rules} in all, holds in the released baskets, at a support of "
-        f"{fact.min_support:g} and a confidence of {fact.min_confidence:g}.",
+        f"None of the association rules that the data owner named ({fact.rules}) holds in the released baskets, at "
+        f"support {fact.min_support:g} and confidence {fact.min_confidence:g}.",
         "proved",
-        f"They were counted in the released baskets, after {counted(fact.removed, 'entry', 'entries')} had been taken "
-        f"out and {counted(fact.added, 'entry', 'entries')} put in.",
-        "nothing; whoever knows the rules can count them",
+        f"Rules were counted in the released baskets, after {counted(fact.removed, 'entry was', 'entries were')} "
+        f"removed and {counted(fact.added, 'entry', 'entries')} inserted.",
+        _COUNTABLE,
     )
     yield Refused(
-        "Nobody can find out which rules were hidden.",
-        "a hidden rule lies just below a threshold, where somebody who lowers it or knows similar baskets finds it",
+        "No one can find out which rules were hidden.",
+        "A hidden rule lies just below a threshold. Anyone who lowers it, or knows similar baskets, finds the rule.",
     )
     yield _as_they_are(facts, fact.removed + fact.added)
 
 
 def of_blocked_rules(fact: RulesBlocked, facts: tuple[Fact, ...]) -> Statements:
-    """That the named rules may not hold, and what question marks do not hide."""
+    """State that the named rules need not hold, and what question marks do not hide."""
     yield Claim(
-        f"None of the rules that the owner named, {fact.rules} in all, surely holds in the released baskets, at a "
-        f"support of {fact.min_support:g} and a confidence of {fact.min_confidence:g}.",
+        f"None of the association rules that the data owner named ({fact.rules}) certainly holds in the released "
+        f"baskets, at support {fact.min_support:g} and confidence {fact.min_confidence:g}.",
         "proved",
-        "The lowest support or the lowest confidence that unknown entries leave possible was counted for each: it is "
-        f"below the threshold by {100 * fact.margin:g} % of it or more.",
-        "nothing; whoever knows the rules can count them",
+        "The lowest support or confidence that unknown entries allow was computed for each rule. It is below the "
+        f"threshold by at least {100 * fact.margin:g} % of the threshold.",
+        _COUNTABLE,
     )
     yield Refused(
-        "Nobody can tell what a question mark stands for.",
-        "the other items of a basket tell something of it, and how many question marks an item has is seen",
+        "No one can tell what a question mark stands for.",
+        "The other items of a basket reveal something about it, and the number of question marks is visible.",
     )
     released = next(each for each in facts if isinstance(each, BasketsReleased))
     yield _as_they_are(facts, released.unknown)
@@ -210,8 +212,8 @@ def _as_they_are(facts: tuple[Fact, ...], changed: int) -> Refused:
     released = next(each for each in facts if isinstance(each, BasketsReleased))
     return Refused(
         "The people behind the baskets are protected.",
-        f"the {counted(released.baskets, 'basket leaves', 'baskets leave')} as they are, but for "
-        f"{counted(changed, 'entry', 'entries')}: whoever knows some items of one may find it",
+        f"{counted(released.baskets, 'basket is', 'baskets are')} released unchanged except for "
+        f"{counted(changed, 'entry', 'entries')}. Anyone who knows some items of a basket may find it.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The certificate: facts, the claims that follow, those that must not be made; and the shape of its document."""
+"""The certificate: facts, claims, refused claims, and the form of its document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.statements import Claim, Refused
+from sfumato.privacy.statements import Claim, Refused, counted
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
 
@@ -24,12 +24,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class AlteredCertificate(BadInput):
-    """A certificate that is not as sfumato writes it: it was altered or made up."""
+    """A certificate that differs from what sfumato writes: it was altered or forged."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """The entries of a certificate, in the order of the file; facts are looked at where they are read."""
+    """The entries of a certificate, in the order of the file; facts are checked when they are read."""
 
     format: int
     sfumato: str
@@ -49,7 +49,7 @@ class Written:
 
 
 def read_written(document: Mapping[str, Any]) -> Written:
-    """Refuse a certificate that lacks an entry, has one too many, or one of another kind."""
+    """Refuse a certificate with a missing, unknown or invalid entry."""
     try:
         written = typed(Written, document)
     except Misfit as wrong:
@@ -58,10 +58,10 @@ def read_written(document: Mapping[str, Any]) -> Written:
                 f"the certificate has no entry {wrong.entry!r}; it is damaged or was altered"
             ) from None
         if wrong.problem == "unknown" and not wrong.path:
-            surplus = len(set(document) - set(Written.__dataclass_fields__))
-            raise AlteredCertificate(
-                f"the certificate has {surplus} entries that do not belong there; it was altered"
-            ) from None
+            surplus = counted(
+                len(set(document) - set(Written.__dataclass_fields__)), "unknown entry", "unknown entries"
+            )
+            raise AlteredCertificate(f"the certificate has {surplus}; it was altered") from None
         raise _strange(str(wrong.path[0])) from None
     values = {
         "sfumato": _VERSION.fullmatch(written.sfumato),
@@ -81,11 +81,11 @@ def read_written(document: Mapping[str, Any]) -> Written:
 
 
 def _strange(entry: str) -> AlteredCertificate:
-    return AlteredCertificate(f"the entry {entry!r} of the certificate is not what belongs there; it was altered")
+    return AlteredCertificate(f"the entry {entry!r} of the certificate is invalid; it was altered")
 
 
 def _is_time(value: str) -> bool:
-    """Tell a time as certificates have it: to the second, in UTC."""
+    """Tell whether a text is a time as in certificates, to the second and in UTC."""
     try:
         when = datetime.datetime.fromisoformat(value)
     except ValueError:
@@ -94,12 +94,12 @@ def _is_time(value: str) -> bool:
 
 
 FORMAT = 2
-"""Version of the form; a certificate of another one is refused."""
+"""Version of the format; a certificate of another format is refused."""
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What is guaranteed of a release, and what is not. Holds no measured number, no group membership and no key.
+    """What is claimed of a release, and what is not. It contains no measurement, no group membership and no key.
 
     ``table_sha256`` is None and ``files`` is empty until the release is written.
     """
@@ -128,16 +128,13 @@ class Certificate:
     def _repr_html_(self) -> str:
         rehearsal = "" if self.randomness == "release" else " (REHEARSAL, not for release)"
         title = f"Certificate of {self.method}: {self.rows_in} records in, {self.rows_out} rows out{rehearsal}"
-        may = [
-            (claim.kind, claim.claim, f"assuming that {claim.assumes}" if claim.assumes else "")
-            for claim in self.claims
-        ]
-        must_not = [("must not be said", each.claim, each.because) for each in self.refused]
-        return html_table(title, [*may, *must_not], ("", "statement", "assumes, or why not"))
+        claims = [(claim.kind, claim.claim, f"Assumes: {claim.assumes}") for claim in self.claims]
+        refused = [("refused", each.claim, each.because) for each in self.refused]
+        return html_table(title, [*claims, *refused], ("", "claim", "assumption, or reason for refusal"))
 
     @property
     def levels(self) -> dict[str, int]:
-        """How large groups or leaves are, and how many records are in ones below their level."""
+        """Size of the smallest group or leaf, number of groups, and records in groups below their privacy level."""
         kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
         grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
         chained = next((fact for fact in self.facts if isinstance(fact, Chained)), None)
@@ -153,12 +150,12 @@ class Certificate:
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
-        told = {name: plain(getattr(self, name)) for name in Written.__dataclass_fields__}
-        in_order = {name: dict(sorted(told[name].items())) for name in ("parameters", "files")}
-        return told | in_order | {"facts": [fact_to_json(fact) for fact in self.facts]}
+        entries = {name: plain(getattr(self, name)) for name in Written.__dataclass_fields__}
+        in_order = {name: dict(sorted(entries[name].items())) for name in ("parameters", "files")}
+        return entries | in_order | {"facts": [fact_to_json(fact) for fact in self.facts]}
 
     def to_json(self) -> str:
-        """Write the certificate in its one encoding: two texts are equal where the certificates are."""
+        """Write the certificate in its one encoding: equal certificates give equal texts."""
         return write_json(self.to_document(), "pretty")
 
     @classmethod
@@ -168,9 +165,9 @@ class Certificate:
         Raises
         ------
         BadInput
-            For a text that is no certificate, or one of another format.
+            If the text is no certificate, or one of another format.
         AlteredCertificate
-            For one that is not exactly as sfumato writes it.
+            If the text is not exactly as sfumato writes it.
         """
         try:
             document = parse_json(text)
@@ -179,13 +176,13 @@ class Certificate:
         known = document.get("format") if isinstance(document, dict) else None
         if isinstance(known, bool) or known != FORMAT:
             raise BadInput(f"the certificate is not of format {FORMAT}; use the version that wrote it")
-        told = dict(vars(read_written(document)))
-        levels, facts = told.pop("levels"), tuple(map(_fact, told.pop("facts")))
-        certificate = cls(**told, facts=facts)
+        entries = dict(vars(read_written(document)))
+        levels, facts = entries.pop("levels"), tuple(map(_fact, entries.pop("facts")))
+        certificate = cls(**entries, facts=facts)
         if certificate.levels != levels:
-            raise AlteredCertificate("the levels on the certificate are not those of its facts; it was altered")
+            raise AlteredCertificate("the levels on the certificate do not match its facts; it was altered")
         if certificate.to_json() != text:
-            raise AlteredCertificate("the certificate is not written as sfumato writes it; it was altered")
+            raise AlteredCertificate("the certificate is not in the form that sfumato writes; it was altered")
         return certificate
 
 
@@ -208,7 +205,7 @@ def certify(
     schema_sha256: str,
     created: str | None = None,
 ) -> Certificate:
-    """Draw the claims that the facts bear and put them on a certificate, with the time that was told or that it is."""
+    """Draw the claims that the facts support and put them on a certificate, created at the given time or now."""
     claims, refused = draw_claims(facts)
     return Certificate(
         sfumato=version,

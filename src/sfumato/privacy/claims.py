@@ -1,4 +1,4 @@
-"""Claims drawn from facts: each proved or assumed, and those that must not be made."""
+"""Draw claims from facts, each proved or assumed, and refuse those that the facts do not support."""
 
 from __future__ import annotations
 
@@ -38,30 +38,44 @@ from sfumato.core.facts import (
 )
 from sfumato.privacy import baskets, grouped, joint, modified, perturbed, randomized, streamed
 from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
+from sfumato.privacy.statements import (
+    NOTHING,
+    ONE_ROW,
+    RAN_AS_WRITTEN,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_most,
+    counted,
+    joined,
+    quoted,
+    whom_rows_describe,
+)
 
 __all__ = ["Claim", "Refused", "draw_claims"]
 
 _ANONYMOUS = Refused(
     "The table is anonymous.",
-    "that is a judgement about everything an attacker may know; this certificate states only what was done and what "
-    "follows from it",
+    "Anonymity depends on everything that an attacker may know. This certificate states only what was done and what "
+    "follows from it.",
 )
-_UNKNOWN = "a fact is not known to this version, so nothing can be certified; use a newer one"
+_UNKNOWN = "a fact is not known to this version of sfumato, so nothing can be certified; use a newer version"
 
 
 def draw_claims(facts: tuple[Fact, ...]) -> tuple[tuple[Claim, ...], tuple[Refused, ...]]:
-    """Draw every claim that the facts bear, and refuse those that readers might make without cause.
+    """Draw every claim that the facts support, and refuse those that a reader might make without cause.
 
     Raises
     ------
     PrivacyRefusal
-        For a fact that is not known here, or facts that contradict the rules of the house.
+        If a fact is not known, or the facts contradict each other.
     """
     check_facts(facts)
-    told = [_ANONYMOUS, *(each for fact in facts for each in _follows(fact, facts)), *randomized.of_rows(facts)]
-    claims = tuple(_as_far_as_secret(each, facts) for each in told if isinstance(each, Claim))
-    return claims, tuple(each for each in told if isinstance(each, Refused))
+    statements = [_ANONYMOUS, *(each for fact in facts for each in _follows(fact, facts)), *randomized.of_rows(facts)]
+    claims = tuple(_with_kind(each, facts) for each in statements if isinstance(each, Claim))
+    return claims, tuple(each for each in statements if isinstance(each, Refused))
 
 
 def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
@@ -70,19 +84,20 @@ def _follows(fact: Fact, facts: tuple[Fact, ...]) -> Statements:
     return _CLAIMS[type(fact)](fact, facts)
 
 
-def _as_far_as_secret(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
-    """Take what rests on randomness that nobody knows as assumed, unless it came from the operating system."""
+def _with_kind(claim: Claim, facts: tuple[Fact, ...]) -> Claim:
+    """Downgrade a claim that rests on secret randomness to assumed, unless the operating system supplied it."""
     secret = any(isinstance(fact, Drawn) and fact.mode == "release" for fact in facts)
     return claim if secret or SECRET_RANDOMNESS not in claim.assumes else dataclasses.replace(claim, kind="assumed")
 
 
 def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Statements:
-    joint = any(isinstance(other, Joint) for other in facts)
+    readers = (
+        "To readers other than the data owners, the" if any(isinstance(other, Joint) for other in facts) else "The"
+    )
     yield Claim(
-        ("To readers who are not among the owners, the" if joint else "The")
-        + " order of the rows says nothing of the order or the groups of the original records.",
+        f"{readers} order of the rows reveals nothing about the order or the groups of the original records.",
         "proved",
-        f"The order of all {counted(fact.rows, 'row', 'rows')} was drawn uniformly after they were made.",
+        f"The order of {counted(fact.rows, 'row', 'rows')} was drawn uniformly at random after the rows were computed.",
         SECRET_RANDOMNESS,
     )
 
@@ -90,222 +105,215 @@ def _of_order(fact: Shuffled, facts: tuple[Fact, ...]) -> Statements:
 def _of_strata(fact: Stratified, _: tuple[Fact, ...]) -> Statements:
     what = "the class label" if fact.is_target else f"the value of {fact.column!r}"
     yield Refused(
-        f"A reader cannot be sure of {what} of the people behind a row.",
-        f"groups never cross {fact.column!r}, so for whoever finds a person's group {what} is certain (l = 1)",
+        f"A reader cannot be certain of {what} of the people behind a row.",
+        f"Groups never mix values of {fact.column!r}. Anyone who finds a person's group knows {what} with certainty "
+        "(l = 1).",
     )
 
 
 def _of_classes(fact: ClassPure, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
-        f"The class {fact.column!r} of every released row is that of all records of its group: no group mixes the "
+        f"Every released row has the class {fact.column!r} of all records in its group; no group mixes the "
         f"{fact.classes} classes."
         if fact.classes > 1
-        else f"Every released row has the one class of {fact.column!r} that there is.",
+        else f"Every released row has the only class {fact.column!r} in the table.",
         "proved",
-        "Each class was condensed apart from the others [KCG12, fig. 5]; the finished partition was checked group "
-        "by group.",
-        "the classes in the table are right",
+        "Each class was condensed separately [KCG12, fig. 5]. The finished groups were checked one by one.",
+        "the classes in the table are correct",
     )
     if fact.size:
         yield Claim(
-            f"The group size, {fact.size}, is the approximate greatest common divisor of the sizes of the classes.",
+            f"The group size, {fact.size}, is the approximate greatest common divisor of the class sizes.",
             "proved",
-            f"Classes were counted in units of {counted(fact.unit, 'record', 'records')}; the size is the largest "
-            "number of units into which the units of every class divide [KCG12, fig. 5, theorem 1]. A group may be "
-            "larger if records inside have a higher level.",
-            "nothing but that the program ran as it is written",
+            f"Class sizes were counted in units of {counted(fact.unit, 'record', 'records')}. The group size is the "
+            "largest number of units that divides the units of every class [KCG12, fig. 5, theorem 1]. A group may be "
+            "larger if a record in it has a higher privacy level.",
+            RAN_AS_WRITTEN,
         )
     yield Refused(
-        f"A reader cannot be sure of the class {fact.column!r} of the people behind a row.",
-        "no group mixes classes, so for whoever finds a person's group the class is certain (l = 1)",
+        f"A reader cannot be certain of the class {fact.column!r} of the people behind a row.",
+        "No group mixes classes. Anyone who finds a person's group knows the class with certainty (l = 1).",
     )
 
 
 def _of_unlabelled(fact: UnlabelledRows, _: tuple[Fact, ...]) -> Statements:
-    rows = counted(fact.rows, "such row was", "such rows were")
+    records = counted(fact.rows, "such record was", "such records were")
     yield Claim(
-        f"No released row was made from an original row whose class {fact.column!r} is missing.",
+        f"No released row was made from a record whose class {fact.column!r} is missing.",
         "proved",
-        (rows if fact.rows else f"Such rows, of fewer than {fact.k} persons, were")
-        + " left out before anything was computed.",
-        "missing cells are marked as such",
+        (records if fact.rows else f"Such records, of fewer than {fact.k} persons, were")
+        + " removed before any other step.",
+        "missing cells are marked as missing",
     )
 
 
 def _of_columns(fact: ColumnsDropped, _: tuple[Fact, ...]) -> Statements:
-    parts = []
-    if fact.identifiers:
-        parts.append("identifying columns (" + quoted(fact.identifiers) + ")")
-    if fact.empty:
-        parts.append("columns without any value (" + quoted(fact.empty) + ")")
-    if fact.levels:
-        parts.append("privacy levels (" + quoted(fact.levels) + ")")
-    if not parts:
+    kinds = (
+        (fact.identifiers, "direct identifier", "direct identifiers"),
+        (fact.empty, "empty column", "empty columns"),
+        (fact.levels, "column of privacy levels", "columns of privacy levels"),
+    )
+    dropped = [(names, counted(len(names), one, many)) for names, one, many in kinds if names]
+    if not dropped:
         return
     yield Claim(
-        f"The release does not hold the {' or the '.join(parts)}.",
+        f"The release omits {joined([count for _, count in dropped])}.",
         "proved",
-        "They were dropped before anything was computed, privacy levels after the groups were made.",
-        "the columns were given their roles correctly",
+        " ".join(f"{count[0].upper()}{count[1:]}: {quoted(names)}." for names, count in dropped)
+        + f" They were dropped before any other step{', privacy levels after grouping' if fact.levels else ''}.",
+        "the columns have the correct roles",
     )
 
 
 def _of_counts(_: CountsKept, facts: tuple[Fact, ...]) -> Statements:
-    counts = "each group keeps the exact counts of its categories and missing cells"
+    counts, appears = "Each group keeps the exact counts of its categories and missing cells", "appears once"
     if any(isinstance(other, RowsDrawn) for other in facts):
-        counts = "rows are drawn with the counts of categories and missing cells of each group"
+        counts = "Rows are drawn with the counts of categories and missing cells of each group"
+        appears = "may appear"
     if any(isinstance(other, RareValues) and not other.shown for other in facts):
         yield Refused(
-            "Every category of a group is shared by several of its members.",
-            f"{counts}, so a category that enough people of the table have may stand once inside a group",
+            "Every category in a group is shared by several of its members.",
+            f"{counts}. A category that is frequent enough in the table may occur once in a group.",
         )
     elif any(isinstance(other, Joint) for other in facts):
         yield Refused(
             "Rare categories are hidden.",
-            f"{counts}, and nobody counted over all owners how many people hold a category: one that a single person "
-            "has appears once in the release; let the owners list only categories that many hold, or wider ones",
+            f"{counts}, and frequencies over all data owners were not counted. A category of one person appears once; "
+            "let the owners declare only frequent or wider categories.",
         )
     else:
-        once = "may appear" if counts.startswith("rows") else "appears once"
-        yield Refused(
-            "Rare categories are hidden.",
-            f"{counts}, so a category that one person has {once} in the release",
-        )
+        yield Refused("Rare categories are hidden.", f"{counts}. A category of one person {appears} in the release.")
 
 
 def _of_rare(fact: RareValues, facts: tuple[Fact, ...]) -> Statements:
     streamed = any(isinstance(other, Maintained) for other in facts)
-    where, before = ("stream", "rows left") if streamed else ("table", "anything was drawn")
-    hidden = f"No category that fewer than {fact.k} persons of the {where} hold appears in the release."
-    assumes = "the person column tells who each row is about" if fact.by_person else "one row is one person"
+    source, step = ("stream", "release") if streamed else ("table", "any random draw")
+    hidden = f"The release contains no category that fewer than {fact.k} persons in the {source} have."
+    assumes = whom_rows_describe(by_person=fact.by_person)
     if fact.shown:
-        yield Refused(hidden, f"such categories are left as in the {where}, by the owner's decision")
+        yield Refused(hidden, f"Rare categories were left as in the {source}, as the data owner decided.")
         return
-    became = "a wider one of their hierarchy" if fact.way == "lift" else "one named other"
+    became = "a wider category of the hierarchy" if fact.way == "lift" else "a category named other"
     yield Claim(
         hidden,
         "proved",
-        f"Persons were counted in {counted(fact.columns, 'column', 'columns')} of categories before {before}. A cell "
-        f"with a rarer category took {became} that at least as many hold, a neighbour in order, or the category of "
-        f"another record; so did missing cells that fewer than {fact.k} have.",
+        f"Categories of {counted(fact.columns, 'column', 'columns')} were counted in persons before {step}. A rare "
+        f"category became {became} with at least this frequency, an adjacent ordinal category, or the category of "
+        f"another record. Missing cells of fewer than {fact.k} persons were replaced in the same way.",
         assumes,
     )
     if fact.dropped:
         yield Claim(
-            "The release does not hold the columns without a value that as many persons hold as the highest privacy "
-            f"level asks for ({quoted(fact.dropped)}).",
+            f"The release omits {counted(len(fact.dropped), 'column', 'columns')} in which no value is shared by as "
+            "many persons as the highest privacy level requires.",
             "proved",
-            f"They were dropped before {before}.",
+            f"Columns: {quoted(fact.dropped)}. They were dropped before {step}.",
             assumes,
         )
 
 
 def _of_tails(fact: TailsCoded, facts: tuple[Fact, ...]) -> Statements:
-    hidden = (
-        f"In each column, taken by itself, no released number or date lies beyond a limit that was computed from at "
-        f"least {fact.k} persons."
+    columns = counted(fact.columns, "column", "columns")
+    limit = f"a cut-off computed from at least {fact.k} persons"
+    rank = (
+        f"Each cut-off lies at random between the values of at least {fact.k} persons, beyond whom at least "
+        f"{fact.k - 1} others lie. A column that few persons fill takes a cut-off between its middle values. Each "
+        "person counts once."
+    )
+    common = (
+        f" In columns of mostly common values, a value that fewer than {fact.k} persons have became a neighbouring "
+        "common value."
     )
     if any(isinstance(other, ComponentNoise) for other in facts):
         yield Claim(
-            "In each column, taken by itself, numbers and dates beyond a limit that was computed from at least "
-            f"{fact.k} persons were replaced by that limit before noise was added.",
+            f"In each column separately, numbers and dates beyond {limit} were replaced by it before noise and, "
+            "without declared bounds, again after noise.",
             "proved",
-            f"The ends of {counted(fact.columns, 'column', 'columns')} were top and bottom coded by their owners. A "
-            f"limit lies at random between the values of {fact.k} persons who are outreached by {fact.k - 1} others, "
-            "or between the middle values of a column that few persons fill; "
-            f"in columns of mostly common values, a value that fewer than {fact.k} persons hold became a common "
-            "neighbour.",
-            "one row is one person",
+            f"The data owners applied top and bottom coding to {columns}. {rank}{common}",
+            ONE_ROW,
         )
         return
+    hidden = f"In each column separately, no released number or date lies beyond {limit}."
     if fact.method == "keep":
-        yield Refused(hidden, "the ends of columns are left as they are, by the owner's decision")
+        yield Refused(hidden, "The tails of columns were left unchanged, as the data owner decided.")
         return
-    common = (
-        f" In columns of mostly common values, a value that fewer than {fact.k} persons hold became a common neighbour."
-        if not any(isinstance(other, Maintained) for other in facts)
-        else ""
-    )
     smooth = (
-        " In columns with a long tail, values beyond a cut-off were drawn from an exponential tail that ranks "
-        "further inside determine."
-        if fact.method == "smooth"
-        else ""
+        " In columns with a long tail, values beyond a cut-off were drawn from an exponential tail fitted to ranks "
+        "further inside."
     )
     yield Claim(
         hidden,
         "proved",
-        f"The ends of {counted(fact.columns, 'column', 'columns')} of numbers and dates were "
-        f"top and bottom coded. A cut-off lies at random between the values of at least {fact.k} persons who are "
-        f"outreached by at least {fact.k - 1} others, or between the middle values of a column that few persons fill; "
-        f"each person counts once.{common}{smooth} Columns that a rule makes from others follow from coded ones.",
-        "the person column tells who each row is about" if fact.by_person else "one row is one person",
+        f"Top and bottom coding was applied to {columns} of numbers and dates. {rank}"
+        f"{'' if any(isinstance(other, Maintained) for other in facts) else common}"
+        f"{smooth if fact.method == 'smooth' else ''} Columns derived by a rule follow from coded ones.",
+        whom_rows_describe(by_person=fact.by_person),
     )
 
 
 def _of_rules(fact: ColumnRulesKept, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
-        f"Every released row obeys {counted(len(fact.rules), 'rule', 'rules')} between columns: {quoted(fact.rules)}.",
+        f"Every released row satisfies {counted(len(fact.rules), 'rule', 'rules')} between columns.",
         "proved",
-        "Later columns were drawn as their distance from earlier ones, and columns that follow from others were made "
-        "from these; all rows were checked.",
-        "nothing; the released table shows it",
+        f"Rules: {quoted(fact.rules)}. Later columns were drawn as differences from earlier ones, and derived columns "
+        "were computed from the others. All rows were checked.",
+        NOTHING,
     )
     if fact.rare_pairs:
         yield Refused(
-            "Every pair of a label and what it decides is shared by as many records as the privacy level asks for.",
-            "a rule that the owner wrote down keeps pairs together, also those that fewer hold",
+            "Every pair of values tied by a rule is shared by as many records as the privacy level requires.",
+            "A rule that the data owner declared keeps such pairs together, including rare ones.",
         )
 
 
 def _of_months(fact: DatesCoarsened, _: tuple[Fact, ...]) -> Statements:
     yield Claim(
         f"The release gives the dates of {counted(len(fact.columns), 'column', 'columns')} to the month, never to the "
-        f"day: {quoted(fact.columns)}.",
+        "day.",
         "proved",
-        "Every date was taken as the first day of its month before anything was computed, and is written so.",
-        "nothing; the released table shows it",
+        f"Columns: {quoted(fact.columns)}. Every date became the first day of its month before any other step.",
+        NOTHING,
     )
 
 
 def _of_weights(fact: WeightsScaled, facts: tuple[Fact, ...]) -> Statements:
     coded = any(isinstance(other, TailsCoded) and other.method != "keep" for other in facts)
     yield Claim(
-        f"The weights {fact.column!r} of the released rows add up to what those of the original records do"
-        f"{' once their tails are coded' if coded else ''}, {at_most(fact.total, 12)}, up to {fact.step:g}.",
+        f"The released weights {fact.column!r} sum to the original total"
+        f"{' after top and bottom coding' if coded else ''}: {at_most(fact.total, 12)}, within {fact.step:g}.",
         "proved",
-        "After they were drawn, all were multiplied by one number and rounded to their step.",
-        "nothing but that the original's weights are right; the released table shows the sum",
+        "After drawing, all weights were multiplied by one factor and rounded to their step.",
+        "the original weights are correct",
     )
     yield Refused(
-        f"A person's weight {fact.column!r} stays unknown to whoever knows the weights of everybody else.",
-        "the total is exact, and what is missing from it is that person's",
+        f"A person's weight {fact.column!r} stays unknown to anyone who knows all other weights.",
+        "The total is exact. Subtracting all other weights gives that person's weight.",
     )
 
 
 def _of_formulas(fact: FormulaTexts, _: tuple[Fact, ...]) -> Statements:
-    where = f"{fact.cells} cells and {fact.names} column names"
+    texts = f"{counted(fact.cells, 'cell', 'cells')} and {counted(fact.names, 'column name', 'column names')}"
     if fact.quoted:
         yield Claim(
-            f"The {where} that a spreadsheet would take for formulas have an apostrophe before them in the file.",
+            f"In the file, {texts} that a spreadsheet would read as formulas have a leading apostrophe.",
             "proved",
-            "Texts that begin with =, +, -, @, tab or return and are no numbers were written so; without that "
-            "apostrophe they are the values.",
-            "the spreadsheet takes what begins with an apostrophe for text",
+            "These texts begin with =, +, -, @, tab or return and are not numbers. Their values are the texts without "
+            "the apostrophe.",
+            "the spreadsheet reads a leading apostrophe as the mark of a text",
         )
         return
     yield Refused(
-        "The table can be opened in a spreadsheet without harm.",
-        f"{where} begin with =, +, -, @, tab or return, which a spreadsheet takes for formulas and may run; open "
-        "it as text",
+        "The table is safe to open in a spreadsheet.",
+        f"In the file, {texts} begin with =, +, -, @, tab or return, which a spreadsheet may run as formulas. Open the "
+        "file as text.",
     )
 
 
 def _of_policy(fact: DespitePolicy, _: tuple[Fact, ...]) -> Statements:
-    found = "it does not" if fact.outcome == "does-not-meet" else "it cannot be told whether it does"
+    found = "found that it does not" if fact.outcome == "does-not-meet" else "found the result inconclusive"
     yield Refused(
         f"The release meets the policy {fact.policy!r}.",
-        f"the owner measured it, and {found}; it leaves all the same, by the owner's decision",
+        f"The data owner measured this and {found}. The table is released by the owner's decision.",
     )
 
 
@@ -314,14 +322,14 @@ def _of_randomness(fact: Drawn, _: tuple[Fact, ...]) -> Statements:
         return
     yield Refused(
         "This table may be released.",
-        "it is a rehearsal: it was made with a seed, and whoever knows the seed can repeat every random draw",
+        "It is a rehearsal made with a seed. Anyone who knows the seed can repeat every random draw.",
     )
 
 
 def _of_no_report(_: Unmeasured, __: tuple[Fact, ...]) -> Statements:
     yield Refused(
-        "Attacks were tried on this table before it left.",
-        "the owner asked for no report, so nothing was measured",
+        "Attacks were run against this table before its release.",
+        "The data owner asked for no report, so no disclosure risk was measured.",
     )
 
 
@@ -330,13 +338,12 @@ def _of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
     return perturbed.of_noised_groups(fact) if noised else grouped.of_groups(fact, facts)
 
 
-def _of_cells(fact: Celled, facts: tuple[Fact, ...]) -> Statements:
-    chain = any(isinstance(other, Chained) for other in facts)
-    return grouped.of_parts(fact) if chain else grouped.of_cells(fact)
+def _of_partitions(fact: Celled, facts: tuple[Fact, ...]) -> Statements:
+    return grouped.of_partitions(fact, chain=any(isinstance(other, Chained) for other in facts))
 
 
 def _of_ledger(_: Opened, facts: tuple[Fact, ...]) -> Statements:
-    """A line of the ledger: the joint run speaks of it, and without one nothing does."""
+    """Draw nothing from a line of the ledger: the claims of the joint run cover it."""
     if not any(isinstance(other, Joint) for other in facts):
         raise PrivacyRefusal(_UNKNOWN)
     return iter(())
@@ -350,7 +357,7 @@ _CLAIMS: ClaimsOf = {
     **perturbed.CLAIMS,
     **randomized.CLAIMS,
     **streamed.CLAIMS,
-    Celled: _of_cells,
+    Celled: _of_partitions,
     ClassPure: _of_classes,
     ColumnRulesKept: _of_rules,
     ColumnsDropped: _of_columns,
@@ -368,6 +375,6 @@ _CLAIMS: ClaimsOf = {
     UnlabelledRows: _of_unlabelled,
     Unmeasured: _of_no_report,
     WeightsScaled: _of_weights,
-    # the sentences about baskets and about maintained groups speak of these; who was held out is a matter of measuring
+    # claims about baskets and maintained groups cover these; a hold-out set matters for measurement alone
     **dict.fromkeys((BasketPersons, BasketsReleased, EpochPublished, HeldOut, PersonRowsBounded), lambda *_: iter(())),
 }

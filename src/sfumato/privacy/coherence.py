@@ -110,22 +110,22 @@ def check_facts(facts: Sequence[Fact]) -> None:
     kinds = [type(fact) for fact in facts]
     twice = [kind for kind in kinds if kind not in _SEVERAL and kinds.count(kind) > 1]
     if twice:
-        raise PrivacyRefusal(f"the fact {twice[0].fact!r} stands twice, so nothing can be certified")
+        raise PrivacyRefusal(f"the fact {twice[0].fact!r} occurs twice, so nothing can be certified")
     for fact in facts:
         if not _is_possible(fact):
             raise PrivacyRefusal(f"the fact {fact.fact!r} contradicts itself, so nothing can be certified")
     if len({kind for kind in kinds if kind in _WAYS}) > 1 or {Shuffled, ShuffledWithin} <= set(kinds):
-        raise PrivacyRefusal("the facts tell of two ways to make or to order the rows, so nothing can be certified")
+        raise PrivacyRefusal("the facts describe two methods or two orders of the rows, so nothing can be certified")
     if set(kinds) & {Alike, Unchanged} and set(kinds) & ({Grouped, RareValues, *_WAYS} - {*_MODIFIED}):
-        raise PrivacyRefusal("the facts say of rows made anew that they are as they were, so nothing can be certified")
+        raise PrivacyRefusal("the facts state that new or recoded rows are unchanged, so nothing can be certified")
     if (Grouped in kinds and set(kinds) & _WITHOUT_GROUPS) or (WeightsScaled in kinds and set(kinds) & _WITHOUT_ROWS):
-        raise PrivacyRefusal("the facts tell of groups or weights where there are none, so nothing can be certified")
+        raise PrivacyRefusal("the facts describe groups or weights that the method lacks, so nothing can be certified")
     if Synthesized in kinds and Grouped not in kinds:
-        raise PrivacyRefusal("the facts tell of rows drawn from groups and of no groups, so nothing can be certified")
+        raise PrivacyRefusal("the facts describe rows drawn from groups but no groups, so nothing can be certified")
     if Scored in kinds and Synthesized not in kinds:
-        raise PrivacyRefusal("the facts tell of scores where no rows were drawn by them, so nothing can be certified")
+        raise PrivacyRefusal("the facts describe scores but no rows drawn by them, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
-        raise PrivacyRefusal("the facts say that nothing was measured and what was found, so nothing can be certified")
+        raise PrivacyRefusal("the facts state that nothing was measured and also a result, so nothing can be certified")
     if not baskets_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about baskets, so nothing can be certified")
     if not _cells_agree(facts):

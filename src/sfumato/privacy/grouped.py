@@ -1,4 +1,4 @@
-"""Claims of groups made at once, of released persons who keep their rows together, and of the leaves of a chain."""
+"""Claims about groups of records, released persons with linked rows, and the leaves of a chain."""
 
 from __future__ import annotations
 
@@ -18,27 +18,38 @@ from sfumato.core.facts import (
     TailsCoded,
     WeightsScaled,
 )
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, counted, quoted
+from sfumato.privacy.statements import (
+    NOTHING,
+    RAN_AS_WRITTEN,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    counted,
+    quoted,
+    whom_rows_describe,
+)
 
-__all__ = ["CLAIMS", "check_levels", "of_any_groups", "of_cells", "of_chain", "of_groups", "of_parts"]
+__all__ = ["CLAIMS", "check_levels", "of_any_groups", "of_chain", "of_groups", "of_partitions"]
 
-_EACH_ROW, _PERSON_COLUMN = "one row is one person", "the person column tells who each row is about"
+_SEVERAL_RECORDS = "Several records of a person disclose no more than one of them."
 
 
 def check_levels(fact: Grouped) -> None:
-    """Refuse to certify groups that are smaller than a level inside."""
+    """Refuse to certify groups that are smaller than a privacy level inside."""
     if fact.violations:
-        who = counted(fact.violations, "record is", "records are")
-        raise PrivacyRefusal(f"{who} in groups below their privacy level; nothing is certified")
+        records = counted(fact.violations, "record is", "records are")
+        raise PrivacyRefusal(f"{records} in groups below their privacy level; nothing is certified")
 
 
 def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
-    """Say how large groups are, and who finds what in them.
+    """State the sizes of groups, and what groups do not protect.
 
     Raises
     ------
     PrivacyRefusal
-        Where a record is in a group below its level.
+        If a record is in a group below its privacy level.
     """
     check_levels(fact)
     drawn = any(isinstance(other, Synthesized) for other in facts)
@@ -53,82 +64,93 @@ def of_groups(fact: Grouped, facts: tuple[Fact, ...]) -> Statements:
 
 def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
     return Claim(
-        f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a "
-        "group at least as large as its own privacy level; the "
-        f"smallest group has {fact.smallest}."
+        f"Each of the {fact.records} original records was {'condensed with others' if drawn else 'put'} into a group "
+        f"at least as large as its privacy level. Smallest group: {fact.smallest}."
         if not fact.alone
-        else f"The {counted(fact.records, 'original record was', 'original records were')} put into groups at least as "
-        "large as the privacy level of each, "
-        f"{counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
+        else f"{counted(fact.records, 'original record was', 'original records were')} put into groups at least as "
+        f"large as their privacy levels, {counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
         "proved",
-        "Condensation puts a record only where the group is as large as the highest level inside [AY05, sec. 2]; "
-        "the finished partition was checked record by record.",
-        "one row is one person",
+        "Condensation forms groups at least as large as the highest privacy level inside [AY05, sec. 2]. The finished "
+        "groups were checked record by record.",
+        whom_rows_describe(by_person=False),
     )
 
 
 def _of_groups_of_persons(fact: Grouped, apart: PersonsApart) -> Claim:
-    who = f"{counted(fact.records, 'record', 'records')} of {counted(apart.persons, 'person', 'persons')}"
+    records = f"{counted(fact.records, 'record', 'records')} of {counted(apart.persons, 'person', 'persons')}"
     return Claim(
-        f"The {who} were condensed into groups that hold at least as many different persons as the privacy level of "
-        f"each record inside; the smallest group has {counted(fact.smallest, 'person', 'persons')}.",
+        f"The {records} were condensed into groups with at least as many different persons as each record's privacy "
+        f"level. Smallest group: {counted(fact.smallest, 'person', 'persons')}.",
         "proved",
-        "No group holds two records of one person: the first records of all are grouped apart from the second ones, "
-        "and so on, and whoever has more joins groups without their own records. The finished partition was checked "
-        "record by record.",
-        "the person column tells who each row is about",
+        "No group contains two records of one person. The first records of all persons are grouped separately from the "
+        "second ones, and so on. Further records of a person join groups without that person. The finished groups were "
+        "checked record by record.",
+        whom_rows_describe(by_person=True),
     )
 
 
 def of_persons(fact: PersonsApart, facts: tuple[Fact, ...]) -> Statements:
-    """Say what became of records that no group could take, and what several records of a person give away."""
+    """State which records were left out of the groups, and what several records of a person disclose."""
     records = next(other.records for other in facts if isinstance(other, Grouped))
-    which = "that no group could take without holding its person twice or being too small for its level"
+    which = "a record that no group could take"
+    why = (
+        "A group cannot take a record if it would contain a person twice or be smaller than the record's privacy level."
+    )
     if any(isinstance(other, PersonsLinked) for other in facts):
-        which = "beyond those that enough persons have"
+        which = "a record beyond the number of records that enough persons have"
+        why = "Such records are left out of the groups."
     yield Claim(
-        f"No released row was drawn from an original record {which}.",
+        f"No released row was drawn from {which}.",
         "proved",
-        "Such records are left out when the partition is finished, and rows are drawn from groups alone.",
-        "the person column tells who each row is about",
+        f"{why} Rows are drawn from the finished groups alone.",
+        whom_rows_describe(by_person=True),
     )
     if fact.persons < records:
         yield Refused(
-            "A person's several records give away no more than one of them does.",
-            f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records stand in different "
-            "groups: whoever knows several of them may find several groups, and with them the typical values of each",
+            _SEVERAL_RECORDS,
+            f"There are {records} records of {counted(fact.persons, 'person', 'persons')}, and records of one person "
+            "are in different groups. Anyone who knows several of them may find several groups and their typical "
+            "values.",
         )
 
 
-def of_cells(fact: Celled) -> Statements:
-    """Say that the groups of cells were made apart."""
+def of_partitions(fact: Celled, *, chain: bool) -> Statements:
+    """State that no group or leaf crosses the partitions of a large table."""
+    grouped = (
+        "The table was partitioned along principal axes of a sample before any group was made. Partitions with fewer "
+        "people than the highest privacy level were merged. Each partition was grouped separately."
+    )
+    drawn = (
+        "The table was partitioned by a sample before any tree was grown. Partitions with fewer people than a leaf or "
+        "the highest privacy level requires were merged. Rows were drawn from each partition separately, in proportion "
+        "to its records. A group is a leaf of a tree."
+    )
     yield Claim(
-        f"No group holds records of two of the {fact.cells} cells that the table was cut into; the smallest cell has "
+        f"No group contains records of two of the {fact.cells} partitions of the table. Smallest partition: "
         f"{counted(fact.smallest, 'record', 'records')}."
         if fact.cells > 1
-        else "The table was put into groups in one cell.",
+        else "The table was processed as a single partition.",
         "proved",
-        "The table was cut along principal axes of a sample before any group was made, cells with fewer people than "
-        "the highest privacy level were joined, and each cell was put into groups by itself.",
-        "nothing but that the program ran as it is written",
+        drawn if chain else grouped,
+        RAN_AS_WRITTEN,
     )
 
 
 def of_any_groups(groups: int) -> Statements:
-    """Say what statistics of groups never give, whoever made them."""
+    """Refuse what statistics of groups never provide."""
     which = f"in which of the {groups} groups" if groups > 1 else "in which group"
     yield Refused(
         "The release is differentially private.",
-        "the groups' means and covariances carry no calibrated noise",
+        "The means and covariances of groups carry no calibrated noise.",
     )
     yield Refused(
-        f"Nobody can tell {which} a known person is.",
-        "a group hides which of its members a person is, not where in the table they are: someone who knows a "
-        "person's values may find the right group, and with it the group's typical values",
+        f"No one can tell {which} a known person is.",
+        "A group hides which of its members a person is, not where the group lies. Anyone who knows a person's values "
+        "may find the group and its typical values.",
     )
     yield Refused(
-        "The statistics of a group stay safe from its own members.",
-        "whoever knows all members of a group but one can work out the last one from the group's sums",
+        "The statistics of a group protect each member from the other members.",
+        "Anyone who knows all members of a group but one can compute the last one from the group's sums.",
     )
 
 
@@ -136,273 +158,257 @@ def _of_small_groups(fact: Grouped) -> Statements:
     if fact.tiny:
         yield Refused(
             "No record can be recovered from the statistics of its group.",
-            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer; mean and covariance of two "
-            "records give both exactly",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer. The mean and covariance of two "
+            "records determine both exactly.",
         )
     if fact.alone:
         yield Refused(
             "Every record is protected.",
-            f"{counted(fact.alone, 'record of level 1 stands', 'records of level 1 stand')} alone and "
-            f"{'is' if fact.alone == 1 else 'are'} published as {'it is' if fact.alone == 1 else 'they are'}",
+            f"{counted(fact.alone, 'record of level 1 forms a group', 'records of level 1 form groups')} of one and "
+            f"{'is' if fact.alone == 1 else 'are'} published unchanged.",
         )
 
 
 def of_scores(fact: Scored, facts: tuple[Fact, ...]) -> Statements:
-    """Say what drawn scores became numbers by."""
-    who = "persons" if any(isinstance(other, PersonsApart) for other in facts) else "original records"
+    """State which numbers the drawn normal scores are mapped back to."""
+    persons = any(isinstance(other, PersonsApart) for other in facts)
     yield Claim(
-        f"In {counted(fact.columns, 'column', 'columns')} of numbers a released number is computed from means of the "
-        f"numbers of at least {fact.k} {who} each, and from numbers that as many hold.",
+        f"In {counted(fact.columns, 'numeric column', 'numeric columns')}, released numbers are computed from means "
+        f"over at least {fact.k} {'persons' if persons else 'records'} and from numbers that as many share.",
         "proved",
-        "Statistics are of normal scores, the places of numbers among all; drawn scores became numbers by a line "
-        "through these points, which goes on beyond the outermost.",
-        "the person column tells who each row is about" if who == "persons" else "one row is one person",
+        "Statistics are computed on normal scores, which are ranks mapped to a normal distribution. Drawn scores are "
+        "mapped back by linear interpolation between these numbers, extended beyond the outermost.",
+        whom_rows_describe(by_person=persons),
     )
 
 
 def of_drawn_rows(fact: Synthesized, facts: tuple[Fact, ...]) -> Statements:
-    """Say that rows were drawn, and which of them are original records all the same."""
+    """State that rows were drawn from statistics, and refuse this for groups whose records do not differ."""
     groups = next(other for other in facts if isinstance(other, Grouped))
     same = groups.alike
-    basis = f"{fact.law.capitalize()} of each group's covariance [AY05, eq. 2.1]."
-    but = but_for(facts, "columns", "its weight, which was")
-    near = "a drawn row may still come to lie close to, or by chance on, an original record: see the report"
-    if not same:
-        yield Claim(
-            f"Every released row{but} was drawn at random from the {fact.statistics} of a group of at least "
-            f"{groups.smallest} records; no row was copied from an original record.",
-            "proved",
-            basis,
-            near,
+    asked = any(isinstance(other, RowsDrawn) for other in facts)
+    rows = f"drawn from the {fact.statistics} of a group of at least {groups.smallest} records; no record was copied."
+    drawn = f"every released row was {rows}"
+    if same and asked:
+        drawn = (
+            f"every released row of a group whose records differ was drawn from its {fact.statistics}; none of these "
+            "was copied."
         )
-    elif any(isinstance(other, RowsDrawn) for other in facts):
-        yield Claim(
-            f"Every released row of a group whose records differ was drawn at random from its {fact.statistics}; none "
-            "of these was copied from an original record.",
-            "proved",
-            basis,
-            near,
+    elif same:
+        drawn = (
+            f"{fact.rows - same} of {fact.rows} released rows were drawn from the {fact.statistics} of groups whose "
+            "records differ; none of these was copied."
         )
-    elif same < fact.rows:
+    if not same or asked or same < fact.rows:
         yield Claim(
-            f"{fact.rows - same} of the {fact.rows} released rows{but} were drawn at random from the {fact.statistics} "
-            "of a group whose records differ; none of these was copied from an original record.",
+            _except_derived(facts, drawn),
             "proved",
-            basis,
-            near,
+            f"Rows are drawn at random, {fact.law} of each group's covariance [AY05, eq. 2.1].{_derived(facts)} A "
+            "drawn row may still lie close to an original record, or equal it by chance; see the report.",
+            RAN_AS_WRITTEN,
         )
-    looked_up = any(isinstance(other, ColumnRulesKept) and other.rare_pairs for other in facts)  # may be held by few
+    looked_up = any(isinstance(other, ColumnRulesKept) and other.rare_pairs for other in facts)  # may be rare
     if groups.smallest > 1 and not looked_up:
         yield _of_numbers(groups, facts)
     if same:
-        where = counted(same, "row comes", "rows come")
-        if any(isinstance(other, RowsDrawn) for other in facts):
-            where = f"what is drawn for {counted(same, 'record', 'records')} comes"
+        come = counted(same, "row comes", "rows come")
+        if asked:
+            come = f"The rows drawn for {counted(same, 'record', 'records')} come"
         yield Refused(
             "No released row is an original record.",
-            f"{where} from groups that vary in no number and at most in one other column, such as records alone or all "
-            "the same: what is drawn from these are the records as they are",
+            f"{come} from groups that vary in no number and at most one other column, such as single or identical "
+            "records. Rows of these groups are the records themselves.",
         )
 
 
-def but_for(facts: tuple[Fact, ...], made: str, scaled: str) -> str:
-    """What was not drawn of a row, to stand in a sentence: columns that a rule makes, and a weight that was scaled."""
+def _except_derived(facts: tuple[Fact, ...], claim: str) -> str:
+    """Except from a claim the columns that a rule derives, and weights that were scaled."""
     ruled = any(isinstance(other, ColumnRulesKept) for other in facts)
-    weighed = any(isinstance(other, WeightsScaled) for other in facts)
-    parts = [f"{made} that a rule between columns makes from others"] if ruled else []
-    parts += [f"{scaled} scaled afterwards"] if weighed else []
-    return f", but for {' and '.join(parts)}," if parts else ""
+    scaled = any(isinstance(other, WeightsScaled) for other in facts)
+    parts = ["derived columns"] * ruled + ["scaled weights"] * scaled
+    return f"Except for {' and '.join(parts)}, {claim}" if parts else f"{claim[0].upper()}{claim[1:]}"
+
+
+def _derived(facts: tuple[Fact, ...]) -> str:
+    """Explain what was excepted, for the basis of the claim."""
+    ruled = any(isinstance(other, ColumnRulesKept) for other in facts)
+    scaled = any(isinstance(other, WeightsScaled) for other in facts)
+    return (" Derived columns are computed from others by a rule between columns." if ruled else "") + (
+        " Weights were scaled after drawing." if scaled else ""
+    )
 
 
 def _of_numbers(fact: Grouped, facts: tuple[Fact, ...]) -> Claim:
     persons = any(isinstance(other, PersonsApart) for other in facts)
     return Claim(
-        f"No number that fewer than {fact.smallest} persons of the table hold was copied.",
+        f"No number that fewer than {fact.smallest} persons in the table have was copied.",
         "proved",
-        "Numbers and dates were drawn from the spread of a group, or made from such by rules; where all records of a "
-        f"group hold one number, that is drawn, and each group has at least {fact.smallest}.",
-        ("the person column tells who each row is about" if persons else "one row is one person")
-        + "; a drawn number may still come to lie on an original one, above all where a column has few: see the report",
+        "Numbers and dates were drawn from the spread of a group, or derived from drawn ones by rules. If all records "
+        f"of a group share one number, that number is drawn; each group has at least {fact.smallest}. A drawn number "
+        "may still equal an original one by chance, above all in a column with few values; see the report.",
+        whom_rows_describe(by_person=persons),
     )
 
 
 def of_wanted_rows(fact: RowsDrawn, _: tuple[Fact, ...]) -> Statements:
-    """Say which rows the owner asked for, and what more rows than records give away."""
+    """State which rows the data owner asked for, and what more rows than records disclose."""
     if fact.where:
         yield Claim(
-            f"Every released row fulfils the rule {fact.where!r}, by which the owner chose what to draw.",
+            f"Every released row satisfies the condition {fact.where!r}, which the data owner chose.",
             "proved",
-            "Rows that do not were drawn and left out before their other columns were drawn; all rows were checked.",
-            "nothing; the released table shows it",
+            "Rows that do not satisfy it were discarded before their other columns were drawn. All rows were checked.",
+            NOTHING,
         )
     if fact.rows > fact.records:
         yield Refused(
-            "More rows than there are records give away no more than as many would.",
-            f"{fact.rows} rows were drawn from the same statistics of {counted(fact.records, 'record', 'records')}: "
-            "the more rows, the closer a reader comes to these statistics",
+            "More rows than original records disclose no more than equally many rows.",
+            f"{fact.rows} rows were drawn from the same statistics of {counted(fact.records, 'record', 'records')}. "
+            "The more rows there are, the more precisely a reader can estimate these statistics.",
         )
 
 
 def of_linked_persons(fact: PersonsLinked, facts: tuple[Fact, ...]) -> Statements:
-    """Say whom a released person was drawn from, and what rows that stay together give away."""
+    """State how linked rows of a released person were drawn, and what they disclose."""
     smallest = next(other.smallest for other in facts if isinstance(other, Grouped))
     yield Claim(
-        f"The rows of each of the {counted(fact.persons, 'released person', 'released persons')} were drawn together "
-        f"from the records of at least {counted(smallest, 'person', 'persons')} who have as many, those left out not "
-        "counted.",
+        f"The rows of each of {counted(fact.persons, 'released person', 'released persons')} were drawn together from "
+        f"the records of at least {counted(smallest, 'person', 'persons')} with equally many records.",
         "proved",
-        "Persons with as many records were condensed by all of them at once; the first records of a group's members "
-        "make the first rows, the second ones the second, and so on.",
-        "the person column tells who each row is about",
+        "Persons with equally many records were condensed by all of them at once. The first records of a group's "
+        "members give the first rows, the second ones the second, and so on. Records left out of the groups do not "
+        "count.",
+        whom_rows_describe(by_person=True),
     )
     yield Claim(
-        f"The numbers of {fact.column!r} say nothing of the values of the person column.",
+        f"The numbers in {fact.column!r} reveal nothing about the values of the person column.",
         "proved",
-        "They were dealt by chance, after the rows were drawn.",
+        "They were assigned at random after the rows were drawn.",
         SECRET_RANDOMNESS,
     )
     if fact.constant:
         yield Claim(
-            "No released person has two values in a column that never changes within a person of the original: "
-            f"{quoted(fact.constant)}.",
+            f"No released person has two values in {counted(len(fact.constant), 'column that is', 'columns that are')} "
+            "constant for each original person.",
             "proved",
-            "They were drawn once for each released person.",
-            "nothing; the released table shows it",
+            f"Columns: {quoted(fact.constant)}. Their values were drawn once for each released person.",
+            NOTHING,
         )
     yield Refused(
-        "How many records a person has stays unknown to whoever finds that person's group.",
-        "persons of a group have as many records each, up to those left out, and released persons as many rows",
+        "The number of a person's records stays unknown to anyone who finds the person's group.",
+        "Members of a group have equally many records, up to those left out, and released persons have as many rows.",
     )
     yield Refused(
-        "Rows that stay together give away no more than single rows do.",
-        f"a released person keeps up to {counted(fact.most, 'row', 'rows')}, so whoever knows several records of "
-        "somebody compares them all at once",
+        "The linked rows of a person disclose no more than single rows.",
+        f"A released person has up to {counted(fact.most, 'row', 'rows')}. Anyone who knows several records of a "
+        "person can compare them all at once.",
     )
 
 
 def of_chain(fact: Chained, facts: tuple[Fact, ...] = ()) -> Statements:
-    """Say what each cell was drawn from, and what a chain does not promise although a group would.
-
-    Where rules between columns were kept, some cells are made from others, and were not drawn. The cells that a table
-    was cut into are called its parts here, where a cell is what a row has in a column.
+    """State what each value of a chain was drawn from, and refuse what groups would provide and a chain does not.
 
     Raises
     ------
     PrivacyRefusal
-        Where a record is in a leaf below its level.
+        If a record is in a leaf below its privacy level.
     """
     if fact.violations:
-        who = counted(fact.violations, "record is", "records are")
-        raise PrivacyRefusal(f"{who} in leaves below their privacy level; nothing is certified")
-    bounded = next((other for other in facts if isinstance(other, PersonsBounded)), None)
-    parts = any(isinstance(other, Celled) and other.cells > 1 for other in facts)
-    yield _of_leaves(fact, bounded, but_for(facts, "those", "weights, which were"), parts=parts)
+        records = counted(fact.violations, "record is", "records are")
+        raise PrivacyRefusal(f"{records} in leaves below their privacy level; nothing is certified")
+    bounded = any(isinstance(other, PersonsBounded) for other in facts)
+    partitioned = any(isinstance(other, Celled) and other.cells > 1 for other in facts)
+    yield _of_leaves(fact, facts, by_person=bounded, partitioned=partitioned)
     coded = any(isinstance(other, TailsCoded) and other.method != "keep" for other in facts)
-    yield from _of_rare_numbers(fact, bounded, parts=parts, coded=coded)
+    yield _of_rare_numbers(fact, by_person=bounded, partitioned=partitioned, coded=coded)
     yield Refused(
         f"A combination of values in a released row is shared by {fact.k} people.",
-        "each cell comes from a leaf of its own, so that a row joins values of many people, and a combination may be "
-        "that of one person or of nobody",
+        "Each value comes from a leaf of its own, so a row combines values of many people. A combination may be that "
+        "of one person or of no one.",
     )
     yield Refused(
         "No released row equals an original record.",
-        "rows are drawn without looking at whether they equal one; to leave such rows out would tell who is in the "
-        "table. The report counts them beside people who are not",
+        "Rows are drawn without this check, because discarding equal rows would disclose who is in the table. The "
+        "report compares the number of equal rows with a control group.",
     )
-    alike = sum(fact.alike)
+    single = sum(fact.alike)
     yield Refused(
-        "The values of a leaf's members stay unknown to whoever finds the leaf.",
-        f"a leaf shows how values are distributed among its members; of {sum(fact.leaves)} leaves {alike} "
-        f"{'holds' if alike == 1 else 'hold'} one value alone",
+        "The values of a leaf's members stay unknown to anyone who finds the leaf.",
+        f"A leaf shows how values are distributed among its members. Of {sum(fact.leaves)} leaves, {single} "
+        f"{'contains' if single == 1 else 'contain'} a single value.",
     )
     yield Refused(
         "The release is differentially private.",
-        "the cuts of the trees and the values of their leaves carry no calibrated noise",
+        "The splits of the trees and the values of their leaves carry no calibrated noise.",
     )
 
 
-def _of_leaves(fact: Chained, bounded: PersonsBounded | None, but: str, *, parts: bool) -> Claim:
-    who, so_many = "original records that", f"{min(fact.smallest)}"
-    if bounded is not None:
-        who = "persons who"
-        so_many = f"{min(fact.smallest)} persons, and none supplies more than 2 in {fact.leaf} of what it is drawn from"
-    beyond = counted(len(fact.regressed), "column", "columns")
-    regressed = (
-        f" In {beyond} of numbers{', in all or some parts,' if parts else ''} what was drawn is how far these records "
-        f"lie from a regression, over all records{' of the part' if parts else ''}, on the columns before."
-        if fact.regressed
-        else ""
-    )
-    twice = (
-        f" {'In all or some parts ' if parts else ''}{counted(len(fact.twice), 'column was', 'columns were')} drawn "
-        "twice: first so that the others could be drawn by it, then anew by all of them, and only the second draw is "
-        "released."
-        if fact.twice
-        else ""
-    )
-    beside = (
-        f" A number that at least {fact.k} {'records' if bounded is None else 'persons'} hold may then have become, "
-        "by chance, one beside it that as many hold: at most a fiftieth of the column's numbers"
-        f"{' in the part' if parts else ''} lie between."
-        if fact.kept
-        else ""
-    )
-    left_out = (
-        " Cells beyond those by which a person supplies that much of a leaf were left out of its draws."
-        if bounded is not None
-        else ""
-    )
+def _of_leaves(fact: Chained, facts: tuple[Fact, ...], *, by_person: bool, partitioned: bool) -> Claim:
+    who = "persons" if by_person else "records"
+    some, inside = ("In some or all partitions, ", " of the partition") if partitioned else ("", "")
+    basis = [
+        f"{counted(len(fact.columns), 'column', 'columns')} of {fact.rows} rows were drawn one after another, each "
+        "value from a group that is a leaf of a decision tree.",
+        "Similar values are on the same side of every split.",
+        "Every leaf was counted and is at least as large as the highest privacy level inside.",
+    ]
+    if partitioned:
+        basis.append("Every leaf lies within one partition of the table.")
+    if by_person:
+        basis.append(
+            f"No person supplies more than 2 in {fact.leaf} of the values drawn from a leaf; others were left out."
+        )
+    if fact.regressed:
+        columns = counted(len(fact.regressed), "numeric column", "numeric columns")
+        basis.append(
+            f"{some}{'in' if some else 'In'} {columns}, the drawn value is the residual of a regression on the "
+            f"preceding columns over all records{inside}."
+        )
+    if fact.twice:
+        columns = counted(len(fact.twice), "column was", "columns were")
+        basis.append(
+            f"{some}{columns} drawn twice: first to draw the others, then again from all of them. Only the second "
+            "draw is released."
+        )
+    if fact.kept:
+        basis.append(
+            f"A number that at least {fact.k} {who} share may then be replaced at random by a neighbouring number that "
+            f"as many share. At most a fiftieth of the column's numbers{inside} lie between the two."
+        )
     return Claim(
-        f"Each cell of the {fact.rows} released rows{but} was drawn from the cells of at least {fact.leaf} {who} "
-        f"are {'in the same part of the table and ' if parts else ''}alike in the columns drawn before it, and of at "
-        f"least as many as any of these asked for; the smallest such leaf has {so_many}."
-        f"{regressed}{twice}{beside}",
+        _except_derived(
+            facts,
+            f"every released value was drawn from a group of at least {fact.leaf} {who} with similar values in the "
+            f"preceding columns. Smallest group: {min(fact.smallest)}.",
+        ),
         "proved",
-        f"The {counted(len(fact.columns), 'column was', 'columns were')} drawn one after the other from the leaves of "
-        f"trees; every finished leaf was counted and compared with the levels inside.{left_out}",
-        f"{_EACH_ROW if bounded is None else _PERSON_COLUMN}; alike means on the same side of every cut of the tree",
+        " ".join(basis) + _derived(facts),
+        whom_rows_describe(by_person=by_person),
     )
 
 
-def of_parts(fact: Celled) -> Statements:
-    """Say that the parts of a table were drawn from apart."""
-    yield Claim(
-        f"No leaf holds records of two of the {fact.cells} parts that the table was cut into; the smallest part has "
-        f"{counted(fact.smallest, 'record', 'records')}, and rows were drawn from each in proportion to its records."
-        if fact.cells > 1
-        else "The table was drawn from as one part.",
+def _of_rare_numbers(fact: Chained, *, by_person: bool, partitioned: bool, coded: bool) -> Claim:
+    who = "persons" if by_person else "records"
+    return Claim(
+        f"No number that fewer than {fact.k} {who} in the table have was copied.",
         "proved",
-        "The table was cut by a sample before any tree was grown, parts with fewer people than a leaf or the highest "
-        "privacy level needs were joined, and each part was drawn from by itself.",
-        "nothing but that the program ran as it is written",
-    )
-
-
-def _of_rare_numbers(fact: Chained, bounded: PersonsBounded | None, *, parts: bool, coded: bool) -> Statements:
-    who, assumed = ("original records", _EACH_ROW) if bounded is None else ("persons of the table", _PERSON_COLUMN)
-    holders = "records" if bounded is None else "persons"
-    yield Claim(
-        f"No number that fewer than {fact.k} {who} hold was copied.",
-        "proved",
-        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} of that kind"
-        f"{' in their part of the table' if parts else ''}, or of a column where many are, or drawn by a "
-        "regression, and each became the nearest of its leaf that at least "
-        f"{fact.k} {holders} hold, or was moved by chance towards another value of its leaf; "
-        f"{counted(fact.kept, 'other is', 'others are')} as at least {fact.k} {holders} have them"
-        f"{' once tails are coded' if coded else ''}.",
-        f"{assumed}; a moved number may still come to lie on an original one, at most where that is "
-        "dense: see the report",
+        f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} replaced, because rare"
+        f"{' in the partition' if partitioned else ''}, from a column with many rare numbers, or drawn by a "
+        f"regression. Each became the nearest number of its leaf that at least {fact.k} {who} have, or moved at random "
+        f"towards another value of the leaf. {counted(fact.kept, 'other number is', 'other numbers are')} unchanged, "
+        f"as at least {fact.k} {who} have them{' after top and bottom coding' if coded else ''}. A moved number may "
+        "still equal an original one, at most where original numbers are dense; see the report.",
+        whom_rows_describe(by_person=by_person),
     )
 
 
 def of_bounded_persons(fact: PersonsBounded, facts: tuple[Fact, ...]) -> Statements:
-    """Say what several records of a person give away."""
+    """Refuse that several records of a person disclose no more than one."""
     records = next(other.records for other in facts if isinstance(other, Chained))
     if fact.persons < records:
         yield Refused(
-            "A person's several records give away no more than one of them does.",
-            f"{records} records are of {counted(fact.persons, 'person', 'persons')}, whose records may lie in "
-            "different leaves: whoever knows several of them may find several leaves, and with them the values there",
+            _SEVERAL_RECORDS,
+            f"There are {records} records of {counted(fact.persons, 'person', 'persons')}, and records of one person "
+            "may be in different leaves. Anyone who knows several of them may find several leaves and their values.",
         )
 
 

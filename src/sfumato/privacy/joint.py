@@ -1,6 +1,6 @@
-"""What follows from a table that several owners made together, against readers and against each other [BCG10, sec. 4].
+"""Claims about a table that several data owners made together, against each other [BCG10, sec. 4].
 
-The claims of the noise are drawn elsewhere and speak of readers. Here is what owners learn of each other.
+The claims about noise, against readers, are drawn in `perturbed`.
 """
 
 from __future__ import annotations
@@ -9,37 +9,46 @@ from collections.abc import Sequence
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_least, counted
+from sfumato.privacy.statements import (
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_least,
+    counted,
+    joined,
+)
 
 __all__ = ["CLAIMS"]
 
-_SEMI_HONEST = "all parties follow the protocol and look at nothing but what it sends them (semi-honest)"
+_SEMI_HONEST = "all parties are semi-honest"
 _ENGINES = {
-    "cheetah": "CHEETAH, secure computation by two parties: a share by itself is uniformly random",
-    "aby3": "ABY3, secure computation by three parties: what one of them holds is uniformly random by itself",
+    "cheetah": "CHEETAH is secure computation by two parties, and a single share is uniformly random.",
+    "aby3": "ABY3 is secure computation by three parties, and what one of them has is uniformly random.",
 }
 _PLAIN = "plain"
 _PARTITIONS = {"horizontal": "some of the rows", "vertical": "some of the columns of all rows"}
 
 
 def of_joint(fact: Joint, facts: tuple[Fact, ...]) -> Statements:
-    """Say what the owners of a joint run hid from each other, on what that rests, and what they did not hide.
+    """State what the data owners of a joint run hid from each other, what that rests on, and what they did not hide.
 
     Raises
     ------
     PrivacyRefusal
-        Where the facts of the run contradict each other or the ledger is lacking.
+        If the facts of the run contradict each other or the ledger is missing.
     """
     ledger = [line for line in facts if isinstance(line, Opened)]
     _check(fact, ledger)
     if fact.engine == _PLAIN:
         yield Refused(
-            "The owners kept their cells from each other.",
-            "all of them ran in one process that had every table and computed in the clear: a trial of the "
-            "protocol, which protects from readers alone",
+            "The data owners hid their cells from each other.",
+            "All of them ran in one process that had every table in the clear. This trial of the protocol protects "
+            "against readers alone.",
         )
     else:
-        yield from _kept_apart(fact, ledger)
+        yield from _of_secure_run(fact, ledger)
     yield from _of_any_owners(fact)
     marked = any(isinstance(other, CountsKept) for other in facts)
     if fact.bare if fact.partition == "vertical" else marked:
@@ -59,40 +68,40 @@ def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
     vertical = fact.partition == "vertical"
     choices = (fact.centres == "") == vertical == (fact.noise != "")
     if fact.partition not in _PARTITIONS or fact.engine not in (*_ENGINES, _PLAIN) or not choices:
-        raise PrivacyRefusal("the way of a joint run is not known to this version, so nothing can be certified")
+        raise PrivacyRefusal("the joint protocol is not known to this version, so nothing can be certified")
     if not ledger or any(not line.to or not set(line.to) <= known for line in ledger):
         raise PrivacyRefusal(
-            f"the ledger of the joint run has {len(ledger)} lines and does not say who saw what; nothing is certified"
+            f"the ledger of the joint run has {len(ledger)} lines and does not state who saw what; nothing is certified"
         )
 
 
-def _kept_apart(fact: Joint, ledger: Sequence[Opened]) -> Statements:
-    count, lines = len(fact.parties), len(ledger)
+def _of_secure_run(fact: Joint, ledger: Sequence[Opened]) -> Statements:
+    count, lines = len(fact.parties), counted(len(ledger), "ledger line", "ledger lines")
     yield Claim(
-        f"The table was made by {count} owners together ({_named(fact.parties)}), each with "
-        f"{_PARTITIONS[fact.partition]}. Nobody but its owner saw anything of a cell in the clear, save what the "
-        f"{counted(lines, 'line', 'lines')} of the ledger among the facts {'says' if lines == 1 else 'say'}; all "
-        "else went as shares or under masks.",
+        f"{count} data owners made the table together; apart from {lines}, no one saw anything of another's "
+        "cells in the clear.",
         "proved",
-        "Every party wrote down every step, all alike; an opening that the protocol does not declare stops the run "
-        "before it is made, and the finished list was compared once more [BCG10, alg. 2].",
+        f"Owners: {_named(fact.parties)}, each with {_PARTITIONS[fact.partition]}. The ledger is among the facts; all "
+        "else went as shares or under masks. Every party recorded every step, and the records agree. An opening that "
+        "the protocol does not declare stops the run, and the finished list was compared once more [BCG10, alg. 2]. "
+        "Semi-honest parties follow the protocol and use only what it sends them.",
         _SEMI_HONEST,
     )
     yield Claim(
-        "A share says nothing of the number that it is a share of.",
+        "A share reveals nothing about the number that it belongs to.",
         "assumed",
-        f"{_ENGINES[fact.engine]}. The engine is a library that was not audited by us.",
-        f"{_trust(fact)}; {_SEMI_HONEST}; the engine does what its authors say",
+        f"{_ENGINES[fact.engine]} The engine is a library that was not audited for sfumato.",
+        f"{_trust(fact)}, {_SEMI_HONEST}, and the engine does what its authors state",
     )
     sums = sorted({line.label for line in ledger if line.action == "sum"})
     if sums and count > 2:
         yield Claim(
-            f"Sums over all owners ({', '.join(sums)}) show the part of no single owner to another, save in a "
-            "group where only one other has rows: what is left of the sum is then its part.",
+            "Sums over all data owners show no owner's part to another, except in a group in which only one other "
+            "owner has rows.",
             "proved",
-            "Every two owners add and subtract a mask of their own modulo 2^64; a sum takes them all off.",
-            f"no {count - 1} owners pool what they know, which takes their parts off the sum; masks that SHAKE-256 "
-            f"grows from a secret look random to whoever lacks it; {_SEMI_HONEST}",
+            f"Sums: {', '.join(sums)}. Every two owners add and subtract a common mask modulo 2^64, and a sum cancels "
+            "all masks. In a group in which only one other owner has rows, the rest of the sum is that owner's part.",
+            f"no {count - 1} owners collude, masks that SHAKE-256 grows from a secret look random, and {_SEMI_HONEST}",
         )
 
 
@@ -104,36 +113,37 @@ def _trust(fact: Joint) -> str:
 
 def _of_any_owners(fact: Joint) -> Statements:
     yield Refused(
-        "The bounds hold against what an owner knew before the run.",
-        "they are relative to the statistics of the groups, and every owner saw means, covariances and ranges of "
-        "all groups exactly, where a reader only sees how the rows of a group lie",
+        "The bounds are relative to what an owner knew before the run.",
+        "They are relative to the statistics of the groups. Every owner saw the exact means, covariances and ranges of "
+        "all groups; a reader sees only the rows of a group.",
     )
     yield Refused(
-        "The run is safe from an owner that does not follow the protocol.",
-        "nobody checks that the numbers which a party sends are those that it should send: one that sends others "
-        "spoils the table, and may learn more than the ledger says",
+        "The run is safe from an owner who does not follow the protocol.",
+        "No one checks that a party sends the numbers that it should. A party that sends others spoils the table, and "
+        "may learn more than the ledger states.",
     )
     if len(fact.parties) == 2:
         yield _of_two_owners(fact)
 
 
 def _of_marks(fact: Joint) -> Refused:
-    """Say what exact covariances tell of a coordinate that one record alone has: its products are that record."""
-    mark = "A record that alone has a category, or a missing cell, in its group"
+    """Refuse that exact covariances hide a record with a category or missing cell that no other record has."""
     exact = (
-        "the covariances of a group are exact, and the products of what one record alone has with every column are the "
-        "cells of that record"
+        "The covariances of a group are exact, and a value that one record alone has shows that record's cells in "
+        "every "
+        "column."
     )
     if fact.partition == "vertical":
         return Refused(
-            f"{mark} stays hidden from the other owners.",
-            f"{exact}: {fact.bare} times all owners saw its cells in the columns of all of them without any noise, and "
-            "each finds by its own columns whose they are; pool rare categories and take larger groups",
+            "A record that alone has a category, or a missing cell, in its group stays hidden from the other owners.",
+            f"{exact} In {counted(fact.bare, 'case', 'cases')}, all owners saw its cells in all columns without noise, "
+            "and each finds the record by its own columns; pool rare categories and use larger groups.",
         )
     return Refused(
-        f"{mark} among the rows of all other owners stays hidden from an owner.",
-        f"{exact}: an owner that takes its own rows off has the row without any noise; pool rare categories and take "
-        "larger groups",
+        "A record that alone among all other owners' rows of a group has a category, or a missing cell, stays hidden "
+        "from an owner.",
+        f"{exact} An owner that subtracts its own rows has the record without noise; pool rare categories and use "
+        "larger groups.",
     )
 
 
@@ -142,13 +152,13 @@ def _of_two_owners(fact: Joint) -> Refused:
     if fact.partition == "horizontal":
         return Refused(
             "The secure sums hide the two owners from each other.",
-            f"{first!r} and {last!r} each take their own part off a sum and have the other's exactly (errata BCG10.6): "
-            "for every group its number of rows, their mean and their covariance",
+            f"By subtracting their own part from a sum, {first!r} and {last!r} each obtain the other's exactly (errata "
+            "BCG10.6). For every group this is its number of rows, their mean and their covariance.",
         )
     return Refused(
-        "The sum that was opened hides the two owners from each other.",
-        f"{first!r} and {last!r} each take their own columns off it (errata BCG10.6) and have the other's part of "
-        "every component of every row alone, with the noise that the other drew",
+        "The opened sum hides the two owners from each other.",
+        f"By subtracting their own columns from it, {first!r} and {last!r} each obtain the other's part of every "
+        "component of every row (errata BCG10.6). Only the noise that the other drew remains on it.",
     )
 
 
@@ -157,40 +167,40 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
         return
     names = _named(fact.computing[:1] + fact.computing[-1:])
     yield Claim(
-        f"Each of {names} added a whole noise of that law, so that the other's is left when it takes its own off: "
-        "against either of them, too, odds about a whole record change by a factor of at most "
-        f"e^({noise.components}/{at_least(noise.scale, 6)}). The noise has twice the variance of one.",
+        f"Against {names} too, the odds of any statement about a whole record change by at most a factor of "
+        f"e^({noise.components}/{at_least(noise.scale, 6)}).",
         "proved",
-        "Theorem 1 [BCG10] for all components at once; more noise that is independent takes nothing from it.",
-        f"{names} do not collude; {SECRET_RANDOMNESS}; the odds before the release take in the statistics of the "
-        "record's group and the columns that the owner itself has",
+        "Each of the two added a full noise, so the other's remains when it subtracts its own. The noise has twice the "
+        "variance of one. Theorem 1 [BCG10] holds for all components at once, and additional independent noise does "
+        "not weaken it. The prior odds include the statistics of the record's group and the columns that the owner "
+        "itself has.",
+        f"{names} do not collude, and {SECRET_RANDOMNESS}",
     )
 
 
 def _of_columns(fact: Joint, noise: ComponentNoise | None) -> Statements:
     yield Refused(
         "The owners cannot tell whose row is whose.",
-        "rows are matched by a key and shuffled by randomness that all owners have: each knows which released row "
-        "belongs to which of its keys, and saw the cluster of every row in each of "
-        f"{counted(fact.rounds, 'round', 'rounds')}",
+        "Rows are matched by a key and shuffled by randomness that all owners have. Each owner knows which released "
+        "row belongs to which of its keys, and saw the cluster of every row in each of "
+        f"{counted(fact.rounds, 'round', 'rounds')}.",
     )
     yield Refused(
-        "The columns of a group stay hidden from an owner that knows most of its records.",
-        "every owner saw, group by group, the products of its own columns with those of the others: each of its "
-        "columns is a linear equation, and so is the mean, for the cells of another's column. Of cells that can "
-        "have few values, such as categories, far fewer equations than records leave one solution",
+        "The columns of a group stay hidden from an owner who knows most of its records.",
+        "For each group, every owner saw the mean of each other column and its products with the owner's own columns: "
+        "linear equations for that column's cells. If cells can have few values, far fewer equations than records "
+        "leave one solution.",
     )
     yield Refused(
-        "Nobody learns which records another owner has.",
-        "the run goes on only where all owners have the same keys, so that each knows of every record of its own "
-        "that all others have it too",
+        "No one learns which records another owner has.",
+        "The run continues only if all owners have the same keys. Each owner thus knows that all others have its "
+        "records too.",
     )
     if noise is not None and noise.components > 1:
         yield Refused(
             "The bound for one component holds against another owner.",
-            "an owner knows its own columns, and what is left when it takes them off depends in all "
-            f"{noise.components} components on the columns of the others alone: components then speak of each "
-            "other, and only the bound for a whole record covers that",
+            f"After subtracting its own columns, an owner has {noise.components} components that depend on the others' "
+            "columns alone. Components then reveal each other, and only the bound for a whole record covers that.",
         )
     if fact.noise == "split":
         yield _of_halves(fact)
@@ -200,49 +210,46 @@ def _of_halves(fact: Joint) -> Refused:
     first, last = fact.computing[0], fact.computing[-1]
     return Refused(
         f"The bounds hold against {first!r} and {last!r}.",
-        f"the noise is the difference R1 - R2 of two halves that are never negative, and {first!r} drew R1: it takes "
-        f"R1 off and has D - R2 with R2 >= 0, which proves that a component D is no less; {last!r} has D + R1 in the "
-        "same way. What is left is noise to one side, the ratio of likelihoods has no bound, and theorem 1 does not "
-        'apply to them; have each draw a whole noise (noise = "each") to mend it',
+        f"The noise is R1 - R2, a difference of two halves that are never negative. {first!r} drew R1 and obtains D - "
+        f"R2, which a component D never falls below; {last!r} obtains D + R1. Likelihood ratios of one-sided noise "
+        'have no bound, so theorem 1 does not apply; have each draw a full noise (noise = "each").',
     )
 
 
 def _of_rows(fact: Joint) -> Statements:
     yield Refused(
         "The owners cannot tell whose rows are whose.",
-        "each owner told its noised rows to all, so that every owner knows which released rows are another's, and "
-        "of which group",
+        "Each owner sent its noisy rows to all. Every owner knows which released rows are another's, and of which "
+        "group.",
     )
     yield _of_bare_rows(fact)
     if fact.centres == "each":
         yield Refused(
-            "The rounds of clustering tell an owner nothing of single rows.",
-            f"centres and sizes were opened in each of {counted(fact.rounds, 'round', 'rounds')}: from one to "
-            "the next a centre moves "
-            "by the rows that changed cluster, and differences of its sums give them away; keep centres hidden "
-            '(centres = "last")',
+            "The rounds of clustering reveal nothing about single rows to an owner.",
+            f"Centres and sizes were opened in each of {counted(fact.rounds, 'round', 'rounds')}. A centre moves by "
+            "the rows that change cluster, and differences of its sums reveal them; keep centres hidden (centres = "
+            '"last").',
         )
 
 
 def _of_bare_rows(fact: Joint) -> Refused:
-    """Say what the exact sums of a group give away, and whether it happened."""
+    """Refuse that the exact sums of a group hide the last rows of the others, and state whether it happened."""
     if fact.bare:
         return Refused(
             "Every row stays hidden from the other owners.",
-            f"{fact.bare} times an owner had all rows of a group but one or two, or all cells of a column there that "
-            "are not missing but one or two, and this was allowed: it takes its own off the exact sums of the group "
-            "and has the others' without any noise",
+            f"In {counted(fact.bare, 'case', 'cases')}, an owner had all rows of a group but one or two, or all "
+            "non-missing cells of a column there but one or two, and this was allowed. By subtracting its own from the "
+            "exact sums it has the others' without noise.",
         )
     return Refused(
-        "A row stays hidden from owners that have the rest of its group together.",
-        "the sums of a group are exact: no owner alone had all rows of a group but one or two, which was checked, but "
-        "owners that put their rows together can take them all off",
+        "A row stays hidden from owners who have the rest of its group together.",
+        "The sums of a group are exact. It was checked that no single owner had all rows of a group but one or two, "
+        "but owners who pool their rows can subtract them all.",
     )
 
 
 def _named(names: Sequence[str]) -> str:
-    quoted = [repr(name) for name in names]
-    return " and ".join(quoted) if len(quoted) < 3 else ", ".join(quoted[:-1]) + f" and {quoted[-1]}"
+    return joined([repr(name) for name in names])
 
 
 CLAIMS: ClaimsOf = {Joint: of_joint}

@@ -1,6 +1,6 @@
-"""Claims of the classic modifications: cells exchanged, blocked, widened, or published as they are.
+"""Claims about classic modifications: swapping, sampling, generalization, suppression and unchanged cells.
 
-And facts of them that cannot all be true.
+Also checks which of their facts contradict each other.
 """
 
 from __future__ import annotations
@@ -20,70 +20,85 @@ from sfumato.core.facts import (
     Swapped,
     Unchanged,
 )
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted, quoted
+from sfumato.privacy.statements import (
+    NOTHING,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_most,
+    counted,
+    quoted,
+    whom_rows_describe,
+)
 
 __all__ = ["CLAIMS", "columns_agree", "is_modified", "modified_names", "sampling_error"]
 
 _PRIVATE = "The release is differentially private."
+_AGAIN = "The table may be released again with new randomness."
 _GAPS = Refused(
-    "A cell that is missing says nothing of its value.",
-    "cells were turned to missing where they told too much, so that a gap tells that its cell did",
+    "A missing cell reveals nothing about its value.",
+    "Cells were suppressed because they disclosed too much, so a gap shows that its value did.",
 )
 
 
 def of_swapped(fact: Swapped, facts: tuple[Fact, ...]) -> Statements:
-    """Say that columns kept their cells, between which rows these were exchanged, and what that does not hide."""
-    columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
-    cells = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} cells are another value than before"
-    coarse = "after their values were widened, " if _widened(facts) & set(fact.columns) else ""
+    """State between which rows cells were swapped, and what this does not hide."""
+    generalized = " after generalization" if _generalized(facts) & set(fact.columns) else ""
+    cells = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} cells changed"
     yield Claim(
-        f"The cells of {columns} are {coarse}those of the original, each as often as there.",
+        f"{_columns(fact.columns)} {'has' if len(fact.columns) == 1 else 'have'} the original values{generalized}, "
+        "each with its original frequency.",
         "proved",
-        "Cells were exchanged between rows and none was altered: every row took the cell of one row, and every row's "
-        "cell was taken once.",
-        "nothing but that the original is right",
+        f"Columns: {quoted(fact.columns)}. Cells were exchanged between rows and none was altered. Every row received "
+        "the cell of one row, and every cell was used once.",
+        "the original table is correct",
     )
     if fact.within == "window":
         yield Claim(
-            f"Cells were exchanged in pairs of rows of different persons, at most {fact.window:g} percent of the cells "
-            f"of a column apart in rank; {cells}.",
+            f"Cells were swapped in pairs of rows of different persons, at most {fact.window:g} % of a column's ranks "
+            f"apart; {cells}.",
             "proved",
-            "Ranks were gone through in order, equal cells in random order, and each cell without a partner got one "
-            "that was drawn from those within the window [Moore 1996]; cells that found none stayed.",
+            "Ranks were processed in order, with ties in random order. Each cell without a partner got one at random "
+            "from the cells within the window [Moore 1996]. Cells that found no partner stayed.",
             SECRET_RANDOMNESS,
         )
-        near = "an exchanged cell lies within the window around the person's own, and tells about where that was"
+        near = "A swapped cell lies within the window around the person's own value, and shows roughly what that was."
     else:
         yield Claim(
-            f"Cells were put into random order within each of the {counted(fact.leaves, 'leaf', 'leaves')} of a tree "
-            f"that tells {fact.target!r}; the smallest leaf has {counted(fact.smallest, 'person', 'persons')}; "
-            f"{cells}.",
+            f"Cells were permuted at random within {counted(fact.leaves, 'leaf', 'leaves')} of a tree that predicts "
+            f"{fact.target!r}; {cells}. Smallest leaf: {counted(fact.smallest, 'person', 'persons')}.",
             "proved",
-            "The order of each leaf's cells was drawn uniformly [Estivill-Castro, Brankovic 1999].",
+            "The order of the cells in each leaf was drawn uniformly at random [Estivill-Castro, Brankovic 1999].",
             SECRET_RANDOMNESS,
         )
-        near = "a row has a cell of its own leaf, and where most of a leaf hold one value a person's own is told"
-    yield Refused("A person's own cells stay unknown where cells were exchanged.", near)
+        near = "A row receives a cell of its own leaf. If most of a leaf share one value, a person's own is disclosed."
+    yield Refused("A person's own values stay unknown in swapped columns.", near)
     if fact.missing:
         yield Refused(
-            "Which cells are missing was exchanged too.",
-            f"in {counted(fact.missing, 'column', 'columns')} missing cells stayed in their rows",
+            "The positions of missing cells were swapped too.",
+            f"In {counted(fact.missing, 'column', 'columns')}, missing cells stayed in their rows.",
         )
     yield Refused(
-        "The table may be made again with fresh randomness.",
-        "what does not change between two releases was not exchanged, and what does is narrowed down",
+        _AGAIN,
+        "Cells that agree in two releases are most likely unswapped, and the others narrow down the original values.",
     )
     if not any(isinstance(other, Unchanged) for other in facts):
-        yield Refused(_PRIVATE, "every cell of the original is published, in its own row or in another")
+        yield Refused(_PRIVATE, "Every cell of the original is published, in its own row or in another.")
 
 
-def _widened(facts: tuple[Fact, ...]) -> set[str]:
-    """Columns whose values became wider before anything else was done."""
+def _columns(names: Sequence[str]) -> str:
+    return counted(len(names), "column", "columns")
+
+
+def _generalized(facts: tuple[Fact, ...]) -> set[str]:
+    """List the columns whose values were generalized before any other step."""
     return {name for fact in facts if isinstance(fact, Aggregated | DatesCoarsened) for name in fact.columns}
 
 
 def sampling_error(persons: int, drawn: int) -> float:
-    """How far a share among those drawn is at most off, in 95 of 100 samples [Serfling 1974].
+    """Bound the error of a proportion in the sample, in 95 % of samples [Serfling 1974].
 
     Examples
     --------
@@ -94,137 +109,131 @@ def sampling_error(persons: int, drawn: int) -> float:
 
 
 def of_sampled(fact: Sampled, _: tuple[Fact, ...]) -> Statements:
-    """Say who was drawn and how far shares are off, and that those who were drawn are not hidden."""
-    who = "the person column tells who each row is about" if fact.by_person else "one row is one person"
+    """State who was sampled and the error of proportions, and refuse that sampling protects."""
+    assumes = f"{whom_rows_describe(by_person=fact.by_person)}, and {SECRET_RANDOMNESS}"
     yield Claim(
-        f"The {counted(fact.rows, 'row', 'rows')} of {fact.drawn} of {counted(fact.persons, 'person', 'persons')}, "
-        "drawn at random with the same chance for everybody, are in the release, and nobody else's.",
+        f"The release contains {counted(fact.rows, 'row', 'rows')}, exactly those of a simple random sample of "
+        f"{fact.drawn} of {counted(fact.persons, 'person', 'persons')}.",
         "proved",
-        "Persons were drawn without replacement; all rows of a person stay together.",
-        f"{who}; {SECRET_RANDOMNESS}",
+        "Persons were drawn without replacement, each with the same probability. All rows of a person stay together.",
+        assumes,
     )
     error = sampling_error(fact.persons, fact.drawn)
     if error < 1:
         yield Claim(
-            "Whatever is asked of each person, the share of those in the release of whom it is true differs from that "
-            f"of all by at most {at_most(error, 2)}, in 95 of 100 such samples.",
+            "A proportion of persons in the release differs from that in the original by at most "
+            f"{at_most(error, 2)}, in 95 % of such samples.",
             "proved",
-            "Hoeffding's inequality for draws without replacement [Serfling 1974], for one question.",
-            f"{who}; {SECRET_RANDOMNESS}",
+            "This is Hoeffding's inequality for draws without replacement [Serfling 1974], for one proportion.",
+            assumes,
         )
     yield Refused(
-        "Being drawn at random protects the people who were drawn.",
-        "their rows are published, and whoever knows that a person was drawn has lost all doubt",
+        "Random sampling protects the people in the sample.",
+        "Their rows are published. Anyone who knows that a person was sampled has no doubt left.",
     )
     yield Refused(
-        "Nobody can tell whether a person was drawn.",
-        "whoever knows enough of a person finds the row in the release, or finds that it is not there",
+        "No one can tell whether a person was sampled.",
+        "Anyone who knows enough about a person finds the row in the release, or finds that it is absent.",
     )
-    yield Refused(
-        "The table may be made again with fresh randomness.", "two samples together show the rows of more people"
-    )
+    yield Refused(_AGAIN, "Two samples together show the rows of more people.")
 
 
 def of_aggregated(fact: Aggregated, facts: tuple[Fact, ...]) -> Statements:
-    """Say at which level of which hierarchy values are given, or that labels which few hold are one named other."""
+    """State at which level of a hierarchy values are released."""
     pooled = any(isinstance(other, RareValues) and not other.shown for other in facts)
-    wide = (
+    levels = (
         f"{name}: {hierarchy}, level {level}"
         for name, hierarchy, level in zip(fact.columns, fact.hierarchies, fact.levels, strict=True)
     )
-    listed = "file" in fact.hierarchies
     yield Claim(
-        f"The values of {counted(len(fact.columns), 'column', 'columns')} are given as labels of a hierarchy"
-        f"{', or as one named other' if pooled else ''}: {quoted(wide)}.",
+        f"The values of {_columns(fact.columns)} were generalized to labels of a hierarchy"
+        f"{', or to a label named other' if pooled else ''}.",
         "proved",
-        "Every value became its label before anything else was done.",
-        "the owner's file lists wider labels; the released table shows the others"
-        if listed
-        else "nothing; the released table shows it",
+        f"Levels: {quoted(levels)}. Every value was replaced by its label before any other step.",
+        "the hierarchy file of the data owner lists wider labels" if "file" in fact.hierarchies else NOTHING,
     )
     yield Refused(
-        "The labels of several columns tell no more together than each alone.",
-        "together they may fit few people, and columns that go together narrow each other down",
+        "The labels of several columns disclose no more together than each alone.",
+        "A combination of labels may fit few people, and related columns narrow each other down.",
     )
 
 
 def of_alike(fact: Alike, _: tuple[Fact, ...]) -> Statements:
-    """Say how many rows are alike, or that some are like no other."""
-    columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
+    """State the size of the smallest equivalence class, or that some rows are unique."""
     if fact.fewest > 1:
         yield Claim(
-            f"Every released row is one of at least {fact.fewest} that are equal in {columns}.",
+            f"Every released row is in an equivalence class of at least {fact.fewest} rows that agree in "
+            f"{_columns(fact.columns)}.",
             "proved",
-            "Released rows were counted, a missing cell like a value.",
-            "nothing; the released table shows it",
+            f"Columns: {quoted(fact.columns)}. Released rows were counted, with a missing cell as a value of its own.",
+            NOTHING,
         )
         return
     yield Refused(
-        "Every released row is equal to another.",
-        f"{counted(fact.alone, 'row is', 'rows are')} like no other in {columns}",
+        "Every released row agrees with another one.",
+        f"{counted(fact.alone, 'row is', 'rows are')} unique in {_columns(fact.columns)} ({quoted(fact.columns)}).",
     )
 
 
 def of_unchanged(fact: Unchanged, facts: tuple[Fact, ...]) -> Statements:
-    """Refuse that cells which were published as they are hide anybody."""
-    left = tuple(name for name in fact.columns if name not in _widened(facts))
+    """Refuse that unchanged cells hide anyone."""
+    left = tuple(name for name in fact.columns if name not in _generalized(facts))
+    shown = f"original values of {_columns(left)} ({quoted(left)})" if left else "generalized values"
+    suppressed = any(isinstance(other, Blocked | Downgraded) for other in facts)
     gaps = (
-        f"; which cells are missing is published in {counted(fact.missing, 'column', 'columns')}"
+        f" The positions of missing cells are published in {counted(fact.missing, 'column', 'columns')}."
         if fact.missing
         else ""
     )
-    shown = f"the cells of {counted(len(left), 'column', 'columns')} ({quoted(left)})" if left else "the wider values"
-    but = " where they are not missing," if any(isinstance(other, Blocked | Downgraded) for other in facts) else ""
     yield Refused(
-        "The cells of a released row are not those of one person.",
-        f"{shown} are published as the original has them,{but} those of one row beside each other, and may be enough "
-        f"to find a person{gaps}",
+        "The values of a released row come from different persons.",
+        f"The {shown} stay together in their rows{', unless suppressed,' if suppressed else ''} and may be enough to "
+        f"identify a person.{gaps}",
     )
-    yield Refused(_PRIVATE, "cells are published as they are")
+    yield Refused(_PRIVATE, "Cells are published unchanged.")
 
 
 def of_blocked(fact: Blocked, _: tuple[Fact, ...]) -> Statements:
-    """Say how many persons share what is left, and what a gap and the other columns tell."""
-    columns = f"{counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)})"
+    """State how many persons share each combination, and what suppression and the other columns disclose."""
     yield Claim(
-        f"What a released row shows of {columns} is shown by the rows of at least {fact.least} different persons, and "
-        "of as many as any of these asked for; "
-        f"{counted(sum(fact.cells), 'cell', 'cells')} became missing for it.",
+        f"Each combination of values in {_columns(fact.columns)} is shared by at least {fact.least} different persons; "
+        f"{counted(sum(fact.cells), 'cell was', 'cells were')} suppressed for this.",
         "proved",
-        "The finished rows were counted in persons, a missing cell like a value.",
-        "the person column tells who each row is about" if fact.by_person else "one row is one person",
+        f"Columns: {quoted(fact.columns)}. The finished rows were counted in persons, with a missing cell as a value "
+        "of its own. Each combination has at least as many persons as the highest privacy level among them.",
+        whom_rows_describe(by_person=fact.by_person),
     )
     yield _GAPS
     yield Refused(
-        "The rest of a row stays secret from whoever finds those who show the same.",
-        "other cells are published as they are: where all rows that show the same hold the same there, it is told",
+        "The other columns stay unknown to anyone who finds a person's equivalence class.",
+        "They are published unchanged. If all rows of a class share a value there, that value is disclosed.",
     )
 
 
 def of_downgraded(fact: Downgraded, _: tuple[Fact, ...]) -> Statements:
-    """Say what the rules that are left tell of a label, and that others may tell more."""
+    """State what the remaining rules of a tree disclose about a label, and that other models may disclose more."""
     yield Claim(
-        f"The label {fact.private!r} of {counted(fact.hidden, 'row', 'rows')} is missing, and a decision tree grown on "
-        "these rows as they are here, with their true labels, has no rule that lowers the entropy of the label by more "
-        f"than {at_most(fact.most)} bits ({counted(fact.rules_before, 'rule', 'rules')} before, {fact.rules_after} "
-        f"after; {counted(sum(fact.cells), 'other cell', 'other cells')} became missing for it).",
+        f"The label {fact.private!r} is missing in {counted(fact.hidden, 'row', 'rows')}, and no rule of a decision "
+        f"tree grown on these lowers its entropy by more than {at_most(fact.most)} bits.",
         "proved",
-        "Where a rule told more, all such rows that a wider rule covers lost the cells that it asks about, with the "
-        "fewest cells for each tree, and another tree was grown on what was left until none told more; a blocked "
-        "answer counts as the share of records that would give it [JS07, sec. 2.2.1.3].",
-        "whoever reads the release knows of these rules alone",
+        "The last tree was grown on the released rows with their true labels. The first tree had "
+        f"{counted(fact.rules_before, 'rule', 'rules')} and the last one {fact.rules_after}; "
+        f"{counted(sum(fact.cells), 'other cell was', 'other cells were')} suppressed. If a rule disclosed more, all "
+        "such rows that a wider rule covers lost the cells that it tests, with the fewest cells for each tree. Trees "
+        "were regrown until no rule disclosed more. A suppressed answer counts as the share of records that would give "
+        "it [JS07, sec. 2.2.1.3].",
+        "the reader knows only these rules",
     )
     yield Refused(
-        f"The label {fact.private!r} cannot be told from the release.",
-        "the rules of trees were given up: another model, other cells or knowledge from elsewhere may tell it, and "
-        "the report measures what a strong one does",
+        f"The label {fact.private!r} cannot be inferred from the release.",
+        "Only rules of trees were suppressed. Another model, other cells or other knowledge may infer the label; the "
+        "report measures what a strong model does.",
     )
     yield _GAPS
     if fact.hidden < fact.rows:
         yield Refused(
-            f"The label {fact.private!r} is hidden for everybody.",
-            f"{counted(fact.rows - fact.hidden, 'row has it', 'rows have it')} as in the original, by the owner's "
-            "decision",
+            f"The label {fact.private!r} is hidden in every row.",
+            f"{counted(fact.rows - fact.hidden, 'row has', 'rows have')} the original label, as the owner decided.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Claims of noise on cells, and of Laplace noise on principal components of groups."""
+"""Claims about noise, transformations by a key, and Laplace noise on principal components of groups."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sfumato.core.facts import (
 from sfumato.core.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import check_levels
 from sfumato.privacy.statements import (
+    ONE_ROW,
     SECRET_RANDOMNESS,
     Claim,
     ClaimsOf,
@@ -27,251 +28,256 @@ from sfumato.privacy.statements import (
     Statements,
     at_least,
     counted,
+    joined,
     quoted,
 )
 
 __all__ = ["CLAIMS", "is_noised_by_group", "of_noised_groups"]
 
+_VOID = 0.999  # a posterior above which a bound only says that nothing is certain
+_PRIVATE = "The release is differentially private."
+_ERROR_LIKE_NOISE = "An attacker's error in the true numbers is as large as the noise."
+_NEW_NOISE = "The table may be released again with new noise."
+_LAWS = {"gaussian": "Gaussian", "laplace": "Laplace"}
+_STEPS = "Noise is an integer number of steps, drawn by rejection sampling [Canonne, Kamath, Steinke 2020]."
+_CORRECTED = (
+    "Numbers off a column's step are then rounded to it, and numbers beyond bounds that a column keeps are moved back."
+)
+_PRIOR = (
+    "The prior probability already includes what the record's group reveals: the group itself, its mean, covariance "
+    "and counts, and the lowest and highest value of each component."
+)
+
 
 def of_noise(fact: Noised, _: tuple[Fact, ...]) -> Statements:
-    """Say what noise is proved to be, and what it does not hide."""
-    what = "a factor of mean 1" if fact.kind == "multiplicative" else "noise"
-    size = f"{fact.size:g}" if fact.kind == "multiplicative" else f"{fact.size:g} times the column's own"
-    how = "multiplied by" if fact.kind == "multiplicative" else "given"
-    each = "with the correlations of the data" if fact.correlated else "independent of all else"
+    """State the noise on numbers, and what it does not hide."""
+    law = _LAWS.get(fact.law, fact.law)
+    noise = f"given {law} noise with standard deviation {fact.size:g} times the column's own"
+    if fact.kind == "multiplicative":
+        noise = f"multiplied by a {law} factor of mean 1 and standard deviation {fact.size:g}"
+    each = "row, with the correlations of the data" if fact.correlated else "row and column"
     yield Claim(
-        f"Every number of {counted(fact.columns, 'column', 'columns')} was {how} {what} of a {fact.law} law with "
-        f"standard deviation {size}, drawn afresh for each row, {each}.",
+        f"Every number in {counted(fact.columns, 'column', 'columns')} was {noise}, drawn independently for each "
+        f"{each}.",
         "proved",
-        "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] and every result lies "
-        f"on one grid of {fact.grid:g} standard deviations, so that its last digits say nothing [Mironov 2012].",
-        f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
-        "afterwards",
+        f"{_STEPS} Every result lies on one grid of {fact.grid:g} standard deviations, so its last digits reveal "
+        f"nothing [Mironov 2012]. {_CORRECTED}",
+        SECRET_RANDOMNESS,
     )
     yield from _not_of_noise(fact)
 
 
 def _not_of_noise(fact: Noised) -> Statements:
     yield Refused(
-        "An attacker stays as far from the true numbers as the noise is large.",
-        "a filter takes off much of the noise where columns go together, and an estimate draws the rest towards "
-        "the mean: the report measures the error that is left",
+        _ERROR_LIKE_NOISE,
+        "Filtering removes much of the noise if columns are correlated, and shrinkage towards the mean removes more. "
+        "The report measures the remaining error.",
     )
     yield Refused(
-        "The release is differentially private.",
-        "the noise is measured by each column's own standard deviation, which is data and can be read off the "
-        "release, and not by how much one person could change",
+        _PRIVATE,
+        "Noise is scaled by each column's standard deviation, which is data and can be read off the release. It is not "
+        "calibrated to how much one person can change.",
     )
-    yield Refused("The table may be made again with fresh noise.", "two releases average to half the noise's variance")
+    yield Refused(_NEW_NOISE, "The average of two releases has half the noise variance.")
     if fact.law == "uniform":
         yield Refused(
             "No released number proves anything about its original.",
-            "uniform noise is bounded: every released number proves between which two numbers its original lies, "
-            "and no factor bounds what is learned (the amplification is infinite)",
+            "Uniform noise is bounded, so each released number proves an interval that contains its original. No "
+            "factor bounds what is learned (the amplification is infinite).",
         )
     if fact.kind == "multiplicative":
         yield Refused(
             "Zeros and small numbers are hidden.",
-            "a product with 0 is 0, and a number near 0 is changed by little",
+            "Zero times any factor is zero, and numbers near zero change little.",
         )
 
 
 def of_bounds(fact: BoundsKept, _: tuple[Fact, ...]) -> Statements:
     """Refuse that every column kept its mean and all of its noise."""
     yield Refused(
-        "Every column has the mean of the original, and the variance of the original and the noise together.",
-        f"in {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) numbers that the "
-        "noise drove beyond declared bounds, or beyond the ends of an order, were brought back to them: the mean of a "
-        "column that leans on a bound moves, and some of its noise is lost",
+        "Every column keeps its mean, and its variance grows by that of the noise.",
+        f"In {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}), numbers beyond declared "
+        "bounds, or beyond the ends of an order, were moved back to them. This shifts a mean near a bound and removes "
+        "some of the noise.",
     )
 
 
 def of_enhance(fact: Enhanced, facts: tuple[Fact, ...]) -> Statements:
-    """Say that some rows got extra noise, and that the others did not."""
+    """State how many rows received additional noise."""
     yield Claim(
-        f"{counted(fact.rows, 'row', 'rows')}, drawn at random, got extra noise.",
+        f"{counted(fact.rows, 'row', 'rows')}, drawn at random, received additional noise.",
         "proved",
         "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
         SECRET_RANDOMNESS,
     )
     if not any(isinstance(other, Shuffled) and other.rows <= fact.rows for other in facts):
         yield Refused(
-            "The extra noise protects every row.",
-            f"the share of rows that got it is {fact.share:g}; all others got nothing of it",
+            "The additional noise protects every row.",
+            f"Only a share of {fact.share:g} of the rows received it.",
         )
 
 
 def of_untouched(fact: Untouched, _: tuple[Fact, ...]) -> Statements:
     """Refuse that every column is protected."""
-    parts = []
-    if fact.category_columns:
-        parts.append(f"the categories of {counted(fact.category_columns, 'column', 'columns')}")
-    if fact.missing_columns:
-        parts.append(f"which cells are missing in {counted(fact.missing_columns, 'column', 'columns')}")
+    categories = f"the categories of {counted(fact.category_columns, 'column', 'columns')}"
+    missing = f"the positions of missing cells in {counted(fact.missing_columns, 'column', 'columns')}"
+    parts = joined([categories] * (fact.category_columns > 0) + [missing] * (fact.missing_columns > 0))
     yield Refused(
         "Every column is protected.",
-        " and ".join(parts) + " are published as they are, and may be enough to find a person",
+        f"{parts[0].upper()}{parts[1:]} are published unchanged. They may be enough to identify a person.",
     )
 
 
 def of_transformation(fact: Transformed, facts: tuple[Fact, ...]) -> Statements:
-    """Say by how many known rows a transformation is undone, and that extra noise on some rows changes little."""
-    what, extra = ", ".join(fact.operations), next((other for other in facts if isinstance(other, Enhanced)), None)
-    blurred, drawn = "", "nothing was drawn for each row: one secret key moves all of them alike"
+    """State how many known rows undo a transformation, and refuse that it protects."""
+    extra = next((other for other in facts if isinstance(other, Enhanced)), None)
+    noisy, drawn = "", "Nothing was drawn for single rows: one secret key transforms all of them alike."
     if extra is not None:
-        rows = counted(extra.rows, "row", "rows")
-        blurred = f"; the {rows} with extra noise come back blurred by it, and do not count among those"
-        drawn = "noise was drawn for some rows only, and its size is that of the data's own spread"
+        noisy = (
+            f" The {counted(extra.rows, 'row', 'rows')} with additional noise do not count among these, and keep that "
+            "noise."
+        )
+        drawn = "Noise was drawn for some rows only, and it is scaled by the spread of the data."
     yield Refused(
-        f"The numbers of the {counted(len(fact.columns), 'column', 'columns')} that were moved ({what}) are "
-        "hidden from a recipient.",
-        f"the table is reversible by anyone who knows {counted(fact.known_rows, 'row', 'rows')}: one key moved "
-        "all rows alike, and so many original rows, independent of each other, with their places in the release "
-        "fix it as far as the rounding of the release allows; fewer rows, public figures, or the digits and the "
-        f"shape of the numbers alone, may do as well{blurred}",
+        f"The transformation ({', '.join(fact.operations)}) hides the numbers of "
+        f"{counted(len(fact.columns), 'column', 'columns')} from a recipient.",
+        f"It is reversible by anyone who knows {counted(fact.known_rows, 'independent row', 'independent rows')} and "
+        "the position of each in the release, as far as rounding allows. Fewer rows, public figures, or the digits and "
+        f"distribution of the numbers may suffice.{noisy}",
     )
     if fact.exact_digits:
         yield Refused(
-            "The digits of the moved numbers say nothing of the key.",
-            "they are written as the move left them and not rounded to hide it (exact_digits): numbers that lay a step "
-            "apart lie that step times the factor apart, so the digits of one column show its factor to anybody, and "
-            "numbers of a known step show a shift or an angle",
+            "The digits of the transformed numbers reveal nothing about the key.",
+            "The numbers are released unrounded (exact_digits), so their spacing in one column shows its factor. "
+            "Numbers of a known step also show a shift or an angle.",
         )
-    yield Refused("The release is differentially private.", drawn)
+    yield Refused(_PRIVATE, drawn)
 
 
 def of_moved_target(fact: TargetMoved, _: tuple[Fact, ...]) -> Statements:
-    """Refuse that a model of a target that was moved speaks in the target's own units."""
+    """Refuse that a model of a transformed target predicts in its original units."""
     yield Refused(
-        f"A model of {fact.column!r} that is learned from this table predicts it in its own units.",
-        f"{fact.column!r} is a number and was moved by the key like every other; only the owner of the key can tell "
-        "what a prediction means",
+        f"A model of {fact.column!r} trained on this table predicts it in its original units.",
+        f"The key transformed {fact.column!r} like every other number. Only the owner of the key can convert "
+        "predictions back.",
     )
 
 
 def of_runs(fact: ShuffledWithin, _: tuple[Fact, ...]) -> Statements:
-    """Say how far the order of the rows was mixed."""
-    where = "rows stand in the order of the original"
+    """State how far the order of the rows was mixed."""
+    kept = "rows keep their original order"
     if fact.rows > 1:
-        where = f"every row stays in its run of at least {fact.rows} rows"
+        kept = f"every row stays in its run of at least {fact.rows} rows"
         yield Claim(
-            f"Within runs of at least {fact.rows} consecutive rows the order says nothing of that of the original.",
+            f"Within runs of at least {fact.rows} consecutive rows, order reveals nothing about the original order.",
             "proved",
-            "The order of each run was drawn uniformly.",
+            "The order of each run was drawn uniformly at random.",
             SECRET_RANDOMNESS,
         )
     yield Refused(
-        "The order of the rows says nothing of the order of the original records.",
-        f"the file was moved in one pass and {where}, so whoever knows the order of the original knows about where "
-        "a person's row is",
+        "The order of the rows reveals nothing about the order of the original records.",
+        f"The file was processed in one pass, and {kept}. Anyone who knows the original order knows roughly where a "
+        "person's row is.",
     )
 
 
-_VOID = 0.999  # a bound that says no more than that nothing is certain
-_ASSUMES = (
-    "the probability before the release already takes in all that the record's group tells: which group it is, its "
-    "mean and covariance, where its components begin and end from the lowest record to the highest, and its counts; "
-    f"records are independent of each other given these; {SECRET_RANDOMNESS}; there is one release"
-)
-_APART = "the components of a record are independent of each other, not uncorrelated alone"
-
-
 def is_noised_by_group(facts: tuple[Fact, ...]) -> bool:
-    """Tell whether groups served to scale noise, and rows descend from rows."""
+    """Tell whether groups scale noise, so that each row descends from one record."""
     return any(isinstance(fact, ComponentNoise) for fact in facts)
 
 
 def of_noised_groups(fact: Grouped) -> Statements:
-    """Say what a group is where it scales the noise of its members, which is not a crowd to hide in."""
+    """State that groups scale the noise of their members, and refuse that members are indistinguishable."""
     check_levels(fact)
     yield Claim(
-        f"Each of the {fact.records} original records was put into a group at least as large as its own privacy level, "
-        "and got noise in proportion to the ranges of that group; "
-        f"the smallest group has {fact.smallest}.",
+        f"Each of the {fact.records} original records received noise scaled by the ranges of a group at least as large "
+        f"as its privacy level. Smallest group: {fact.smallest}.",
         "proved",
-        "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]; "
-        "the finished partition was checked record by record.",
-        "one row is one person",
+        "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]. The "
+        "finished groups were checked record by record.",
+        ONE_ROW,
     )
     yield Refused(
-        f"A record hides among the {fact.smallest} or more of its group.",
-        "every released row descends from one record: a group says how wide its noise is, not that members are "
-        "exchangeable, and the report measures how many records are linked to their own rows",
+        f"A record is indistinguishable within its group of at least {fact.smallest}.",
+        "Every released row descends from one record; a group only scales its noise. The report measures how many "
+        "records are linked to their own rows.",
     )
     if fact.alike:
         yield Refused(
             "The noise changes every record.",
             f"{counted(fact.alike, 'record is in a group that varies', 'records are in groups that vary')} in no "
-            "number and at most in one other column: noise in proportion to ranges is none there, and such "
-            "records are published as they are",
+            "number and at most one other column. Noise scaled by ranges is zero there, and such records are published "
+            "unchanged.",
         )
     if fact.tiny:
         yield Refused(
-            "The noise is as wide as a crowd.",
-            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer, and noise in proportion "
-            "to their ranges hides little",
+            "The noise is always wide enough to hide a record.",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three records or fewer, and noise scaled by their "
+            "ranges hides little.",
         )
 
 
 def of_component_noise(fact: ComponentNoise, _: tuple[Fact, ...]) -> Statements:
-    """State the bound for one component and for the whole record, upward and downward, and what neither covers."""
+    """State the bound for one component and for a whole record, and what neither covers."""
     yield Claim(
-        f"Every principal component of every record got noise of a {fact.law.capitalize()} law of scale {fact.scale:g} "
-        "times the range of that component in the record's group, drawn afresh and independent of all else.",
+        f"Every principal component of every record received independent {_LAWS.get(fact.law, fact.law)} noise of "
+        f"scale {fact.scale:g} times its range in the record's group.",
         "proved",
-        "Noise is a whole number of steps drawn by rejection [Canonne, Kamath, Steinke 2020] on a grid of "
-        f"{fact.grid:g} standard deviations; ranges are measured on that grid [BCG10, alg. 2; errata BCG10.1].",
-        f"{SECRET_RANDOMNESS}; numbers off a column's step, or beyond bounds that it keeps, are brought back "
-        "afterwards",
+        f"{_STEPS} The grid has steps of {fact.grid:g} standard deviations, and ranges are measured on it [BCG10, alg. "
+        f"2; errata BCG10.1]. {_CORRECTED}",
+        SECRET_RANDOMNESS,
     )
-    yield from _bound(fact, 1, "about one principal component of a record")
-    yield from _bound(fact, fact.components, "about a whole record, or about one of its columns,")
+    yield from _bound(fact, 1, "one principal component of a record")
+    yield from _bound(fact, fact.components, "a whole record or one of its columns")
     yield from _not_of_components(fact)
 
 
 def _bound(fact: ComponentNoise, components: int, what: str) -> Statements:
-    """Claim a bound, or refuse it where it says nothing."""
+    """Claim a bound, or refuse it if it is too weak to say anything."""
     rho2 = highest_posterior(fact.rho1, fact.scale, components)
     factor = f"e^({components}/{at_least(fact.scale, 6)})"
-    basis = f"Theorem 1 [BCG10]: the odds change by a factor of at most {factor}"
     if rho2 > _VOID:
         yield Refused(
-            f"What is asked {what} stays uncertain.",
-            f"it may depend on {counted(components, 'component', 'components together')}, and so much noise lets "
-            f"odds change by up to {factor}: from {fact.rho1:g} to {_up(rho2)} (errata BCG10.2); take more noise, "
-            "or the guarantee of the record",
+            f"A statement about {what} stays uncertain.",
+            f"It may depend on {counted(components, 'component', 'components together')}, and this noise lets odds "
+            f"change by a factor of up to {factor}: from {fact.rho1:g} to {_up(rho2)} (errata BCG10.2). Take more "
+            "noise, or the guarantee of the record.",
         )
         return
+    whole = components == fact.components
+    independence = "" if whole else " Components must be independent, which is more than uncorrelated."
     yield Claim(
-        f"What is asked {what} and had probability {fact.rho1:g} looks no more probable than {_up(rho2)} after the "
-        f"release; and what had {1.0 - fact.rho1:g} no less probable than {math.floor((1.0 - rho2) * 1e4) / 1e4:g}.",
+        f"A statement about {what} with prior probability {fact.rho1:g} has posterior probability at most {_up(rho2)}; "
+        f"one with {1.0 - fact.rho1:g} has at least {math.floor((1.0 - rho2) * 1e4) / 1e4:g}.",
         "proved",
-        f"{basis}, upward and downward.",
-        _ASSUMES if components == fact.components else f"{_ASSUMES}; {_APART}",
+        f"Theorem 1 [BCG10]: the odds change by a factor of at most {factor}, upward and downward. "
+        f"{_PRIOR}{independence}",
+        f"records{'' if whole else ' and their components'} are independent given their group, there is one release, "
+        f"and {SECRET_RANDOMNESS}",
     )
 
 
 def _not_of_components(fact: ComponentNoise) -> Statements:
     yield Refused(
-        "The bounds hold against what was known before the release.",
-        "they are relative to what a record's group already tells (errata BCG10.3): the rows of a group show where "
-        "it lies and how far it reaches, and whoever finds a person's group knows that much without any bound",
+        "The bounds are relative to what was known before the release.",
+        "They are relative to what a record's group already reveals (errata BCG10.3). The rows of a group show where "
+        "it lies and how far it reaches, without any bound.",
     )
     yield Refused(
-        "The release is differentially private.",
-        "groups, principal axes and ranges are computed from the data, their effect on the release is not "
-        "accounted for, and the noise is measured by them and not by how much one person could change",
+        _PRIVATE,
+        "Groups, principal axes and ranges are computed from the data, and their effect is not accounted for. They "
+        "also scale the noise, which is not calibrated to how much one person can change.",
     )
     yield Refused(
-        "An attacker stays as far from the true numbers as the noise is large.",
-        "who knows a group's statistics draws noised rows towards its mean: the report measures the error that is left",
+        _ERROR_LIKE_NOISE,
+        "Anyone who knows a group's statistics can shrink noisy rows towards its mean. The report measures the "
+        "remaining error.",
     )
-    yield Refused("The table may be made again with fresh noise.", "the factors of two releases multiply")
+    yield Refused(_NEW_NOISE, "The factors of two releases multiply.")
     if fact.guarantee == "component" and fact.components > 1:
         yield Refused(
             "The bound for one component is a bound for one column.",
-            f"a column is a mixture of all {fact.components} components, so only the bound for a whole record "
-            "covers it",
+            f"A column mixes all {fact.components} components, so only the bound for a whole record covers it.",
         )
 
 

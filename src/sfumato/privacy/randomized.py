@@ -1,4 +1,4 @@
-"""What follows from cells that were randomized one by one, by laws that the facts hold [JS07; EGS03].
+"""Claims about cells that were randomized one by one, by noise distributions among the facts [JS07; EGS03].
 
 EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Privacy Preserving Data Mining. PODS 2003.
 """
@@ -30,17 +30,16 @@ __all__ = ["CLAIMS", "of_rows", "read_spec", "specs_of"]
 
 _PRIORS = (0.01, 0.1)
 _TOLERANCE = 1e-9
-_TABLE_ALONE = "the table alone is seen: what a report tells was measured on the true values and comes on top"
-_EGS = "No property of one value changes its odds by more than the amplification [Evfimievski, Gehrke, Srikant 2003]"
+_TABLE_ALONE = "The bound covers the table alone; a report is measured on true values and reveals more."
 
 
 def spec_of(fact: Randomized) -> NoiseSpec:
-    """Read the specification that a fact holds.
+    """Read the noise specification of a fact.
 
     Raises
     ------
     PrivacyRefusal
-        Where digest, amplification or epsilon are not those of the specification.
+        If digest, amplification or epsilon are not those of the specification.
     """
     try:
         spec = NoiseSpec.from_json(fact.spec)
@@ -57,17 +56,17 @@ def spec_of(fact: Randomized) -> NoiseSpec:
 
 
 def specs_of(facts: Iterable[Fact]) -> dict[str, NoiseSpec]:
-    """Specification of every column that was randomized: what a recipient reconstructs with."""
+    """Read the specification of every randomized column, which a recipient needs for reconstruction."""
     return {fact.column: spec_of(fact) for fact in facts if isinstance(fact, Randomized)}
 
 
 def read_spec(path: str | Path, column: str) -> NoiseSpec:
-    """Read the specification of a column from a file of its own, or from the certificate of a release.
+    """Read the specification of a column from its own file or from a certificate.
 
     Raises
     ------
     OptionError
-        Where the file is neither, or the certificate speaks of no such column.
+        If the file is neither, or the certificate has no such column.
     """
     facts = _certified_facts(Path(path))
     if facts is None:
@@ -80,71 +79,72 @@ def read_spec(path: str | Path, column: str) -> NoiseSpec:
 
 
 def of_randomized(fact: Randomized, facts: tuple[Fact, ...]) -> Statements:
-    """Say what an answer of one column can tell, or that nothing bounds it."""
+    """State the local differential privacy of one column, or refuse it."""
     spec = spec_of(fact)
     if math.isinf(spec.gamma):
         yield Refused(
-            f"There is a bound on what a released value of {fact.column!r} tells about the true one.",
-            f"no guarantee: {_why_infinite(spec)}",
+            f"What a released value of {fact.column!r} reveals about the true value is bounded.", _why_infinite(spec)
         )
         return
     yield Claim(
-        f"Each value of {fact.column!r} was randomized by itself: whatever is released, the odds of anything about the "
-        f"true value change by at most a factor of {at_most(spec.gamma)} (local differential privacy with epsilon "
-        f"{at_most(spec.epsilon)}); what was {_words(spec.gamma)}.",
+        f"Each value of {fact.column!r} has local differential privacy (epsilon {at_most(spec.epsilon)}): the odds of "
+        f"any statement about it change by at most a factor of {at_most(spec.gamma)}.",
         "assumed" if fact.column in _observed(facts) else "proved",
-        f"{_EGS}; it follows from the law and the domain, whose digest is {fact.digest[:16]}.",
-        f"the domain does not depend on the data; {SECRET_RANDOMNESS}; what the "
-        f"person's other columns tell of this one comes on top, see the whole row; {_TABLE_ALONE}",
+        f"{_beliefs(spec.gamma)} No property of one value changes its odds by more than the amplification "
+        "[Evfimievski, Gehrke, Srikant 2003]. The amplification follows from the noise distribution and the domain, "
+        f"whose digest is {fact.digest[:16]}. The person's other columns may reveal more about this one; see the bound "
+        f"for the whole row. {_TABLE_ALONE}",
+        f"the domain does not depend on the data, and {SECRET_RANDOMNESS}",
     )
 
 
 def of_rows(facts: tuple[Fact, ...]) -> Statements:
-    """Say what all answers of a person tell together: amplifications multiply, epsilons add up."""
+    """State what all values of a row reveal together: amplifications multiply, epsilons add up."""
     specs = specs_of(facts)
     if not specs:
         return
     unbounded = sorted(name for name, spec in specs.items() if math.isinf(spec.gamma))
     gamma = combine(spec.gamma for spec in specs.values())
     epsilon = math.fsum(spec.epsilon for spec in specs.values())
+    columns = counted(len(specs), "column", "columns")
     yield Refused(
-        "The table may be made again with fresh randomness.",
-        "two answers of a person to one question tell more than one: their epsilons add up, and many average to "
-        "the truth",
+        "The table may be released again with new randomness.",
+        "The epsilons of a person's two answers to one question add up, and the average of many answers approaches the "
+        "truth.",
     )
     if unbounded or math.isinf(gamma):
-        columns = counted(len(specs), "column", "columns")
-        why = f"the factors of {columns} multiply beyond all numbers (epsilon {epsilon:.4g})"
+        why = f"The epsilons of {columns} add up to {epsilon:.4g}, which allows more than any useful factor."
         if unbounded:
-            why = f"{len(unbounded)} of {columns} have no bound, the first is {unbounded[0]!r}"
+            have = "has" if len(unbounded) == 1 else "have"
+            why = f"{len(unbounded)} of {columns} {have} no bound, the first is {unbounded[0]!r}."
         if len(specs) == 1:
-            why = "its one column has none"
-        yield Refused("There is a bound on what a whole released row tells about its person.", why)
+            why = "Its one column has no bound."
+        yield Refused("What a whole released row reveals about its person is bounded.", why)
         return
     missing = any(isinstance(fact, Untouched) and fact.missing_columns for fact in facts)
-    beside = " Which cells are missing is told on top of it." if missing else ""
     yield Claim(
-        f"For a whole row of {counted(len(specs), 'column', 'columns')}, the odds of anything about the person's "
-        f"values change by at most a factor of {at_most(gamma)} (local differential privacy with epsilon "
-        f"{at_most(epsilon)}); what was {_words(gamma)}.{beside}",
+        f"{'Apart from missing cells, a' if missing else 'A'} row of {columns} has local differential privacy (epsilon "
+        f"{at_most(epsilon)}): the odds of any statement about it change by at most a factor of {at_most(gamma)}.",
         "assumed" if _observed(facts) else "proved",
-        "Cells were randomized independently: the factors of a row's columns multiply and their epsilons add up.",
-        f"{SECRET_RANDOMNESS}; one row is one person, who is in one release only; the domains do not depend on the "
-        f"data; columns that are passed through as public do not count; {_TABLE_ALONE}",
+        f"{_beliefs(gamma)} Cells were randomized independently, so the factors of a row's columns multiply and their "
+        f"epsilons add up. {'The positions of missing cells are published. ' if missing else ''}Columns passed through "
+        f"as public are not covered. {_TABLE_ALONE}",
+        "one row is one person, who is in one release only, the domains do not depend on the data, and "
+        f"{SECRET_RANDOMNESS}",
     )
 
 
 def of_observed(fact: DomainsObserved, _: tuple[Fact, ...]) -> Statements:
-    """Refuse the guarantee for who stands at the edge of a domain that was read off the data."""
+    """Refuse the bounds for persons at the edge of a domain that was read from the data."""
     yield Refused(
-        "The guarantees of the randomized columns hold for everybody.",
-        f"the domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read off the "
-        "data and are published: they tell the extremes, and who alone has a value that nobody else has",
+        "The bounds of the randomized columns hold for everyone.",
+        f"The domains of {counted(len(fact.columns), 'column', 'columns')} ({quoted(fact.columns)}) were read from the "
+        "data and are published. They reveal extremes, and values that one person alone has.",
     )
 
 
 def _certified_facts(path: Path) -> tuple[Fact, ...] | None:
-    """Facts of the certificate that a file holds; None where it is something else."""
+    """Read the facts of a certificate; None if the file is something else."""
     if path.suffix.lower() != ".json":
         return None
     try:
@@ -159,13 +159,13 @@ def _certified_facts(path: Path) -> tuple[Fact, ...] | None:
     return Certificate.from_json(text).facts
 
 
-def _words(gamma: float) -> str:
-    """Say in words how far beliefs can move."""
+def _beliefs(gamma: float) -> str:
+    """State how far the probability of a statement can change, for two priors."""
     low, high = _PRIORS
     return (
-        f"{100 * low:g} % likely is at most {_percent(upward_bound(gamma, low))} % likely after, what was "
-        f"{100 * high:g} % likely at most {_percent(upward_bound(gamma, high))} % and at least "
-        f"{at_least(100 * downward_bound(gamma, high), 2)} %"
+        f"A statement with prior probability {100 * low:g} % has at most {_percent(upward_bound(gamma, low))} % after "
+        f"release. One with {100 * high:g} % has at most {_percent(upward_bound(gamma, high))} % and at least "
+        f"{at_least(100 * downward_bound(gamma, high), 2)} %."
     )
 
 
@@ -177,8 +177,8 @@ def _percent(probability: float) -> str:
 
 def _why_infinite(spec: NoiseSpec) -> str:
     if spec.weakness is not None:
-        return f"{spec.weakness} (the amplification is infinite)"
-    return f"odds can change by a factor of e^{spec.epsilon:.0f}, beyond all numbers"
+        return f"The amplification is infinite: {spec.weakness}."
+    return f"The odds can change by a factor of e^{spec.epsilon:.0f}, more than any useful factor."
 
 
 def _observed(facts: tuple[Fact, ...]) -> set[str]:

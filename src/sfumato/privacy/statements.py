@@ -1,8 +1,8 @@
-"""What may and must not be said of a release, and numbers in it that are rounded so that nothing is overstated."""
+"""Claims and refused claims of a certificate, and numbers in them that are rounded so that nothing is overstated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Literal
@@ -10,6 +10,10 @@ from typing import Any, Literal
 from sfumato.core.facts import Fact
 
 __all__ = [
+    "NOTHING",
+    "ONE_ROW",
+    "PERSON_COLUMN",
+    "RAN_AS_WRITTEN",
     "SECRET_RANDOMNESS",
     "Claim",
     "ClaimsOf",
@@ -18,16 +22,23 @@ __all__ = [
     "at_least",
     "at_most",
     "counted",
+    "joined",
     "quoted",
+    "whom_rows_describe",
 ]
 
-SECRET_RANDOMNESS = "the source of randomness is not known to the attacker"  # noqa: S105
-"""What a claim assumes that chance makes true. A seed is no secret, so in a rehearsal such a claim is not proved."""
+SECRET_RANDOMNESS = "the random numbers stay secret"  # noqa: S105
+"""Assumption of a claim that rests on chance. A seed is not secret, so a rehearsal never proves such a claim."""
+
+ONE_ROW = "one row is one person"
+PERSON_COLUMN = "the person column identifies the person of each row"
+RAN_AS_WRITTEN = "the program ran as written"
+NOTHING = "nothing: the released table shows it"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What may be said of a release."""
+    """A claim about a release: one sentence, what proves it, and what it assumes."""
 
     claim: str
     kind: Literal["proved", "assumed"]
@@ -37,21 +48,21 @@ class Claim:
 
 @dataclass(frozen=True)
 class Refused:
-    """What must not be said of a release, and why."""
+    """A claim that the facts do not support, and the reason."""
 
     claim: str
     because: str
 
 
 Statements = Iterator[Claim | Refused]
-"""What follows from a fact, in the order of the certificate."""
+"""Claims and refused claims of a fact, in the order of the certificate."""
 
 ClaimsOf = dict[type[Fact], Callable[[Any, tuple[Fact, ...]], Statements]]
-"""Of some kinds of facts, what follows from one among all the others."""
+"""For some kinds of facts, the function that draws the claims of one fact, given all facts."""
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """A count with its noun, and what follows it.
+    """Write a count with its noun, and the words after it.
 
     Examples
     --------
@@ -62,12 +73,28 @@ def counted(count: int, one: str, many: str) -> str:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Names in quotes, so that none can be taken for words of ours."""
+    """Put names in quotes, so that none can be read as part of the sentence."""
     return ", ".join(map(repr, names))
 
 
+def joined(parts: Sequence[str]) -> str:
+    """List parts in words.
+
+    Examples
+    --------
+    >>> joined(["one"]), joined(["one", "two"]), joined(["one", "two", "three"])
+    ('one', 'one and two', 'one, two and three')
+    """
+    return ", ".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def whom_rows_describe(*, by_person: bool) -> str:
+    """State the assumption that makes rows into persons."""
+    return PERSON_COLUMN if by_person else ONE_ROW
+
+
 def at_most(number: float, digits: int = 4) -> str:
-    """A number as an upper bound: with so many digits, never below it.
+    """Round a number up to so many digits, for an upper bound.
 
     Examples
     --------
@@ -78,7 +105,7 @@ def at_most(number: float, digits: int = 4) -> str:
 
 
 def at_least(number: float, digits: int = 4) -> str:
-    """A number as a lower bound: with so many digits, never above it."""
+    """Round a number down to so many digits, for a lower bound."""
     return _rounded(number, digits, ROUND_FLOOR)
 
 

@@ -1,29 +1,34 @@
-"""Claims of a stream: groups that are kept up while records arrive, and the epochs that leave."""
+"""Claims about a stream: groups that are maintained while records arrive, and the epochs that are released."""
 
 from __future__ import annotations
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import EpochPublished, Fact, Maintained, PersonRowsBounded, RareValues, RowsKept
 from sfumato.privacy.grouped import of_any_groups
-from sfumato.privacy.statements import Claim, ClaimsOf, Refused, Statements, counted
+from sfumato.privacy.statements import PERSON_COLUMN, RAN_AS_WRITTEN, Claim, ClaimsOf, Refused, Statements, counted
 
 __all__ = ["CLAIMS", "of_stream"]
 
+_ONE_ROW = "one row of the stream is one person"
+_WAITED = (
+    "A record waits unpublished until there is such a group. The size of a group that was split is that of the model."
+)
+
 
 def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
-    """Say what is proved of a stream's release, and what is not.
+    """State what is proved about the release of a stream, and what is not.
 
     Raises
     ------
     PrivacyRefusal
-        If the ledger of epochs is not whole, a family left with fewer fresh records than k, or nothing is said of
+        If the ledger of epochs is incomplete, a family was released with fewer new records than k, or no fact covers
         rare categories.
     """
     ledger = [other for other in facts if isinstance(other, EpochPublished)]
     _check(fact, ledger)
     rare = any(isinstance(other, RareValues) for other in facts)
     if fact.category_columns and not rare:
-        raise PrivacyRefusal("the facts do not tell what became of rare categories; nothing is certified")
+        raise PrivacyRefusal("no fact covers rare categories; nothing is certified")
     bounded = next((other for other in facts if isinstance(other, PersonRowsBounded)), None)
     yield _of_joining(fact) if bounded is None else _of_bounded_rows(bounded, fact.k)
     yield from _claims(fact, ledger)
@@ -31,35 +36,35 @@ def of_stream(fact: Maintained, facts: tuple[Fact, ...]) -> Statements:
     yield from _of_groups(fact)
     if rare or fact.missing_columns:
         yield Refused(
-            "Every category of a group is shared by several of its members.",
-            "groups keep the counts of their categories and missing cells, so a category that enough people of the "
-            "stream have may stand once inside a group",
+            "Every category in a group is shared by several of its members.",
+            "Groups keep the counts of their categories and missing cells. A category that is frequent enough in the "
+            "stream may occur once in a group.",
         )
 
 
 def of_kept_rows(fact: RowsKept, _: tuple[Fact, ...]) -> Statements:
-    """Say who was left out of a stream to measure it by, and that raw rows are kept, or were."""
+    """State which records are the control group of a stream, and whether original rows are kept for measurement."""
     if fact.outside:
-        who, them = ("record that came was", "it") if fact.outside == 1 else ("records that came were", "them")
+        records, them = counted(fact.outside, "record was", "records were"), "it" if fact.outside == 1 else "them"
         yield Claim(
-            f"{fact.outside} {who} never taken into the stream, so no released row rests on {them}.",
+            f"{records} kept out of the stream as a control group, so no released row depends on {them}.",
             "proved",
-            "Rows to measure by are chosen by a keyed digest of their place in the source, before anything of them "
-            "is counted; only records that are taken in join groups.",
-            "one row of the stream is one person",
+            "Records for measurement are chosen by a keyed hash of their position in the source, before any of their "
+            "values is counted. Only records that are taken in join groups.",
+            _ONE_ROW,
         )
     if fact.forgotten:
         yield Claim(
-            "The original rows that were kept to measure releases by have been deleted from the owner's state.",
+            "The original rows kept for measuring releases have been deleted from the data owner's state.",
             "proved",
             "They were removed in one step, which was on disk before this epoch was written.",
-            "no backup, older copy, log or trace on a disk still holds them",
+            "no backup, older copy, log or disk trace still contains them",
         )
     elif fact.rows or fact.outside:
         yield Refused(
-            "The owner keeps no original record.",
-            f"{counted(fact.rows + fact.outside, 'row lies', 'rows lie')} encrypted in the owner's state to "
-            f"measure releases by: {fact.rows} of those taken in and {fact.outside} of those who were not",
+            "The data owner keeps no original record.",
+            f"{counted(fact.rows + fact.outside, 'row is', 'rows are')} stored encrypted in the owner's state to "
+            f"measure releases: {fact.rows} of records taken in and {fact.outside} of the control group.",
         )
 
 
@@ -68,81 +73,78 @@ def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:
         raise PrivacyRefusal(f"the ledger of epochs has {len(ledger)} lines with gaps; nothing is certified")
     hasty = sum(line.fresh < fact.k for line in ledger if line.renewed)
     if hasty:
-        raise PrivacyRefusal(f"in {hasty} epochs a family left with too few fresh records; nothing is certified")
+        raise PrivacyRefusal(f"in {hasty} epochs a family was released with too few new records; nothing is certified")
     if fact.split == "strict" and fact.short:
         raise PrivacyRefusal(f"{fact.short} groups are smaller than a level inside; nothing is certified")
 
 
 def _of_joining(fact: Maintained) -> Claim:
     return Claim(
-        f"Every record that stands behind the rows joined a group that, with it, was at least as large as its own "
-        f"privacy level, {fact.k} or more, when it came; until there was one it waited and "
-        "was not published.",
+        "Every record behind the rows joined a group that, including it, was at least as large as its privacy level "
+        f"({fact.k} or more).",
         "proved",
-        "The first records were condensed together [AY05, sec. 2] and later ones join the closest group that holds "
-        "at least their level less one [AY05, sec. 3]; a group that was split counts as the model has it.",
-        "one row of the stream is one person",
+        "The first records were condensed together [AY05, sec. 2]. Later ones join the closest group that has at least "
+        f"their privacy level minus one [AY05, sec. 3]. {_WAITED}",
+        _ONE_ROW,
     )
 
 
 def _of_bounded_rows(fact: PersonRowsBounded, k: int) -> Claim:
-    """Say how many persons a group of a stream had at least, whose lowest level of rows this is."""
+    """State how many different persons a group had at least, if ``k`` is the minimum group size in rows."""
     return Claim(
-        "Every record that stands behind the rows joined a group that, with it, was of at least as many different "
-        f"persons as its own privacy level, {k // fact.most} or more, when it came; until there was one it waited and "
-        "was not published.",
+        "Every record behind the rows joined a group that, including it, had at least as many different persons as its "
+        f"privacy level ({k // fact.most} or more).",
         "proved",
-        f"Of a person at most {counted(fact.most, 'record is', 'records are')} taken in, the others are kept out, and "
-        "a group needs as many times as many records as persons; the first records were condensed together [AY05, "
-        "sec. 2] and later ones join the closest group that is large enough [AY05, sec. 3]; a group that was split "
-        "counts as the model has it.",
-        "the person column tells who each row is about",
+        f"At most {counted(fact.most, 'record', 'records')} of a person {'is' if fact.most == 1 else 'are'} taken in, "
+        "and a group needs that many times as many records as persons. The first records were condensed together "
+        f"[AY05, sec. 2]. Later ones join the closest group that is large enough [AY05, sec. 3]. {_WAITED}",
+        PERSON_COLUMN,
     )
 
 
 def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
     last, least = ledger[-1], min((line.fresh for line in ledger if line.renewed), default=fact.k)
     yield Claim(
-        f"From one epoch to the next, the rows of a family of groups change only where at least {least} records are "
-        f"new behind them; all other rows are repeated unchanged. In epoch {last.epoch}, "
-        f"{counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
-        f"{'was' if last.repeated == 1 else 'were'} repeated.",
+        f"Between epochs, the rows of a family of groups change only after at least {least} new records; all other "
+        "rows are repeated unchanged.",
         "proved",
-        "A family's new state leaves only with as many fresh records as the highest privacy level among them and "
-        "the family, and never fewer than k; the ledger of epochs is among the facts.",
-        "all epochs were published from one state, which was not set back to an earlier copy",
+        f"In epoch {last.epoch}, {counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
+        f"{'was' if last.repeated == 1 else 'were'} repeated. A family is released anew only with as many new records "
+        "as the highest privacy level among them and the family, and never fewer than k. The ledger of epochs is among "
+        "the facts.",
+        "all epochs were published from one state that was never set back to an earlier copy",
     )
     yield from _of_drawn_rows(fact, last)
 
 
 def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> Statements:
-    """Say of which rows it is known that they are no original records."""
+    """State which rows are known to be no original records."""
     if fact.alike >= last.rows:
         return
-    which, copied = "Every released row was", " no row was copied from an original record, and"
+    rows, copied = "Every released row was", "no original record was copied or kept for drawing."
     if fact.alike:
-        which = f"{last.rows - fact.alike} of the {last.rows} released rows were"
-        copied = " none of these was copied from an original record, and"
+        rows = f"{last.rows - fact.alike} of {last.rows} released rows were"
+        copied = "none of these was copied, and no original record was kept for drawing."
     yield Claim(
-        f"{which} drawn at random from the mean and covariance of a group;{copied} no original record was kept to "
-        "draw from.",
+        f"{rows} drawn from the mean and covariance of a group; {copied}",
         "proved",
-        "Uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]; joining and splitting need "
-        "statistics alone.",
-        "a drawn row may still come to lie close to, or by chance on, an original record",
+        "Rows are drawn at random, uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]. Joining and "
+        "splitting groups need statistics alone. A drawn row may still lie close to an original record, or equal it by "
+        "chance.",
+        RAN_AS_WRITTEN,
     )
 
 
 def _of_epochs(ledger: list[EpochPublished]) -> Statements:
     least = min((line.fresh for line in ledger if line.renewed), default=0)
     yield Refused(
-        "An arrival stays hidden from whoever brought the other arrivals.",
-        "the difference of two epochs is that of the fresh records of a family, at least "
-        f"{least} in this ledger: whoever contributed all of them but one works out the last one",
+        "A new record stays hidden from anyone who contributed the other new records.",
+        f"Two epochs differ by the new records of a family, at least {least} in this ledger. Anyone who contributed "
+        "all of them but one can compute the last one.",
     )
     yield Refused(
-        "Nobody can tell when a record came.",
-        "rows that are drawn anew tell which part of the table got fresh records in an epoch",
+        "No one can tell when a record was added.",
+        "Rows that change show which part of the table received new records in an epoch.",
     )
 
 
@@ -150,27 +152,27 @@ def _of_groups(fact: Maintained) -> Statements:
     yield from of_any_groups(fact.groups)
     if fact.pseudo:
         yield Refused(
-            "Each group stands for as many people as it has rows.",
-            f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} cut out of the statistics of larger "
-            "ones by a model, so nobody knows how many people are behind one of them",
+            "Each group represents as many people as it has rows.",
+            f"{fact.pseudo} of {counted(fact.groups, 'group was', 'groups were')} split off from the statistics of "
+            "larger ones by a model. The number of people behind one of them is unknown.",
         )
     if fact.short:
         yield Refused(
-            "Each group is as large as the highest privacy level among the records that it stems from.",
-            f"{counted(fact.short, 'group is', 'groups are')} smaller: the paper's test splits by the average level, "
-            "and holds that a group cut out of statistics keeps the privacy of the whole [AY05, sec. 3]",
+            "Each group is as large as the highest privacy level among the records behind it.",
+            f"{counted(fact.short, 'group is', 'groups are')} smaller. The paper's test splits by the average level, "
+            "and takes a group split off from statistics to keep the privacy of the whole [AY05, sec. 3].",
         )
     if fact.alike:
         yield Refused(
             "No released row is an original record.",
-            f"{counted(fact.alike, 'row comes', 'rows come')} from groups whose rows vary in no number and at most "
-            "in one other column: these may be the records as they are",
+            f"{counted(fact.alike, 'row comes', 'rows come')} from groups that vary in no number and at most one other "
+            "column. These may be the records themselves.",
         )
     if fact.tiny:
         yield Refused(
             "No record can be recovered from the statistics of its group.",
-            f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer; mean and covariance of two "
-            "records give both exactly",
+            f"{counted(fact.tiny, 'group has', 'groups have')} three rows or fewer. The mean and covariance of two "
+            "records determine both exactly.",
         )
 
 

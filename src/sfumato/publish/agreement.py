@@ -1,4 +1,4 @@
-"""Whether what a certificate says around its facts follows from them: claims, levels, rows, method and parameters."""
+"""Check the entries of a certificate against its facts: claims, levels, rows, method and parameters."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.claims import draw_claims
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.modified import modified_names
+from sfumato.privacy.statements import counted
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
@@ -76,12 +77,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "agreement_checks", "are_possible", "columns_check", "unfit_method"]
 
-_CLAIMS, _LEVELS = "claims follow from facts", "levels met"
+_CLAIMS, _LEVELS = "claims follow from facts", "privacy levels met"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One question that was asked of a release; ``checked`` is False where only asking it could be offered."""
+    """One check of a release; ``checked`` is False if the check could not be made."""
 
     name: str
     holds: bool
@@ -92,13 +93,13 @@ class Check:
 def agreement_checks(certificate: Certificate) -> list[Check]:
     """Compare every part of a certificate with its facts."""
     unfit = unfit_method(certificate.method, certificate.parameters, certificate.facts)
-    detail = f"{certificate.method} with {len(certificate.parameters)} parameters"
+    detail = f"{certificate.method} with {counted(len(certificate.parameters), 'parameter', 'parameters')}"
     method = Check("method follows from facts", unfit is None, unfit or detail)
     return [_claims(certificate), _levels(certificate), method]
 
 
 def are_possible(facts: Sequence[Fact]) -> bool:
-    """Whether no fact contradicts itself or another, so that a table can be looked at by what they say."""
+    """Whether no fact contradicts itself or another, so that a table can be checked against them."""
     try:
         check_facts(facts)
     except SfumatoError:
@@ -116,14 +117,16 @@ def columns_check(certificate: Certificate, names: Sequence[str]) -> Check:
         elif isinstance(fact, RareValues):
             dropped.update(fact.dropped)
     most = max(_column_counts(certificate), default=0)
-    detail = f"{len(named)} columns that facts name are in the table, {len(dropped)} that were dropped are not"
+    detail = (
+        f"the table has {counted(len(named), 'named column', 'named columns')} and none of {len(dropped)} dropped ones"
+    )
     if not named <= released:
-        detail = f"{len(named - released)} columns that facts name are not in the table"
+        detail = f"{counted(len(named - released), 'column', 'columns')} in the facts but not in the table"
     elif dropped & released:
-        detail = f"{len(dropped & released)} columns that were dropped are in the table"
+        detail = f"{counted(len(dropped & released), 'dropped column is', 'dropped columns are')} in the table"
     elif most > len(names):
-        detail = f"the facts count {most} columns and the table has {len(names)}"
-    return Check("columns of the facts", named <= released and not dropped & released and most <= len(names), detail)
+        detail = f"the facts count {most} columns, the table has {len(names)}"
+    return Check("columns in facts", named <= released and not dropped & released and most <= len(names), detail)
 
 
 def _named(certificate: Certificate) -> Iterator[str]:
@@ -146,14 +149,14 @@ def _column_counts(certificate: Certificate) -> Iterator[int]:
 
 
 def _claims(certificate: Certificate) -> Check:
-    wrong = Check(_CLAIMS, False, "the claims are not those that follow from the facts")
+    wrong = Check(_CLAIMS, False, "the claims do not follow from the facts")
     if [fact.mode for fact in certificate.facts if isinstance(fact, Drawn)] != [certificate.randomness]:
         return wrong
     try:
         check_facts(certificate.facts)
         claims, refused = draw_claims(certificate.facts)
     except SfumatoError:
-        return Check(_CLAIMS, False, "the facts do not bear a certificate")
+        return Check(_CLAIMS, False, "the facts contradict each other or are unknown")
     if (claims, refused) != (certificate.claims, certificate.refused):
         return wrong
     return Check(
@@ -166,8 +169,8 @@ def _claims(certificate: Certificate) -> Check:
 def _levels(certificate: Certificate) -> Check:
     """Compare the counts of records, groups and rows: as many rows as records unless others were asked for."""
     rows = {certificate.rows_out}
-    counted = Alike | Blocked | Chained | Downgraded | Sampled | Shuffled | Swapped | Synthesized
-    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, counted)}
+    with_rows = Alike | Blocked | Chained | Downgraded | Sampled | Shuffled | Swapped | Synthesized
+    rows |= {fact.rows for fact in certificate.facts if isinstance(fact, with_rows)}
     records = {certificate.rows_in}
     records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped | Sampled)}
     asked = [fact for fact in certificate.facts if isinstance(fact, RowsDrawn)]
@@ -180,23 +183,23 @@ def _levels(certificate: Certificate) -> Check:
     if chained is not None:
         smallest = min(chained.smallest, default=0)
         holds = agree and chained.violations == 0 and chained.leaf <= smallest
-        return _counted(holds, f"every level met, smallest of {sum(chained.leaves)} leaves {smallest}")
+        return _levels_check(holds, f"{counted(sum(chained.leaves), 'leaf', 'leaves')}, the smallest with {smallest}")
     kept = next((fact for fact in certificate.facts if isinstance(fact, Maintained)), None)
     if kept is not None:
         rows |= {fact.rows for fact in [fact for fact in certificate.facts if isinstance(fact, EpochPublished)][-1:]}
         detail = (
-            f"levels of at least {kept.k}, smallest of {kept.groups} groups {kept.smallest}; {kept.pseudo} were"
-            f" cut out of statistics, {kept.short} of them smaller than a level inside"
+            f"levels of at least {kept.k}; {counted(kept.groups, 'group', 'groups')}, the smallest with {kept.smallest}"
+            f"; {kept.pseudo} split off from statistics, {kept.short} smaller than a level inside"
         )
-        return _counted(agree and len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
+        return _levels_check(agree and len(rows) == 1 and kept.groups * kept.smallest <= certificate.rows_out, detail)
     fact = next((fact for fact in certificate.facts if isinstance(fact, Grouped)), None)
     if fact is None:
-        return _counted(agree, "this method makes no groups")
+        return _levels_check(agree, "this method makes no groups")
     holds = agree and fact.violations == 0 and fact.groups * fact.smallest <= fact.records
-    return _counted(holds, f"every level met, smallest of {fact.groups} groups {fact.smallest}")
+    return _levels_check(holds, f"{counted(fact.groups, 'group', 'groups')}, the smallest with {fact.smallest}")
 
 
-def _counted(holds: bool, detail: str) -> Check:
+def _levels_check(holds: bool, detail: str) -> Check:
     return Check(_LEVELS, holds, detail if holds else "the numbers of records, groups and rows contradict each other")
 
 
@@ -243,32 +246,35 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
-    "stream": ((Maintained, EpochPublished, Shuffled), (RowsKept, PersonRowsBounded, RareValues, TailsCoded)),
+    "stream": (
+        (Maintained, EpochPublished, Shuffled),
+        (RowsKept, PersonRowsBounded, RareValues, Stratified, TailsCoded),
+    ),
     "joint-laplace-pca": ((Grouped, ComponentNoise, Shuffled, Joint, Opened), (CountsKept, BoundsKept, TailsCoded)),
 }
-"""Of each method the facts that it states always, and those that it states at times."""
+"""For each method, the facts that it always states and those that it may state."""
 
 _CLOSE = 1e-6  # of an epsilon on a grid
 
 
 def unfit_method(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> str | None:
-    """Say why a method with these parameters cannot have stated the facts; None where it can.
+    """Give the reason why a method with these parameters cannot have stated the facts; None if it can.
 
-    What the facts do not speak of must be a parameter that the method has, with a value that it takes.
+    What the facts do not cover must be a parameter of the method, with a value that it takes.
     """
     if method not in _STATED:
-        return "the method is not one that this version knows"
+        return "this version does not know the method"
     always, at_times = _STATED[method]
     kinds = {type(fact) for fact in facts}
     if not {*_AROUND, *always} <= kinds or not kinds <= {*_AROUND, *_OF_ANY, *always, *at_times}:
-        return "the method is not the one that the facts tell of"
+        return "the facts are not those of the method"
     if always == _MOVED[0] and not kinds & {Shuffled, ShuffledWithin}:
-        return "the facts do not tell the order of the rows"
+        return "no fact states the order of the rows"
     try:
         fits = _fits(method, parameters, facts)
     except (SfumatoError, ArithmeticError, KeyError, TypeError, ValueError):
         fits = False  # values that no such method takes
-    return None if fits else "the parameters are not those that the facts tell of"
+    return None if fits else "the facts do not match the parameters"
 
 
 def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,27 +17,28 @@ from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.randomness import Randomness
-from sfumato.engines.baskets import BasketPlan, run_baskets
-from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.methods import BASKET_METHODS, make_basket_mechanism
-from sfumato.mechanisms.transactions import BasketMechanism
-from sfumato.publish.judge import asked_policy, policy_of
-from sfumato.publish.policy import Policy
-from sfumato.publish.release import Release, publish
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.baskets import BasketTable, read_baskets
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.confidence import RuleEstimates
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.transactions import BasketMechanism
+    from sfumato.publish.policy import Policy
+    from sfumato.publish.release import Release
 
 __all__ = ["BasketSource", "FoundItemsets", "baskets"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundItemsets:
-    """Itemsets with their supports, and how these were found."""
+    """Itemsets with their supports, and how these were found; rules too where a confidence was asked for."""
 
     estimates: Estimates
     labels: tuple[str, ...]
     baskets: int
     kind: str  # "estimated" of randomized baskets, "certain bounds" of blocked ones, "counted" of others
+    rules: RuleEstimates | None = None
 
     def __len__(self) -> int:
         return len(self.estimates)
@@ -52,6 +53,23 @@ class FoundItemsets:
         texts = [";".join(self.labels[item] for item in found.sets[place]) for place in order.tolist()]
         numbers = {"support": found.support, "low": found.low, "high": found.high}
         return pa.table({"items": texts, **{name: value[order] for name, value in numbers.items()}})
+
+    def rules_table(self) -> pa.Table:
+        """A row for each rule: its sides, support, confidence, and the ends that the confidence lies between.
+
+        The rules of the highest confidence come first.
+        """
+        found = self.rules
+        if found is None:
+            raise OptionError("no rules were looked for; name a min_confidence")
+        order = np.lexsort((-found.support, -found.confidence))
+        sides = [found.rules[place] for place in order.tolist()]
+        texts = {
+            name: [";".join(self.labels[item] for item in rule[side]) for rule in sides]
+            for side, name in enumerate(("left", "right"))
+        }
+        numbers = {name: getattr(found, name)[order] for name in ("support", "confidence", "low", "high")}
+        return pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()} | numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,24 +129,32 @@ class BasketSource:
         """
         return self._release("block-rules", mechanism, tuple(rules), options)
 
-    def estimate(self, min_support: float, *, longest: int = 4) -> FoundItemsets:
+    def estimate(self, min_support: float, *, longest: int = 4, min_confidence: float | None = None) -> FoundItemsets:
         """Sets of items that at least this share of the true baskets held, as far as the baskets tell.
 
-        Supports behind randomized baskets are estimated, with intervals of 95 % each; of blocked ones the ends are
-        certain; others are counted.
+        Supports behind randomized baskets are estimated, with 95 % confidence intervals; of blocked ones the ends are
+        certain; others are counted. With ``min_confidence`` also the rules with one item on their right that are right
+        at least so often, with intervals of their confidence.
         """
+        from sfumato.core.itemsets.confidence import estimate_rules, interval_rules
+
         if isinstance(longest, bool) or not 1 <= longest <= 15:
             raise OptionError("longest must lie between 1 and 15; it is the most items of a set")
         held, count = self.table.baskets, len(self.table.baskets)
         if self.randomized is not None:
             law = BasketOperator.of(self.randomized)
             found = estimate_itemsets(law, held, self.table.sizes, min_support, longest=longest)
-            return FoundItemsets(found, self.table.labels, count, "estimated")
+            rules = None
+            if min_confidence is not None:
+                thresholds = {"min_support": min_support, "min_confidence": min_confidence}
+                rules = estimate_rules(law, held, self.table.sizes, found, **thresholds, longest=longest)
+            return FoundItemsets(found, self.table.labels, count, "estimated", rules)
         sets, sure = interval_itemsets(held, self.table.unknown, min_support, longest=longest)
         low, high = sure / count, sets.counts / count
         counted = Estimates(tuple(sets.as_tuples()), (low + high) / 2, low, high, np.zeros(len(sets)))
         kind = "counted" if self.table.unknown is None else "certain bounds"
-        return FoundItemsets(counted, self.table.labels, count, kind)
+        rules = None if min_confidence is None else interval_rules(held, self.table.unknown, counted, min_confidence)
+        return FoundItemsets(counted, self.table.labels, count, kind, rules)
 
     def _release(
         self,
@@ -138,6 +164,12 @@ class BasketSource:
         options: dict[str, Any],
         items: tuple[str, ...] | None = None,
     ) -> Release:
+        from sfumato.engines.baskets import BasketPlan, run_baskets
+        from sfumato.mechanisms.methods import make_basket_mechanism
+        from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+        from sfumato.publish.judge import asked_policy, policy_of
+        from sfumato.publish.release import publish
+
         told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
         command: Sequence[str] = options.pop("command", ())
@@ -152,6 +184,8 @@ class BasketSource:
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these baskets were released before; bring the original ones")
         policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
+        planned = PlannedRun(control=told.get("holdout") is not None, transactions=True)
+        refuse_unattainable(policy, planned, despite=despite)
         plan = BasketPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_baskets(self.table, plan)
         return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
@@ -159,6 +193,9 @@ class BasketSource:
 
 def _replayed(recipe: Any, method: str, mechanism: BasketMechanism | None, options: dict[str, Any]) -> Recipe:
     """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.methods import BASKET_METHODS
+
     told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
     if told:
         option = told[0].replace("_", "-")

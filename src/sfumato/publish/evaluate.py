@@ -16,9 +16,9 @@ import pyarrow as pa
 from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.risk.uniqueness import Standing, whole_standings
-from sfumato.assess.study import study_of
+from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.core.documents import write_json
-from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, TableError
+from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
@@ -36,6 +36,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import check_weight_cells, persons_of_table
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
@@ -126,9 +127,14 @@ def evaluate(
     missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     budget: float | None = None,
     seed: int | None = None,
     policy: Policy | str | Path | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> Report:
     """Measure a released table against its original, whatever tool made it. Runs at the owner's.
 
@@ -157,6 +163,11 @@ def evaluate(
         Columns that an outsider is taken to know: outsiders attack with these, and k, l and t are counted over the
         rows alike in them. ``"postcode@2"`` is known by its labels at level 2 of its hierarchy alone. By default
         outsiders with few columns and with half of them are tried.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units; by default the column's step
+        or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
     budget : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
@@ -164,6 +175,9 @@ def evaluate(
     policy : Policy, str or path, optional
         What the release is judged by: a policy, the name of one that is built in, or a file; by default
         ``"research"``. The report holds the verdict.
+    encoding, sheet, header_row : optional
+        How a file of the original is read, as in `sfumato.inspect`; the encoding is of the released file too, unless a
+        certificate comes with it.
 
     Warns
     -----
@@ -183,9 +197,14 @@ def evaluate(
         missing=missing,
         holdout=holdout,
         known=known,
+        accurate_within=accurate_within,
+        clusters=clusters,
         budget=budget,
         seed=seed,
         policy=policy,
+        encoding=encoding,
+        sheet=sheet,
+        header_row=header_row,
     )
     for note in evaluation.notes:
         warnings.warn(note, stacklevel=2)
@@ -206,11 +225,15 @@ def compare_tables(
     missing: Iterable[str] = (),
     holdout: Any | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     budget: float | None = None,
     seed: int | None = None,
     certificate: Certificate | None = None,
     policy: Policy | str | Path | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     most_bytes: int | None = None,
     command: Sequence[str] = (),
 ) -> Evaluation:
@@ -221,7 +244,9 @@ def compare_tables(
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
     missing = tuple(missing)
     marks = missing_marks(schema, missing)
-    before, origin = to_arrow(original, marks)
+    is_file = isinstance(original, str | Path)
+    reading = FileReading(encoding=encoding if is_file else None, sheet=sheet, header_row=header_row)
+    before, origin = to_arrow(original, marks, reading)
     why_not = None
     if isinstance(released, str | Path):
         most = most_unpacked(before, most_bytes)
@@ -257,6 +282,7 @@ def compare_tables(
         certificate=certificate,
         judged=asked is not None,
         known=known,
+        measuring=MeasureOptions(accurate_within, clusters),
         rng=Randomness(seed).generator("assess"),
     )
     document = None if certificate is None else certificate.to_document()
@@ -285,7 +311,7 @@ def most_unpacked(original: pa.Table, most_bytes: int | None) -> int:
 
 
 def _read_released(
-    released: str | Path, *, encoding: str, most_bytes: int, missing: tuple[str, ...]
+    released: str | Path, *, encoding: str | None, most_bytes: int, missing: tuple[str, ...]
 ) -> tuple[pa.Table, Certificate | None, str | None]:
     """Table of a file or of a release's folder, the certificate that speaks of it, or why one beside it does not."""
     path = Path(released)
@@ -296,7 +322,8 @@ def _read_released(
             raise OptionError(f"the folder {str(released)!r} is not a release of one table; name the table's file")
         path = tables[0]
     certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
-    table, form = read_file(str(path), encoding=encoding if certificate is None else "utf-8", most_bytes=most_bytes)
+    ours: dict[str, Any] = {"encoding": encoding} if certificate is None else {"encoding": "utf-8", "header_row": 1}
+    table, form = read_file(str(path), most_bytes=most_bytes, **ours)
     if certificate is None and form.format is FileFormat.CSV:
         table, _ = read_numerals(table, form, missing=missing)
     if certificate is not None and is_quoted(certificate.facts):
@@ -318,6 +345,7 @@ def measure_released(
     certificate: Certificate | None = None,
     judged: bool = False,
     known: Sequence[str] = (),
+    measuring: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> tuple[Report, tuple[UserWarning, ...]]:
     """Read a released table as the original's columns, and measure it; also what a reader of the report must know.
@@ -366,6 +394,7 @@ def measure_released(
         known=known,
         linked=linked,
         standings=standings,
+        options=measuring,
         rng=rng,
     )
     report = assess(study, epoch_findings(study.facts, None, released, codec, rng))
@@ -417,7 +446,7 @@ def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterato
     if certificate is None or any(isinstance(fact, UnlabelledRows) for fact in certificate.facts):
         return  # how many rows had no class may be unknown
     if certificate.rows_in != rows:
-        yield UserWarning(
+        yield Notice(
             f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
             "held out belong into --holdout, not into the original"
         )

@@ -13,6 +13,7 @@ from sfumato.engines.joint_part import OwnPart, own_part
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.engines.parties.session import Session, computing_parties, plain_sessions, play_together
+from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.policy import Policy
@@ -129,6 +130,7 @@ def run_party(
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
         asked = asked_policy(policy, report=report)
+        refuse_unattainable(asked, without_control(), despite=None)
         made = run_joint(part, session, plan.engine, form)
         release = publish(made, report=report, policy=asked)
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)

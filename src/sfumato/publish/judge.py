@@ -1,31 +1,31 @@
-"""The judge: what a policy says to a report and to what was done.
+"""The judge: applies a policy to a report and to the facts of a release.
 
-A gain is what an attack gets on people of the table less what it gets on people held out; membership attacks are judged
-by their scores. Every gain and score has an interval, and all intervals of a verdict hold together with 95 %
-(Bonferroni: each with a confidence of 1 - 0.05 / m, where m intervals are looked at). A share is held by Clopper and
-Pearson's exact limits, a difference of two shares as `sfumato.assess.findings.difference_interval` has it. Of the
-largest of several attacks the interval goes from their largest lower end to their largest upper end.
+An excess is the success of an attack on members minus its success on the control group; membership attacks are judged
+by their scores. Every excess and score has an interval, and all intervals of a verdict hold simultaneously with 95 %
+(Bonferroni: each with confidence 1 - 0.05 / m for m intervals). A share has Clopper and Pearson's exact limits, a
+difference of two shares those of `sfumato.assess.findings.difference_interval`. The interval of the largest of several
+attacks goes from their largest lower end to their largest upper end.
 
-Links to one's own row have no people held out to be compared with, for nobody held out has a row: their gain is what
-they get beyond guessing one row of all, which is reckoned and exact. So is that of an attacker who knows a few rows of
-a table that a key moved: cells recovered beyond guessing the mean of each column.
+Record linkage to one's own row has no control group, because held-out people have no row in the release: its excess is
+measured against guessing one row at random, which is exact. The excess of an attacker who knows a few rows of a table
+that a key moved is measured against guessing the mean of each column.
 
-Singling out is one attack with two kinds of descriptions, by one column and by several. Both kinds are taken together,
-for of one kind there may be so few that nothing could be told; a kind that alone is above the limit still exceeds it.
-Extreme values are tried on a few redraws of the table: they may exceed that limit too, and never leave it open.
+Singling out is one attack with two kinds of descriptions, by one column and by several. Both are pooled, because one
+kind may have too few attempts to decide; a kind that alone is above the limit still exceeds it. Extreme values are
+tried on a few redraws of the table: they may exceed that limit too, but never leave it inconclusive.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries, difference_interval, exact_interval
-from sfumato.assess.plain import hundred
-from sfumato.assess.report import Exceeded, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling, Verdict
+from sfumato.assess.risks import FAMILIES
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
     BasketsReleased,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "FAMILIES",
+    "LEAST_HELD_OUT",
     "RAREST",
     "TPR",
     "Exceeded",
@@ -80,14 +81,6 @@ _SCORES = ("membership-auc", "membership-tpr")
 TPR = "membership-tpr"
 _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
 
-FAMILIES: dict[str, Callable[[str], bool]] = {
-    "linkage-gain": lambda name: name.startswith(("linkage-", _OWN_ROW, "linkability")) and "/" not in name,
-    "attribute-gain": lambda name: name.startswith("attribute-inference-") or name == _KNOWN_ROWS,
-    "singling-gain": lambda name: name.startswith(_SINGLING) or name in ("rare-combination-found", _EXTREMES),
-    "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
-    "membership-tpr": lambda name: name.startswith("membership-at-"),
-}
-
 
 @dataclass(frozen=True)
 class Stake:
@@ -104,10 +97,14 @@ class Stake:
     alone: bool = False
 
     @property
+    def against(self) -> float | None:
+        """Success on the control group, or the exact number; None of a score."""
+        return _share(self.outside) if isinstance(self.outside, Tries) else self.outside
+
+    @property
     def value(self) -> float:
-        """The gain, or the score."""
-        against = _share(self.outside) if isinstance(self.outside, Tries) else self.outside or 0.0
-        return _share(self.inside) - against
+        """The excess, or the score."""
+        return _share(self.inside) - (self.against or 0.0)
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Where it may lie with this confidence."""
@@ -141,7 +138,8 @@ def stakes_of(report: Report, policy: Policy) -> tuple[list[Stake], list[Missing
     missing: list[Missing] = []
     for limit in policy.limits:
         if limit == TPR and report.rows_held_out < LEAST_HELD_OUT:
-            told = f"left out, for it takes {LEAST_HELD_OUT:,} people held out and there are {report.rows_held_out:,}"
+            held = report.rows_held_out
+            told = f"it needs a control group of {LEAST_HELD_OUT:,} records, and there are {held:,}"
             missing.append(Missing(limit, None, told, needed=set(policy.limits) == {TPR}))
             continue
         here, lacking = _of_limit(limit, report)
@@ -170,7 +168,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
     for finding in family:
         if finding.value is None:
             if finding.applies and finding.name != _EXTREMES:
-                missing.append(Missing(limit, finding.name, f"not run, because {finding.because}"))
+                missing.append(Missing(limit, finding.name, f"the attack was not run ({finding.because})"))
             continue
         outside: Tries | float | None = finding.outside
         if limit in _SCORES:
@@ -178,14 +176,14 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
         elif finding.name.startswith(_OWN_ROW) or finding.name == _KNOWN_ROWS:
             outside = finding.baseline
         if finding.inside is None or not finding.inside.of:
-            missing.append(Missing(limit, finding.name, "it is not on record how many were tried"))
+            missing.append(Missing(limit, finding.name, "the number of attempts was not recorded"))
         elif outside is None and limit not in _SCORES:
-            lacking = "nobody held out could be attacked so" if report.rows_held_out else "no people were held out"
+            lacking = "no held-out record could be attacked" if report.rows_held_out else "there is no control group"
             missing.append(Missing(limit, finding.name, lacking))
         else:
             stakes.append(Stake(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
     if not missing and all(stake.alone for stake in stakes):
-        missing.append(Missing(limit, None, "none of its attacks applies to such a table"))
+        missing.append(Missing(limit, None, "none of its attacks applies to this table"))
     return stakes, missing
 
 
@@ -226,7 +224,8 @@ def judge(
     made or measured the table, for what to try next. ``asked`` is false where the owner named no policy.
     """
     stakes, missing = stakes_of(report, policy)
-    exceeded, unsure = _limits(stakes, policy)
+    results = _results(stakes, policy)
+    exceeded, unsure = _exceeded(results), _undecided(results)
     unmet, unknown = _requirements(report, policy, facts)
     missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
     exceeded.sort(key=lambda each: -times_allowed(each.limit, float(each.value or 0.0), float(each.allowed)))
@@ -244,28 +243,49 @@ def judge(
         purpose=PURPOSES.get(policy.title, ""),
         edited=policy.title != policy.name,
         asked=asked,
+        limits=results,
     )
 
 
-def _limits(stakes: Sequence[Stake], policy: Policy) -> tuple[list[Exceeded], list[Missing]]:
-    """Judge the ends of simultaneous intervals; of each limit the attack that says most."""
+def _results(stakes: Sequence[Stake], policy: Policy) -> tuple[LimitResult, ...]:
+    """Compare the ends of simultaneous intervals with each limit; of its attacks the one that decides.
+
+    That is the largest excess above the limit, else the largest upper end.
+    """
     confidence = confidence_of(stakes)
-    exceeded: list[Exceeded] = []
-    unsure: list[Missing] = []
+    results = []
     for limit, allowed in policy.limits.items():
         judged = [(stake, stake.interval(confidence)) for stake in stakes if stake.limit == limit]
         above = [(stake, ends) for stake, ends in judged if ends[0] > allowed]
+        deciding = [(stake, ends) for stake, ends in judged if not stake.alone]
         if above:
             stake, ends = max(above, key=lambda each: each[0].value)
-            exceeded.append(Exceeded(limit, stake.finding, stake.value, allowed, ends))
+            outcome = Ruling.DOES_NOT_MEET
+        elif deciding:
+            stake, ends = max(deciding, key=lambda each: each[1][1])
+            outcome = Ruling.CANNOT_TELL if ends[1] > allowed else Ruling.MEETS
+        else:
             continue
-        open_ = [(stake, ends) for stake, ends in judged if ends[1] > allowed and not stake.alone]
-        if open_:
-            stake, (low, high) = max(open_, key=lambda each: each[1][1])
-            between = f"it may be {hundred(max(low, 0.0))} to {hundred(high)} of 100"
-            told = f"{between} (measured: {hundred(max(stake.value, 0.0))}), and {hundred(allowed)} are allowed"
-            unsure.append(Missing(limit, stake.finding, told))
-    return exceeded, unsure
+        members, control = _share(stake.inside), stake.against
+        results.append(LimitResult(limit, stake.finding, members, control, stake.value, ends, allowed, outcome))
+    return tuple(results)
+
+
+def _exceeded(results: Sequence[LimitResult]) -> list[Exceeded]:
+    return [
+        Exceeded(each.limit, each.finding, each.value, each.allowed, each.interval)
+        for each in results
+        if each.outcome is Ruling.DOES_NOT_MEET
+    ]
+
+
+def _undecided(results: Sequence[LimitResult]) -> list[Missing]:
+    contains = "the confidence interval contains the limit"
+    return [
+        Missing(each.limit, each.finding, contains, value=each.value, interval=each.interval, allowed=each.allowed)
+        for each in results
+        if each.outcome is Ruling.CANNOT_TELL
+    ]
 
 
 def _requirements(
@@ -286,7 +306,7 @@ def _requirements(
             if shown:
                 unmet.append(Exceeded(name, RAREST, "shown", asked))
         else:
-            unknown.append(Missing(name, None, "no certificate says how the table was made"))
+            unknown.append(Missing(name, None, "there is no certificate of the method"))
     return tuple(unmet), tuple(unknown)
 
 
@@ -322,28 +342,35 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
 
 
 class PolicyNotMet(PrivacyRefusal):
-    """A release was not found to meet its policy, so nothing leaves; what the owner keeps of it can be saved."""
+    """A release was not found to meet its policy, or cannot meet it whatever the table holds; nothing is released.
 
-    def __init__(self, release: Release) -> None:
-        assert release.report is not None
-        assert release.report.verdict is not None
-        self.verdict: Verdict = release.report.verdict
-        self.report: Report = release.report
-        self._kept = dataclasses.replace(release, table=None, workings=None)
-        super().__init__(
-            f"{self.verdict.clause}, for {self.verdict.reasons[0]}; nothing leaves, the owner's report says what to "
-            "try, and --despite-policy releases it all the same and says so"
-        )
+    ``report`` is None if the run was refused before it started. Otherwise the owner's part can be saved.
+    """
+
+    def __init__(self, verdict: Verdict, message: str, release: Release | None = None) -> None:
+        self.verdict = verdict
+        self.report: Report | None = None if release is None else release.report
+        self.dropped = {} if release is None else release.dropped
+        self._kept = None if release is None else dataclasses.replace(release, table=None, workings=None)
+        super().__init__(message)
 
     def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``owner/`` alone: the report with the verdict, the recipe and the schema."""
+        if self._kept is None:
+            raise OptionError("the run was refused before anything was measured, so there is nothing to save")
         return self._kept.save_owner(folder, overwrite=overwrite)
 
 
-def policy_of(recipe: Recipe) -> str | None:
+def _lower_first(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def policy_of(recipe: Recipe | None) -> str | None:
     """Policy that a recipe was judged by; one that is built in is known by its name."""
+    if recipe is None:
+        return None
     if recipe.policy is not None and recipe.policy not in BUILT_IN:
-        words = f"the recipe was judged by the policy {shown(recipe.policy)}"
+        words = f"the recipe uses the policy {shown(recipe.policy)}, which is not built in"
         raise OptionError(f"{words}; name its file with --policy")
     return recipe.policy
 
@@ -358,10 +385,10 @@ def asked_policy(policy: Policy | str | Path | None, *, report: bool = True, des
     """
     if policy is None:
         if despite:
-            raise OptionError("--despite-policy releases what a policy refuses; name the policy with --policy")
+            raise OptionError("--despite-policy has no effect without a policy; name one with --policy")
         return None
     if not report:
-        raise OptionError("a policy judges what is measured; leave out --no-report, or the policy")
+        raise OptionError("--policy needs the report; drop --no-report or --policy")
     return Policy.load(policy)
 
 
@@ -376,7 +403,9 @@ def judge_report(
         Where nothing was measured.
     """
     if report is None:
-        raise PrivacyRefusal("nothing was measured that a policy could judge, so nothing leaves; leave the policy out")
+        raise PrivacyRefusal(
+            "nothing was measured, so the policy cannot be checked and nothing was released; drop --policy"
+        )
     asked = policy is not None
     verdict = judge(report, policy or BUILT_IN[USUAL], facts, command=command, asked=asked)
     return dataclasses.replace(report, verdict=verdict)
@@ -400,4 +429,9 @@ def refuse_unmet(release: Release, *, despite: bool) -> Release:
     verdict = None if release.report is None else release.report.verdict
     if verdict is None or not verdict.refuses or despite:
         return release
-    raise PolicyNotMet(release)
+    raise PolicyNotMet(
+        verdict,
+        f"{verdict.clause}: {_lower_first(verdict.reasons[0])}. Nothing was released; see what to change in the "
+        "owner's report, or release it anyway with --despite-policy, which the certificate records",
+        release,
+    )

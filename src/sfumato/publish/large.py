@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from sfumato.assess.study import MeasureOptions
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
-from sfumato.engines.cells.cuts import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
+from sfumato.engines.cells.memory import cell_rows, parse_size, usual_memory
 from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
@@ -36,6 +37,7 @@ from sfumato.publish.release import Release, publish
 from sfumato.publish.signature import Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.version import __version__
@@ -55,7 +57,14 @@ _WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
 
 
 def frame_by_cells(
-    arrow: pa.Table, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int, *, report: bool, native: bool
+    arrow: pa.Table,
+    mechanism: Mechanism,
+    told: Mapping[str, Any],
+    memory: str | int,
+    *,
+    report: bool,
+    known: Sequence[str],
+    native: bool,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
     randomness = Randomness(told["seed"]).repeatable()
@@ -68,6 +77,7 @@ def frame_by_cells(
         Spill(),
         most_rows=cell_rows(parse_size(memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
+        known=known,
         native=native,
     )
 
@@ -160,6 +170,7 @@ def release_by_cells(
             mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
+            known=publishing["known"],
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )
@@ -179,7 +190,7 @@ def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted
     """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
-    parts += [source.form.delimiter, source.encoding, *map(":".join, sorted(source.form.numerals.marks.items()))]
+    parts += [source.form.delimiter, *map(":".join, sorted(source.form.numerals.marks.items()))]
     for name, value in sorted(told.items()):
         if isinstance(value, Schema):
             value = value.to_toml()
@@ -295,7 +306,7 @@ def check_moved(
     """Mechanism that moves rows one by one and what is told of columns; refuses what needs all rows, or another key."""
     mover, choices = _mover_and_choices(mechanism, told)
     if (mover.given_key is None) == (new_key is None):
-        raise OptionError("a file is moved either by the mechanism's key or by a new one; give a key or new_key")
+        raise OptionError("a file is moved either by the mechanism's key or by a new one; give --key or --new-key")
     if new_key is not None:
         check_key_path(new_key, apart_from=folder)
     return mover, choices
@@ -307,7 +318,8 @@ def _mover_and_choices(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[G
     whole = (name for name in told if name not in (*_COLUMNS, "seed"))
     needs = next((name for name in whole if told[name] not in (None, False)), None)
     if needs is not None:
-        raise OptionError(f"{needs!r} needs all rows at once, and a file is moved in batches; leave it out")
+        option = needs.replace("_", "-")
+        raise OptionError(f"--{option} needs all rows at once, and a file is moved in batches; leave it out")
     return mover, {name: told[name] for name in _COLUMNS}
 
 
@@ -317,7 +329,7 @@ T = TypeVar("T")
 def check_quotes(form: FileForm, *, spreadsheet_safe: bool) -> None:
     """Refuse apostrophes before formulas in a file that no spreadsheet takes for text."""
     if spreadsheet_safe and form.format is not FileFormat.CSV:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
 
 
 def write_around(
@@ -331,8 +343,10 @@ def write_around(
     report: bool,
     budget: float | None,
     known: Sequence[str],
+    measuring: MeasureOptions,
     policy: Policy | None,
     despite_policy: bool,
+    reading: FileReading,
     command: Sequence[str] = (),
 ) -> Release:
     """Release of what a run writes to a place, with certificate, report and all else in the folder around it.
@@ -344,11 +358,13 @@ def write_around(
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
             outcome = run(place, held)
+            outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(reading))
             release = publish(
                 dataclasses.replace(outcome, table=place),
                 report=report,
                 budget=budget,
                 known=known_columns(known, outcome.recipe.schema),
+                measuring=measuring,
                 policy=policy,
                 despite_policy=despite_policy,
                 command=command,

@@ -1,7 +1,7 @@
-"""A policy: how much attacks may gain on people of the table, and what must be so, before a release leaves.
+"""A policy: limits on the excess success of attacks, and requirements that a release must meet.
 
-Policies are written by hand and passed around, so that one from outside is hostile until it is read. Where one is not
-met, there is something to try next: the command that was run, with other options.
+Policies are written by hand and passed around, so that a file from outside is hostile until it is read. If a policy is
+not met, the command that was run is suggested again with other options.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _RANGES = {"membership-auc": (0.5, 1.0)}  # of all others 0 to 1
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits on what attacks gain, and requirements; what is not named is not asked.
+    """Limits on attacks, and requirements; what is not named is not required.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Policy:
             checked = {key: _checked(key, entries[key]) for key in known if key in entries}
             object.__setattr__(self, part, checked)
         if not self.limits and not any(value is not False for value in self.require.values()):
-            raise OptionError("the policy asks for nothing; write at least one limit or requirement into it")
+            raise OptionError("the policy has no limit and no requirement; add at least one")
 
     @property
     def title(self) -> str:
@@ -151,7 +151,7 @@ class Policy:
         OptionError
             For what is not exactly a policy, in one sentence.
         """
-        document = toml_entries(text, "policy", "mend it", ("name", *_PARTS))
+        document = toml_entries(text, "policy", "fix it", ("name", *_PARTS))
         if "name" not in document:
             raise OptionError('the policy has no name; write one, as in name = "ours"')
         return cls(**document)
@@ -174,30 +174,30 @@ class Policy:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name.strip() or name != name.strip():
-        raise OptionError("the name of a policy is not a text, or it is empty or begins or ends with a space; mend it")
+        raise OptionError("the name of a policy must be a text, not empty and without a space at either end; fix it")
     if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise OptionError(f"the name of a policy has one line of at most {_LONGEST_NAME} characters; shorten it")
+        raise OptionError(f"the name of a policy must be one line of at most {_LONGEST_NAME} characters; shorten it")
 
 
 def _checked(key: str, value: Any) -> Any:
     """Value of an entry, of its type and in its range."""
     if key == "held_out":
         if not isinstance(value, bool):
-            raise OptionError("the policy's 'held_out' is neither true nor false; write one of them")
+            raise OptionError("the policy's 'held_out' must be true or false; write one of them")
         return value
     if key == "rare":
         if value != "hidden":
-            raise OptionError("the policy's 'rare' is not 'hidden'; write that, or leave the line out")
+            raise OptionError("the policy's 'rare' must be 'hidden'; write that, or remove the line")
         return value
     if key == "persons_per_group":
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PERSONS:
-            raise OptionError("the policy's 'persons_per_group' is not a whole number of 1 or more; mend it")
+            raise OptionError("the policy's 'persons_per_group' must be a whole number of 1 or more; fix it")
         return value
     low, high = _RANGES.get(key, (0.0, 1.0))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise OptionError(f"the policy's {key!r} is not a finite number; mend it")
+        raise OptionError(f"the policy's {key!r} must be a finite number; fix it")
     if not low <= value <= high:
-        raise OptionError(f"the policy's {key!r} does not lie between {low:g} and {high:g}; mend it")
+        raise OptionError(f"the policy's {key!r} must lie between {low:g} and {high:g}; fix it")
     return float(value)
 
 
@@ -205,10 +205,10 @@ def _sentences(policy: Policy) -> tuple[str, ...]:
     told = PURPOSES.get(policy.name) if policy.title == policy.name else None
     return (
         *((told,) if told else ()),
-        "A gain is the success of an attack on people of the table less its success on people held out.",
-        "A limit is met where the upper end of the interval is at most the limit, and not met where the lower end is "
-        "above it.",
-        "Remove a line to ask for less, and give the policy a name of its own.",
+        "An excess is the success of an attack on members minus its success on the control group.",
+        "A limit is met if the upper end of the 95 % interval is at most the limit, and exceeded if the lower end is "
+        "above it; otherwise the result is inconclusive.",
+        "Remove a line to require less, and give an edited policy its own name.",
     )
 
 

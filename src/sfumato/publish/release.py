@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
-from sfumato.assess.study import study_of
+from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import Fact, Unmeasured, is_quoted
+from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
@@ -36,6 +36,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.publish.signing_key import own_signer, signing_key_path
 from sfumato.publish.suggest import Suggest
+from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.recoding import known_of
@@ -104,7 +105,7 @@ class Release:
             told += [("groups", smallest)]
         if certificate.randomness != Mode.RELEASE.value:
             told.append(("REHEARSAL", "made with a seed, not for release"))
-        claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} that must not be made"
+        claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} refused"
         told.append(("certificate", f"{claims}: release.certificate"))
         if self.report is None:
             told.append(("report", "nothing was measured"))
@@ -113,6 +114,13 @@ class Release:
             told.append(("report", f"{verdict}{len(self.report.findings)} findings: release.report"))
         where = 'release.save("folder") writes it' if self.folder is None else str(self.folder)
         return html_table("Release", [*told, ("folder", where)])
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Why each column of the original that is not in the release was dropped, by name; for the owner."""
+        rare = [fact for fact in self.certificate.facts if isinstance(fact, RareValues)]
+        without = {name: NO_COMMON_VALUE.format(fact.k) for fact in rare for name in fact.dropped}
+        return {**self.schema.dropped, **without}
 
     @property
     def key(self) -> Key | None:
@@ -187,9 +195,7 @@ class Release:
     def write_into(self, work: Path, form: FileForm, signer: Signer | None) -> Release:
         """The same release with the hashes of its files, once they are written into a folder that is still hidden."""
         if is_quoted(self.certificate.facts) and form.format is not FileFormat.CSV:
-            raise OptionError(
-                "apostrophes before formulas are for CSV; write it so, or make it without spreadsheet_safe"
-            )
+            raise OptionError("apostrophes before formulas are for CSV; write it so, or leave out --spreadsheet-safe")
         certificate = self._write_release(work / "release", form, signer)
         signed_by = None if signer is None else signer.fingerprint
         done = dataclasses.replace(self, certificate=certificate, signed_by=signed_by)
@@ -281,6 +287,7 @@ def publish(
     report: bool = True,
     budget: float | None = None,
     known: Sequence[str] = (),
+    measuring: MeasureOptions | None = None,
     spreadsheet_safe: bool = False,
     policy: Policy | None = None,
     despite_policy: bool = False,
@@ -289,7 +296,8 @@ def publish(
 ) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    The arguments are those of `sfumato.sanitize`; ``suggest`` finds what to try next where the policy is not met.
+    The arguments are those of `sfumato.sanitize`; ``measuring`` holds those that shape measures, and ``suggest`` finds
+    what to try next where the policy is not met.
 
     Raises
     ------
@@ -297,7 +305,8 @@ def publish(
         Where the policy is not met, or it cannot be told; it holds the report.
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
-    measured = _measure(outcome, budget, known, randomness, judged=policy is not None) if report else None
+    judged = policy is not None
+    measured = _measure(outcome, budget, known, measuring, randomness, judged=judged) if report else None
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
@@ -334,7 +343,13 @@ def publish(
 
 
 def _measure(
-    outcome: Outcome, budget: float | None, known: Sequence[str], randomness: Randomness, *, judged: bool
+    outcome: Outcome,
+    budget: float | None,
+    known: Sequence[str],
+    measuring: MeasureOptions | None,
+    randomness: Randomness,
+    *,
+    judged: bool,
 ) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
@@ -366,6 +381,7 @@ def _measure(
             known=known_of(known, comparison.codec.schema),
             linked=comparison.linked,
             standings=comparison.standings,
+            options=measuring,
             rng=rng,
         )
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)

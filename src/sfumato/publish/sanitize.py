@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from sfumato.assess.warm import compile_ahead
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.assess.study import MeasureOptions
+from sfumato.assess.warm import compile_ahead, compile_apart
+from sfumato.core.errors import LevelError, OptionError, closest_name, shown
+from sfumato.engines.cells.memory import check_memory, least_bytes, parse_size
 from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
 from sfumato.engines.chunks.transform import Geometric
@@ -19,8 +22,15 @@ from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import FEWEST_FOR_CHAIN, all_parameters, make_mechanism, usual_method
+from sfumato.mechanisms.methods import (
+    FEWEST_FOR_CHAIN,
+    all_parameters,
+    make_mechanism,
+    parameters_of_method,
+    usual_method,
+)
 from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.large import (
@@ -38,10 +48,11 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 
-__all__ = ["file_of", "load_recipe", "sanitize", "sanitize_file"]
+__all__ = ["check_run", "file_of", "load_recipe", "sanitize", "sanitize_file"]
 
 
 def sanitize(
@@ -71,12 +82,18 @@ def sanitize(
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
+    clusters: int | None = None,
     native: bool = False,
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
     command: Sequence[str] = (),
     memory: str | int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     **parameters: Any,
 ) -> Release:
     """A table that can be mined in place of this one, certified and measured.
@@ -141,6 +158,11 @@ def sanitize(
     known : iterable of str
         Columns that an outsider is taken to know, who attacks with these; ``"postcode@2"`` is known by its labels at
         level 2 of its hierarchy alone. By default outsiders with few columns and with half of them are tried.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, in the column's units; by default the column's step
+        or a tenth of its standard deviation, whichever is larger.
+    clusters : int, optional
+        Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
     native : bool
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool
@@ -154,6 +176,11 @@ def sanitize(
     memory : str or int, optional
         Cut the table into cells as a file is that must do with so much memory, such as ``"2G"``: the same seed then
         gives the same table. Without it all rows are taken at once.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
@@ -184,8 +211,12 @@ def sanitize(
     told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
+    check_run(mechanism, method, parameters, told, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    frame = None if is_spark_frame(table) else to_arrow(table, marks)
+    given = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    if recipe is not None and isinstance(table, str | Path):
+        given = given.or_else(recipe.reading)
+    frame = None if is_spark_frame(table) else to_arrow(table, marks, given)
     if method is None and mechanism is None and recipe is None:
         method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
@@ -194,15 +225,18 @@ def sanitize(
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    planned = _planned(chosen, told, None if frame is None else frame[0].num_rows)
+    refuse_unattainable(asked, planned, despite=despite_policy)
     said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
-    said["despite_policy"] = despite_policy
+    said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
         return _on_spark(table, chosen, told, memory, known, said)
     arrow, origin = frame
     if report:
         compile_ahead()
     if memory is not None:
-        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, native=native)
+        known = tuple(known)
+        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, known=known, native=native)
         outside, suggest = known_columns(known, outcome.recipe.schema), None
     else:
         plan = make_plan(arrow, chosen, **told)
@@ -211,6 +245,7 @@ def sanitize(
         outside = known_columns(known, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
+    outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(read or origin.reading))
     release = publish(outcome, known=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
@@ -314,9 +349,12 @@ def sanitize_file(
     report: bool = True,
     budget: float | None = None,
     known: Iterable[str] = (),
-    encoding: str = "utf-8",
+    accurate_within: float | None = None,
+    clusters: int | None = None,
+    encoding: str | None = None,
     delimiter: str | None = None,
-    decimal: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    header_row: int | None = None,
     sign: Signing = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
@@ -367,12 +405,16 @@ def sanitize_file(
         Seconds that the measuring may take.
     known : iterable of str
         Columns that an outsider is taken to know.
-    encoding : str
-        Of CSV.
+    accurate_within, clusters
+        As in `sanitize`.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     delimiter : str, optional
         Of CSV; without it, what its header says.
     decimal : {".", ","}, optional
         Mark before decimals of CSV; without it, what its numbers say.
+    header_row : int, optional
+        Line of CSV that names the columns, counted from 1; by default the first, or the one below a title.
     sign : path, Signer, Ed25519PrivateKey or bool, optional
         The private key to sign the certificate with, as in `sfumato.Release.save`.
     overwrite : bool
@@ -384,8 +426,8 @@ def sanitize_file(
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
     memory : str or int, optional
-        How much a run in cells may take, such as ``"2G"``; by default ``"1.5G"``, or half of
-        what the machine has where that is less.
+        How much the run may take, such as ``"2G"``; less than it takes at least is refused. By default ``"1.5G"``, or
+        half of what the machine has if that is less.
     resume_key : path, optional
         File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
         read at the next, and removed once the release is there. It must not lie in the folder.
@@ -412,8 +454,15 @@ def sanitize_file(
     check_folder(folder, overwrite=overwrite, inputs=inputs)
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
+    early = {**told, **whole}
+    check_run(mechanism, method, parameters, early, recipe, policy, report=report, despite=despite_policy)
     marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    reading: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "missing": marks}
+    given = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
+    if recipe is not None:
+        given = given.or_else(recipe.reading)
+    if given.sheet is not None:
+        raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
+    reading: dict[str, Any] = {**given.given, "missing": marks}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
         file = file_of(source, engine, master, **reading)
@@ -421,14 +470,16 @@ def sanitize_file(
     chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
     check_budget(budget)
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    refuse_unattainable(asked, _planned(chosen, told), despite=despite_policy)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
-        raise OptionError("keys and batches are for methods that move a file row by row; leave them out")
+        raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
     told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
     said: dict[str, Any] = {
         "report": report,
         "budget": budget,
         "known": tuple(known),
+        "measuring": MeasureOptions(accurate_within, clusters),
         "signer": signer_of(sign, rehearsal=told["seed"] is not None, folder=folder),
         "overwrite": overwrite,
         "spreadsheet_safe": spreadsheet_safe,
@@ -440,6 +491,12 @@ def sanitize_file(
     else:
         in_cells(chosen, told)
     file = file_of(source, engine, master, **reading) if file is None else file
+    if memory is not None and isinstance(file, Source):
+        least, less = (least_bytes(file, report=each) for each in (report, False))
+        check_memory(parse_size(memory), least, less)
+        if report:
+            compile_apart()
+    said["reading"] = given.repeated(file.form)
     if moved:
         said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
         return release_moved(file, folder, chosen, told, **said)
@@ -475,6 +532,50 @@ def as_told(
             raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
     mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
     return mechanism, told, policy_of(recipe) if policy is None else policy
+
+
+def check_run(
+    mechanism: Mechanism | None,
+    method: str | None,
+    parameters: Mapping[str, Any],
+    told: Mapping[str, Any],
+    recipe: Recipe | None,
+    policy: Policy | str | Path | None,
+    *,
+    report: bool,
+    despite: bool,
+) -> None:
+    """Refuse what is impossible whatever the table holds: names, parameters, and a policy that no release can meet."""
+    _check_names(method, parameters)
+    chosen, told = None, dict(told)
+    if mechanism is not None or method is not None or recipe is not None:
+        chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), _planned(chosen, told), despite=despite)
+
+
+def _planned(mechanism: Mechanism | None, told: Mapping[str, Any], rows: int | None = None) -> PlannedRun:
+    """What a policy needs to know of a run before it starts; ``rows`` is None if the table is not read yet."""
+    return PlannedRun(
+        control=told["holdout"] is not None,
+        control_rows=rows if isinstance(told["holdout"], float) else None,
+        mechanism=mechanism,
+        level=told["level"],
+        rare=told["rare"],
+    )
+
+
+def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter that no method has, and name the argument that was probably meant."""
+    unknown = next((name for name in parameters if name not in all_parameters() and name != "key"), None)
+    if unknown is None:
+        return
+    methods = ("chain", "condense") if method is None else (method,)
+    known = [name for each in methods for name in parameters_of_method(each)]
+    arguments = [name for name in inspect.signature(sanitize).parameters if name != "parameters"]
+    meant = closest_name(unknown, [*known, *arguments])
+    whose = "sanitize has no argument" if method is None else f"the method {method!r} has no parameter"
+    then = "help(sfumato.sanitize) lists them" if meant is None else f"did you mean {meant!r}?"
+    raise OptionError(f"{whose} {shown(unknown)}; {then}")
 
 
 def method_of(parameters: Mapping[str, Any], rows: int) -> str:

@@ -40,6 +40,7 @@ from sfumato.engines.stream.rare import USUAL
 from sfumato.engines.stream.screen import source_of_levels
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, HandedOver
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
@@ -106,6 +107,9 @@ def publish_stream(
     asked = asked_policy(policy, report=report, despite=despite_policy)
     with StreamSession.open(state, measure_key=measure_key) as session:
         settings = session.settings
+        measured = session.kept.active and measure_key is not None
+        planned = PlannedRun(control=measured, how_to_control=_how_to_control(session))
+        refuse_unattainable(asked, planned, despite=despite_policy)
         signer = signer_of(sign, rehearsal=settings.seed is not None, folder=folder)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
         made = publish(run_epoch(session), report=report, policy=asked, despite_policy=despite_policy)
@@ -223,6 +227,11 @@ def attack_tables(session: StreamSession, tables: Mapping[int, pa.Table]) -> Epo
     return EpochAttack(tuple(pairs), difference_findings(watched, rng))
 
 
+def _how_to_control(session: StreamSession) -> str:
+    """How a stream gets a control group, as the end of a sentence."""
+    return "add --measure-key FILE" if session.kept.active else "begin a stream with --measure-rows"
+
+
 def _why_not(session: StreamSession) -> str:
     if session.kept.active:
         return "the rows kept for measuring are encrypted; give their key with --measure-key"
@@ -250,7 +259,7 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
     digest = None if certificate is None else certificate.table_sha256
     if not own or certificate is None or delivered.get(len(lines), digest) != digest:
         raise OptionError(f"the release {name} is not an epoch of this stream; name folders that it has published")
-    table = read_file(place)[0]
+    table = read_file(place, encoding="utf-8", header_row=1)[0]
     return len(lines), unquote_formulas(table) if is_quoted(certificate.facts) else table
 
 
@@ -308,6 +317,7 @@ def stream_on_spark(
     pyspark.sql.streaming.StreamingQuery
     """
     asked = asked_policy(policy, report=report, despite=despite_policy)
+    refuse_unattainable(asked, without_control(), despite=despite_policy)
     place = Path(folder).absolute()
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         _check_for_cluster(session, pending_key, person_key)
@@ -345,6 +355,10 @@ def stream_on_spark(
 def _check_for_cluster(session: StreamSession, pending_key: object, person_key: object) -> None:
     """Refuse what a cluster cannot go on with, before it is given away."""
     settings, schema = session.settings, session.codec.schema
+    if settings.strata is not None:
+        raise OptionError(
+            "a cluster does not keep strata apart; begin the stream without --strata, or go on with it here"
+        )
     same_for_all = isinstance(source_of_levels(settings.level, schema), int | None)
     if not same_for_all and settings.pending != "encrypted":
         raise OptionError(

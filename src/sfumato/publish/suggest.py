@@ -21,7 +21,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import ColumnRisk, Finding, Tries, difference_interval
 from sfumato.assess.measure import basic, catalogue
 from sfumato.assess.report import ChangeTried, Exceeded, Report, Ruling, Verdict
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import MeasureOptions, Study, study_of
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import Fact
@@ -119,7 +119,13 @@ def judged_measures(policy: Policy) -> tuple[Measure, ...]:
     return tuple(measure for measure in (*basic(), *catalogue()) if looked_at(measure))
 
 
-def try_plan(arrow: pa.Table, plan: Plan, policy: Policy, known: Sequence[str] = ()) -> Tried:
+def try_plan(
+    arrow: pa.Table,
+    plan: Plan,
+    policy: Policy,
+    known: Sequence[str] = (),
+    measuring: MeasureOptions | None = None,
+) -> Tried:
     """Sanitize a table in memory, attack what comes out, also with the columns that an outsider knows, and judge it."""
     begin = perf_counter()
     outcome = run_in_memory(arrow, plan)
@@ -135,6 +141,7 @@ def try_plan(arrow: pa.Table, plan: Plan, policy: Policy, known: Sequence[str] =
         holdout=compared.outside,
         judged=True,
         known=known_of(known, compared.codec.schema),
+        options=measuring,
         rng=plan.randomness.generator("assess"),
     )
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded

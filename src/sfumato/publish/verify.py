@@ -1,4 +1,4 @@
-"""A reviewer's check of a release without the original: integrity, and authorship where it is signed."""
+"""Verify a release without the original: integrity, and authorship if it is signed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from sfumato.core.facts import (
 from sfumato.core.randomness import Mode
 from sfumato.core.replacing import reason
 from sfumato.privacy.certificate import AlteredCertificate, Certificate
+from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check, agreement_checks, are_possible, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, expected_signer, read_signature
@@ -32,13 +33,13 @@ from sfumato.tables.schema import Schema
 __all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
 _MOST_NAMED = 5
-_UNSIGNED = "Intact, but not signed: this proves integrity and not authorship. Anybody could have written it."
+_UNSIGNED = "Intact, but not signed: this proves integrity, not authorship. Anyone could have written it."
 _SIGNER, _FOR_RELEASE = "signer", "made for release"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a reviewer found: true where the release holds.
+    """Result of the checks; true if none of them failed.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Verification:
     signed_by : str or None
         Fingerprint of the key that signed exactly this certificate.
     confirmed : bool
-        Whether that is the key of whom the reviewer named.
+        Whether this is the key that the reviewer named.
     """
 
     checks: tuple[Check, ...]
@@ -55,24 +56,24 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether no check failed; one that could not be made is not a failure."""
+        """Whether no check failed; a check that could not be made is not a failure."""
         return all(check.holds for check in self.checks)
 
     @property
     def intact(self) -> bool:
-        """Whether nothing was changed since the certificate was written, whoever wrote it and whatever for."""
+        """Whether nothing was changed since the certificate was written, whoever signed it and for whatever purpose."""
         return all(check.holds for check in self.checks if check.name not in (_SIGNER, _FOR_RELEASE))
 
     @property
     def unproved(self) -> str:
-        """What a release that holds does not prove; nothing where its signer is confirmed."""
+        """What a verified release does not prove; empty if its signer is confirmed."""
         return self.verdict if self.holds and not self.confirmed else ""
 
     @property
     def verdict(self) -> str:
-        """What all checks come to, in one line."""
+        """The result of all checks, in one line."""
         if not self.holds:
-            return "The release does not hold."
+            return "The release failed verification."
         if self.signed_by is None:
             return _UNSIGNED
         if not self.confirmed:
@@ -86,9 +87,9 @@ class Verification:
         return iter(self.checks)
 
     def describe(self) -> str:
-        """Each check on a line, and what they come to."""
+        """Write each check on a line, and their result."""
         lines = [
-            f"{'FAILS' if not check.holds else 'holds' if check.checked else 'open':<6} {check.name}: {check.detail}"
+            f"{'FAILED' if not check.holds else 'passed' if check.checked else 'open':<6} {check.name}: {check.detail}"
             for check in self.checks
         ]
         return "\n".join([*lines, self.verdict])
@@ -101,7 +102,7 @@ def verify_release(
     require_signature: bool = False,
     most_bytes: int | None = None,
 ) -> Verification:
-    """Check hashes, certificate against table, all that it says against its facts, rehearsal mark and signature.
+    """Check hashes, the certificate against the table and its own facts, the rehearsal mark and the signature.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def verify_release(
         Who must have signed it: a fingerprint ``SHA256:...``, or the file of a public key. Without, integrity is
         checked and not authorship.
     require_signature : bool
-        Whether a release that nobody has signed does not hold.
+        Whether an unsigned release fails verification.
     most_bytes : int, optional
         Bytes that a file may have and the table may unpack to. By default 64 GiB, and for the table what the certified
         rows and columns need.
@@ -119,7 +120,7 @@ def verify_release(
     Raises
     ------
     BadInput
-        Where there is no release to check, or no key to check it with.
+        If there is no release to check, or no key to check it with.
     """
     path = _release_in(Path(folder))
     expected = None if signer is None else expected_signer(signer)
@@ -138,14 +139,14 @@ def verify_release(
         Check(
             _FOR_RELEASE,
             not rehearsal,
-            "a rehearsal: made with a seed, not for release" if rehearsal else "randomness from the operating system",
+            "a rehearsal made with a seed, not for release" if rehearsal else "randomness from the operating system",
         )
     )
     return Verification(tuple(checks), signed_by, signed_by is not None and signed_by == expected)
 
 
 def _release_in(folder: Path) -> Path:
-    """The folder of a certificate: the one that is named, or the folder ``release`` inside it."""
+    """Find the folder of a certificate: the named one, or the folder ``release`` inside it."""
     inside = folder / "release"
     if os.path.lexists(folder / "certificate.json") or not os.path.lexists(inside / "certificate.json"):
         return folder
@@ -153,23 +154,23 @@ def _release_in(folder: Path) -> Path:
 
 
 def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
-    """Find the certificate that speaks of a table and lies beside it.
+    """Find the certificate of a table in the same folder.
 
-    It is given only where it speaks of exactly these bytes and its claims follow from its facts; else why it is not.
+    It is returned only if it covers exactly these bytes and its claims follow from its facts; else the reason.
     """
     if not os.path.lexists(table.parent / "certificate.json"):
         return None, None
     try:
         certificate = _read_certificate(_certificate_bytes(table.parent))
     except BadInput:
-        return None, "the certificate beside the released table cannot be read and was not used"
+        return None, "the certificate in the folder of the released table cannot be read and was not used"
     digest = certificate.files.get(table.name)
     if digest is None:
         return None, None
     if digest != certificate.table_sha256 or sha256_of(table) != digest:
-        return None, "the released table is not the one that the certificate beside it speaks of, which was not used"
+        return None, "the certificate in the folder of the released table is for another table and was not used"
     if not all(check.holds for check in agreement_checks(certificate)):
-        return None, "the certificate beside the released table contradicts itself and was not used"
+        return None, "the certificate in the folder of the released table contradicts itself and was not used"
     return certificate, None
 
 
@@ -186,29 +187,29 @@ def _read_certificate(data: bytes) -> Certificate:
 
 
 def _signed(path: Path, data: bytes, expected: str | None, *, required: bool) -> tuple[list[Check], str | None]:
-    """Check the signature, and who made it; a signature that does not fit is never passed over."""
-    name = "signed"
+    """Check the signature and the signer; a wrong signature is never ignored."""
+    name = "signature"
     try:
         signature = read_signature(path)
     except BadInput:
-        return [Check(name, False, f"{SIGNATURE_FILE} is not a signature that can be read")], None
+        return [Check(name, False, f"{SIGNATURE_FILE} cannot be read as a signature")], None
     if signature is None:
         if required or expected is not None:
             return [Check(_SIGNER, False, "there is no signature")], None
         return [Check(name, True, "there is no signature", checked=False)], None
     if not signature.holds(data):
-        return [Check(name, False, "the signature is not that of this certificate: one of them was changed")], None
+        return [Check(name, False, "the signature does not match the certificate: one of them was changed")], None
     found = signature.fingerprint
-    signed = Check(name, True, f"the certificate is exactly what the key {found} signed")
+    signed = Check(name, True, f"the key {found} signed exactly this certificate")
     if expected is None:
-        open_words = "not confirmed; ask the owner for the fingerprint by another channel and pass it with --signer"
-        return [signed, Check(_SIGNER, True, open_words, checked=False)], found
-    told = f"it is {found}, as asked for" if found == expected else f"it is {found} and not {expected}"
-    return [signed, Check(_SIGNER, found == expected, told)], found
+        advice = "not confirmed; ask the owner for the fingerprint by another channel and pass it with --signer"
+        return [signed, Check(_SIGNER, True, advice, checked=False)], found
+    detail = f"it is {found}, as expected" if found == expected else f"it is {found}, not {expected}"
+    return [signed, Check(_SIGNER, found == expected, detail)], found
 
 
 def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
-    """Compare the hash of every file, and refuse files that the certificate does not name."""
+    """Compare the hash of every file, and reject files that the certificate does not name."""
     wrong = []
     for name, digest in certificate.files.items():
         if Path(name).name != name or _digest(path / name, most_bytes) != digest:
@@ -224,21 +225,21 @@ def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
         extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)
     except OSError as error:
         return Check("files unchanged", False, f"the files of the folder cannot be listed ({reason(error)})")
-    detail = f"{len(certificate.files)} files are as certified"
+    detail = f"{counted(len(certificate.files), 'file matches', 'files match')} the certificate"
     if wrong:
         detail = f"changed or missing: {_listed(list(dict.fromkeys(wrong)))}"
     elif extra:
-        detail = f"{len(extra)} files are not in the certificate: {_listed(extra)}"
+        detail = f"{counted(len(extra), 'file is', 'files are')} not in the certificate: {_listed(extra)}"
     return Check("files unchanged", not wrong and not extra, detail)
 
 
 def _digest(file: Path, most_bytes: int) -> str | None:
-    """SHA-256 of a file of the release; None for one that is not there, or no regular file.
+    """SHA-256 of a file of the release; None if it is missing or no regular file.
 
     Raises
     ------
     OptionError
-        For one that is larger than its reader grants.
+        If the file is larger than its reader allows.
     """
     try:
         size = file.lstat().st_size
@@ -246,7 +247,7 @@ def _digest(file: Path, most_bytes: int) -> str | None:
             return sha256_of(file, linked=False)
     except (OSError, ValueError):
         return None
-    raise OptionError(f"the file {shown(file.name)} has {size} bytes; grant it as many with --most-bytes")
+    raise OptionError(f"the file {shown(file.name)} has {size} bytes; allow as many with --most-bytes")
 
 
 def _listed(names: list[str]) -> str:
@@ -279,19 +280,19 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     more = table.rows > certificate.rows_out
     rows = table.rows == certificate.rows_out
     columns = table.names == schema.names
-    told = f"more than the {certificate.rows_out} rows certified" if more else f"{table.rows} rows"
-    width = f"{len(table.names)} columns"
-    domains = f"{table.declared} declared domains hold"
+    height = f"more than the certified {certificate.rows_out}" if more else counted(table.rows, "row", "rows")
+    width = counted(len(table.names), "column", "columns")
+    domains = f"{counted(table.declared, 'declared domain contains', 'declared domains contain')} all values"
     if table.outside:
-        domains = f"{len(table.outside)} columns leave their domain"
+        domains = f"{counted(len(table.outside), 'column has', 'columns have')} values outside the declared domain"
     return [
         *_baskets(path / name, certificate, most_bytes),
-        Check("rows", rows, told if rows or more else f"{told}, certified {certificate.rows_out}"),
+        Check("rows", rows, height if rows or more else f"{height}, certified are {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
         Check("domains", not table.outside, domains),
         *cells.checks(schema),
-        *_told_of_rows(table, rules, months, where, scaled),
+        *_row_checks(table, rules, months, where, scaled),
         *modified.checks(),
         *(() if persons is None else (persons.check(),)),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
@@ -299,47 +300,49 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
 
 
 def _baskets(file: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
-    """Count the baskets, items and entries of a table again; nothing where it is none of baskets."""
-    told = [fact for fact in certificate.facts if isinstance(fact, BasketsReleased)]
-    if not told:
+    """Count the baskets, items and entries of a table again; no check for other tables."""
+    certified = [fact for fact in certificate.facts if isinstance(fact, BasketsReleased)]
+    if not certified:
         return []
     try:
         found = read_baskets(file, most_bytes=most_bytes).counted()
     except SfumatoError:
         return [Check("baskets", False, "the table cannot be read as baskets")]
-    words = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
-    return [Check("baskets", told == [found], words if told == [found] else f"{words}, not as certified")]
+    counts = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
+    same = certified == [found]
+    return [Check("baskets", same, counts if same else f"{counts}, not as certified")]
 
 
-def _told_of_rows(
+def _row_checks(
     table: LookedAt, rules: tuple[str, ...], months: tuple[str, ...], where: str, scaled: WeightsScaled | None
 ) -> Iterator[Check]:
-    """Compare rules, months, the rule that rows were chosen by and the sum of weights with what facts say of each."""
+    """Check rules, months, the condition on rows and the sum of weights against the facts."""
     if rules:
-        broken, kept = len(table.broken), f"{len(rules)} rules between columns hold in every row"
-        yield Check("rules", not broken, f"{broken} rules do not hold in every row" if broken else kept)
+        broken, kept = len(table.broken), f"{counted(len(rules), 'rule holds', 'rules hold')} in every row"
+        wrong = f"{counted(broken, 'rule does', 'rules do')} not hold in every row"
+        yield Check("rules", not broken, wrong if broken else kept)
     if months:
-        days, kept = len(table.days), f"the dates of {len(months)} columns are given to the month"
-        yield Check("months", not days, f"the dates of {days} columns tell days" if days else kept)
+        days, kept = len(table.days), f"{counted(len(months), 'column has', 'columns have')} dates by month only"
+        yield Check(
+            "dates by month", not days, f"{counted(days, 'column shows', 'columns show')} days" if days else kept
+        )
     if where:
-        astray, kept = table.astray, "every row fulfils the rule that rows were chosen by"
-        told = f"{astray} rows do not fulfil the rule that they were chosen by"
-        yield Check("where", not astray, told if astray else kept)
+        astray, kept = table.astray, "every row satisfies the condition"
+        wrong = f"{counted(astray, 'row does', 'rows do')} not satisfy the condition"
+        yield Check("row condition", not astray, wrong if astray else kept)
     if scaled is not None:
         holds = abs(table.weights - scaled.total) <= scaled.step + 1e-6 * scaled.total
-        yield Check("weights", holds, f"they add up to {'what is certified' if holds else 'something else'}")
+        yield Check("weights", holds, f"their sum is {'' if holds else 'not '}the certified one")
 
 
 def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:
-    """Compare what a spreadsheet would run with what the certificate says of it; nothing where there is nothing."""
-    told = tuple(fact for fact in certificate.facts if isinstance(fact, FormulaTexts))
-    if not told and not found:
+    """Compare the texts that a spreadsheet would run as formulas with those of the certificate; no check if none."""
+    certified = tuple(fact for fact in certificate.facts if isinstance(fact, FormulaTexts))
+    if not certified and not found:
         return []
-    count = sum(fact.cells + fact.names for fact in found)
-    words = f"{count} texts begin as formulas of a spreadsheet do"
-    if is_quoted(found):
-        words = f"{count} texts that begin as formulas of a spreadsheet do have an apostrophe before them"
-    if told == found:
-        return [Check("formulas", True, f"{words}, as certified")]
-    said = "the certificate says otherwise" if told else "the certificate does not say so"
-    return [Check("formulas", not told, f"{words}, and {said}", checked=bool(told))]
+    count = counted(sum(fact.cells + fact.names for fact in found), "text begins", "texts begin")
+    detail = f"{count} like a spreadsheet formula{', after a leading apostrophe' if is_quoted(found) else ''}"
+    if certified == found:
+        return [Check("formulas", True, f"{detail}, as certified")]
+    contrary = "the certificate states another number" if certified else "the certificate does not state this"
+    return [Check("formulas", not certified, f"{detail}, and {contrary}", checked=bool(certified))]

@@ -1,4 +1,4 @@
-"""What a review counts in each column of a released table: cells of its kind, missing ones, and different values."""
+"""What `verify` counts in each column of a released table: cells of its kind, missing cells and different values."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from sfumato.core.facts import (
     Transformed,
     Untouched,
 )
+from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check
 from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells
@@ -36,7 +37,7 @@ _MOST_VALUES = 1 << 16
 
 
 class ColumnCells:
-    """Looks batch by batch at the cells of every column."""
+    """Counts the cells of every column, batch by batch."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts = facts
@@ -84,32 +85,32 @@ class ColumnCells:
         return len(seen) + lacking <= most
 
     def checks(self, schema: Schema) -> list[Check]:
-        """What was found, and how it goes with what the facts count."""
-        of_kind = f"the cells of {len(schema.names)} columns are of their kind"
+        """Check the cells against the kinds of columns, and the counts of columns against the facts."""
+        of_kind = f"{counted(len(schema.names), 'column contains', 'columns contain')} only cells of their kind"
         if self.strange:
-            of_kind = f"{len(self.strange)} columns hold cells or values that their kind does not have"
+            of_kind = f"{counted(len(self.strange), 'column contains', 'columns contain')} cells of another kind"
         wrong = sorted(set(self._wrong_counts(schema)))
-        counted = "the facts count no more columns than there are, and no fewer with missing cells"
+        counts = "the facts count no more columns than the table has, and no fewer with missing cells"
         if wrong:
-            counted = f"certified is another number of {', '.join(wrong)}"
-        return [Check("kinds", not self.strange, of_kind), Check("counts of columns", not wrong, counted)]
+            counts = f"the certificate states another number of {', '.join(wrong)}"
+        return [Check("column kinds", not self.strange, of_kind), Check("column counts", not wrong, counts)]
 
     def _wrong_counts(self, schema: Schema) -> Iterator[str]:
         categories = sum(field.kind in (*_CATEGORIES, Kind.ORDINAL) for field in schema)
         numbers = sum(field.kind not in _CATEGORIES for field in schema)
         gaps = len(self.gaps - set(_made_by_rules(self._facts, schema)))
         moved = {name for fact in self._facts if isinstance(fact, Transformed) for name in fact.columns}
-        told = [fact for fact in self._facts if isinstance(fact, CountsKept | Maintained | Untouched)]
-        for fact in told:
+        stated = [fact for fact in self._facts if isinstance(fact, CountsKept | Maintained | Untouched)]
+        for fact in stated:
             if fact.category_columns > (categories if not moved else len(schema.names) - len(moved)):
-                yield "columns of categories"
+                yield "categorical columns"
             if fact.missing_columns < gaps:
                 yield "columns with missing cells"
-        if gaps and not told and any(isinstance(fact, Grouped) for fact in self._facts):
+        if gaps and not stated and any(isinstance(fact, Grouped) for fact in self._facts):
             yield "columns with missing cells"
-        for counted in self._facts:
-            if isinstance(counted, Noised | Scored) and counted.columns > numbers:
-                yield "columns of numbers"
+        for each in self._facts:
+            if isinstance(each, Noised | Scored) and each.columns > numbers:
+                yield "numeric columns"
 
 
 def _most_values(fact: ClassPure | Stratified) -> int:

@@ -1,4 +1,4 @@
-"""One look at a released table, piece by piece: what `verify` counts in it, and what facts of its rows say of them."""
+"""What `verify` counts in the rows of a released table, batch by batch, and compares with the facts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import BadInput, SfumatoError, TableError
 from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact, Grouped, PersonsLinked, RareValues
 from sfumato.engines.chunks.source import Source, open_source
+from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check
 from sfumato.publish.verify_columns import ColumnCells, gap_field
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
@@ -29,7 +30,8 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import MOST_CELLS, WORKBOOKS, FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
+from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
 
 __all__ = ["MOST_BYTES", "LookedAt", "ModifiedRows", "PersonRows", "look_at_table"]
 
@@ -39,7 +41,7 @@ _KINDS = ("nominal", "date", "integer")  # of columns that have hierarchies
 
 
 class ModifiedRows:
-    """Looks batch by batch at what facts of a modification say of the released rows."""
+    """Counts batch by batch what the facts of a modification state about the released rows."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.alike = next((fact for fact in facts if isinstance(fact, Alike)), None)
@@ -94,29 +96,32 @@ class ModifiedRows:
         self._labels.setdefault(name, set()).update(pc.unique(there).to_pylist())
 
     def checks(self) -> list[Check]:
-        """What was found, beside what is certified; nothing of what no fact speaks of."""
+        """Compare the counts with the certified ones; no check if no fact states any."""
         if self._strange:
-            return [Check("cells of the facts", False, "cells that facts speak of are of no type that can be counted")]
+            return [Check("cell types", False, "cells that the facts cover have a type that cannot be counted")]
         found = []
         if self.alike is not None:
             sizes = [] if self._classes is None else self._classes.column(_COUNT).to_pylist()
-            told = (min(sizes, default=0), sum(size == 1 for size in sizes))
-            same = told == (self.alike.fewest, self.alike.alone)
-            words = f"at least {told[0]} rows are equal in {len(self.alike.columns)} columns, {told[1]} stand alone"
-            found.append(Check("rows alike", same, words if same else f"{words}; certified is something else"))
+            counts = (min(sizes, default=0), sum(size == 1 for size in sizes))
+            same = counts == (self.alike.fewest, self.alike.alone)
+            columns = counted(len(self.alike.columns), "column", "columns")
+            detail = (
+                f"the smallest has {counted(counts[0], 'row', 'rows')} that agree in {columns}; {counts[1]} are unique"
+            )
+            found.append(Check("equivalence classes", same, detail if same else f"{detail}, not as certified"))
         if self.gaps:
             short = [name for name, count in self.gaps.items() if self._found[name] < count]
-            words = f"{sum(self.gaps.values())} cells are missing that are certified to be"
-            few = f"{len(short)} columns show cells that are certified to be missing"
-            found.append(Check("cells blocked", not short, few if short else words))
+            gaps = f"{counted(sum(self.gaps.values()), 'certified cell is', 'certified cells are')} missing"
+            few = f"{counted(len(short), 'column shows', 'columns show')} cells that are certified to be missing"
+            found.append(Check("suppressed cells", not short, few if short else gaps))
         return [*found, *self._wide_labels()]
 
     def _wide_labels(self) -> list[Check]:
         if self.wide is None:
             return []
-        told = zip(self.wide.columns, self.wide.hierarchies, self.wide.levels, strict=True)
+        levels = zip(self.wide.columns, self.wide.hierarchies, self.wide.levels, strict=True)
         wrong, unread = [], 0
-        for name, text, level in told:
+        for name, text, level in levels:
             hierarchy = _hierarchy(text)
             if hierarchy is None:
                 unread += 1
@@ -127,10 +132,11 @@ class ModifiedRows:
                 wrong.append(name)
         count = len(self.wide.columns)
         if wrong:
-            return [Check("wider labels", False, f"{len(wrong)} columns hold what is no label of their level")]
-        words = f"{count - unread} columns hold labels of their level"
-        by_file = f"; {unread} took theirs from a file of the owner's" if unread else ""
-        return [Check("wider labels", True, words + by_file, checked=unread < count)]
+            columns = counted(len(wrong), "column contains", "columns contain")
+            return [Check("generalized values", False, f"{columns} values that are no labels of the certified level")]
+        labels = f"{counted(count - unread, 'column contains', 'columns contain')} only labels of the certified level"
+        by_file = f"; {unread} used a hierarchy file of the owner and cannot be checked" if unread else ""
+        return [Check("generalized values", True, labels + by_file, checked=unread < count)]
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
@@ -191,17 +197,26 @@ class PersonRows:
         """Whether so many persons with so many rows are there, and as many of each kind as the smallest group has."""
         times = Counter(self._rows.values())
         if self._lacking or None in self._rows:
-            return Check(_NAME, False, "rows do not say whom they belong to")
+            return Check(_NAME, False, "rows do not state the person that they belong to")
+        most = counted(max(times, default=0), "row", "rows")
         if (len(self._rows), max(times, default=0)) != (self.fact.persons, self.fact.most):
-            return Check(_NAME, False, f"{len(self._rows)} of up to {max(times, default=0)} rows, not as certified")
+            return Check(_NAME, False, f"{len(self._rows)} with up to {most} each, not as certified")
         few = sum(count < self.least for count in times.values())
         if few:
-            return Check(_NAME, False, f"{few} numbers of rows are those of fewer persons than the smallest group has")
+            return Check(
+                _NAME,
+                False,
+                f"{counted(few, 'row count occurs', 'row counts occur')} for fewer persons than the smallest group has",
+            )
         if self._values:
             changed = len({name for name, _ in self._values})
-            return Check(_NAME, False, f"{changed} columns change within a person and are certified not to")
-        told = f"{self.fact.persons} of up to {self.fact.most} rows, {len(self.fact.constant)} columns never change"
-        return Check(_NAME, True, told)
+            return Check(
+                _NAME,
+                False,
+                f"{counted(changed, 'column changes', 'columns change')} within a person, contrary to the certificate",
+            )
+        constant = counted(len(self.fact.constant), "column is", "columns are")
+        return Check(_NAME, True, f"{self.fact.persons} with up to {most} each; {constant} constant")
 
 
 MOST_BYTES = 1 << 36
@@ -316,11 +331,11 @@ def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Sour
     many, to as much as a file of that size holds of people.
     """
     if not file.name.lower().endswith((*WORKBOOKS, *SQLITE)):
-        return open_source(file)
+        return open_source(file, encoding="utf-8", header_row=1)
     cells, size = (rows + 1) * columns, file.stat().st_size if file.is_file() else 0
     usual = min(_WHOLE, _FREE + min(cells * _CELL, size * _PACKED))
     most_cells = min(MOST_CELLS, _FREE_CELLS + min(2 * cells, size * _PACKED_CELLS))
-    table, form = read_file(file, most_bytes=most_bytes or usual, most_cells=most_cells)
+    table, form = read_file(file, header_row=1, most_bytes=most_bytes or usual, most_cells=most_cells)
     return Source(file, form, table.schema, table.num_rows, table=table)
 
 

@@ -11,7 +11,8 @@ import dataclasses
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -19,6 +20,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Ints
@@ -36,10 +38,14 @@ __all__ = ["ITEMS", "SIZE", "UNKNOWN", "BasketReading", "BasketTable", "baskets_
 ITEMS, UNKNOWN, SIZE = "items", "unknown", "size"
 """Columns of a table of baskets."""
 
+_HEADERS = ([ITEMS], [ITEMS, SIZE], [ITEMS, UNKNOWN], [ITEMS, UNKNOWN, SIZE])  # of tables that were released
+
 MOST_BYTES = 1 << 32
 """Bytes that a file of baskets may have, and unpack to, unless more are granted."""
 
 _FIMI = (".dat", ".dat.gz")
+_AT_ONCE = 5_000  # baskets that are read at once
+_BLOCK = 1 << 16  # bytes
 _LONGEST_NUMBER = 18  # digits that fit
 _SMALL = 1 << 20
 _KINDS = np.zeros(256, dtype=np.uint8)  # of the marks of a .dat file: digits, what may stand between them, and others
@@ -191,6 +197,10 @@ def read_baskets(source: Any, **reading: Unpack[BasketReading]) -> BasketTable:
         if (person, basket, item) != (None, None, None):
             raise OptionError("a .dat file has no columns; bring CSV or Parquet to name some")
         return _fimi(_bytes(Path(source), most), shown(source))
+    if str(source).lower().endswith(".csv") and (person, basket, item) == (None, None, None):
+        released = _released_csv(Path(source), most)
+        if released is not None:
+            return released
     table = read_file(source, most_bytes=most)[0]
     return baskets_of_table(table, person=person, basket=basket, item=item)
 
@@ -330,25 +340,64 @@ def _of_lists(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> 
     if extra:
         raise TableError(f"{len(extra)} columns beside 'items' are of no use, the first is {min(extra)!r}; leave "
                          "them out, or name --person")  # fmt: skip
-    rows, texts = _listed(table, ITEMS)
-    more, unsure = _listed(table, UNKNOWN) if UNKNOWN in table.column_names else (rows[:0], texts[:0])
-    coded = pa.concat_arrays([texts, unsure]).dictionary_encode()
-    labels = coded.dictionary.to_pylist()
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    names = _check_labels([labels[place] for place in order])
-    codes = np.argsort(order)[coded.indices.to_numpy(zero_copy_only=False)]
-    told: dict[str, Any] = {"dropped": dropped, "persons": whose}
-    if UNKNOWN in table.column_names:
-        blocked = Baskets.from_pairs(more, codes[len(texts) :].astype(np.int64), table.num_rows, len(names))
-        told["unknown"] = blocked
-    if SIZE in table.column_names:
-        told["sizes"] = _sizes(table)
-    return _table(rows, codes[: len(texts)], table.num_rows, names, **told)
+    return _of_batches(table.schema, table.to_batches(), whose, dropped)
 
 
-def _sizes(table: pa.Table) -> Ints:
+def _released_csv(path: Path, most: int) -> BasketTable | None:
+    """Read a table that was released as CSV block by block; None for one that is written in any other way."""
     try:
-        sizes = plain(table.column(SIZE)).cast(pa.int64())
+        with path.open("rb") as file:
+            header = file.readline(64).decode("ascii").strip().split(",")
+        if header not in _HEADERS or path.stat().st_size > most:
+            return None
+        types = {ITEMS: pa.string(), UNKNOWN: pa.string(), SIZE: pa.string()}
+        with pa.csv.open_csv(
+            str(path),
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+            parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(header) > 1),
+            convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        ) as reader:
+            return _of_batches(reader.schema, reader, None, ())
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
+        return None
+
+
+def _of_batches(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], whose: Ints | None, dropped: tuple[str, ...]
+) -> BasketTable:
+    names: dict[str, int] = {}
+    held, unsure = _Lists(ITEMS, names), _Lists(UNKNOWN, names)
+    sizes: list[pa.Array] = []
+    for batch in batches:
+        for first in range(0, batch.num_rows, _AT_ONCE):
+            part = batch.slice(first, _AT_ONCE)
+            for lists in (held, unsure):
+                if lists.column in schema.names:
+                    lists.add(part.column(lists.column))
+            if SIZE in schema.names:
+                sizes.append(part.column(SIZE))
+    labels = sorted(names)
+    checked = _check_labels(labels)
+    entries = len(held.codes)
+    if not entries:
+        raise TableError(f"none of the {len(held.sizes)} baskets holds an item; check the file")
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[[names[label] for label in labels]] = np.arange(len(labels))
+    baskets = held.baskets(ranks)
+    return BasketTable(
+        baskets,
+        checked,
+        persons=whose,
+        unknown=unsure.baskets(ranks) if UNKNOWN in schema.names else None,
+        sizes=_sizes(pa.chunked_array(sizes)) if SIZE in schema.names else None,
+        dropped=dropped,
+        twice=entries - len(baskets.items),
+    )
+
+
+def _sizes(column: pa.ChunkedArray) -> Ints:
+    try:
+        sizes = plain(column).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise TableError("column 'size' holds values that are no whole numbers; mend it") from None
     if sizes.null_count or (pc.min(sizes).as_py() or 0) < 0 or (pc.max(sizes).as_py() or 0) > 1 << 20:
@@ -356,20 +405,46 @@ def _sizes(table: pa.Table) -> Ints:
     return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _listed(table: pa.Table, name: str) -> tuple[Ints, pa.Array]:
-    """The row and the name of every item of a column of lists, or of texts with semicolons between."""
-    cells = plain(table.column(name))
-    if is_text(cells.type):
-        cells = pc.split_pattern(pc.fill_null(cells.cast(pa.string()), ""), _MARK)
-    elif not pa.types.is_list(cells.type) and not pa.types.is_large_list(cells.type):
-        raise TableError(f"column {name!r} holds no lists of items; bring lists, or texts with semicolons between")
-    rows = pc.list_parent_indices(cells).to_numpy(zero_copy_only=False)
-    flat = pc.list_flatten(cells)
+class _Lists:
+    """Items of a column of lists, or of texts with semicolons between, by the numbers of their names.
+
+    New names get the next numbers. Only the numbers are held, in an array that grows in place.
+    """
+
+    def __init__(self, column: str, names: dict[str, int]) -> None:
+        self.column, self.names = column, names
+        self.codes = array("i")
+        self.sizes = array("q")
+
+    def add(self, cells: pa.Array) -> None:
+        """Take in a part of the column."""
+        cells = plain(cells)
+        if is_text(cells.type):
+            cells = pc.split_pattern(pc.fill_null(cells.cast(pa.string()), ""), _MARK)
+        elif not pa.types.is_list(cells.type) and not pa.types.is_large_list(cells.type):
+            raise TableError(
+                f"column {self.column!r} holds no lists of items; bring lists, or texts with semicolons between"
+            )
+        found = _numbered_names(pc.list_flatten(cells), self.column, self.names)
+        there = found >= 0
+        rows = pc.list_parent_indices(cells).to_numpy(zero_copy_only=False)
+        self.codes.frombytes(found[there].tobytes())
+        self.sizes.frombytes(np.bincount(rows[there], minlength=len(cells)).astype(np.int64).tobytes())
+
+    def baskets(self, ranks: Ints) -> Baskets:
+        """The baskets, with items numbered by the rank of their code."""
+        sizes = np.frombuffer(self.sizes, dtype=np.int64)
+        return Baskets.from_ranks(np.frombuffer(self.codes, dtype=np.int32), np.r_[0, np.cumsum(sizes)], ranks)
+
+
+def _numbered_names(flat: pa.Array, column: str, names: dict[str, int]) -> NDArray[np.int32]:
+    """Numbers of names, blanks around them aside; -1 of those that are missing or empty."""
     if pa.types.is_floating(flat.type) or pa.types.is_nested(flat.type):
-        raise TableError(f"the items of column {name!r} are no names and no whole numbers; bring them as texts")
-    texts = pc.utf8_trim_whitespace(flat.cast(pa.string()))
-    there = pc.fill_null(pc.not_equal(texts, ""), False)
-    return rows[there.to_numpy(zero_copy_only=False)].astype(np.int64), texts.filter(there)
+        raise TableError(f"the items of column {column!r} are no names and no whole numbers; bring them as texts")
+    coded = flat.cast(pa.string()).dictionary_encode()
+    texts = pc.utf8_trim_whitespace(coded.dictionary).to_pylist()
+    numbers = np.array([names.setdefault(text, len(names)) if text else -1 for text in (*texts, "")], dtype=np.int32)
+    return np.asarray(numbers[pc.fill_null(coded.indices, len(texts)).to_numpy(zero_copy_only=False)])
 
 
 def _of_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> BasketTable:

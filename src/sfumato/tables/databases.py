@@ -19,7 +19,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.tables.spreadsheet import MOST_CELLS, Sheet, column_of_cells
+from sfumato.tables.workbook import MOST_CELLS, Sheet, column_of_cells
 
 __all__ = ["SQLITE", "answered", "read_sqlite", "without_cells", "write_sqlite"]
 

@@ -17,7 +17,18 @@ from sfumato.core.documents import UNLESS_DEFAULT
 from sfumato.core.errors import SchemaError
 from sfumato.tables.hierarchies import parse_hierarchy
 
-__all__ = ["DURATION_FORMATS", "FATE", "Bound", "Category", "DateStep", "Domain", "Field", "Kind", "Role"]
+__all__ = [
+    "DURATION_FORMATS",
+    "FATE",
+    "NO_COMMON_VALUE",
+    "Bound",
+    "Category",
+    "DateStep",
+    "Domain",
+    "Field",
+    "Kind",
+    "Role",
+]
 
 DURATION_FORMATS = ("h:mm:ss", "hh:mm:ss", "d days, h:mm:ss", "d days hh:mm:ss")
 """Ways of writing a duration: hours that go on beyond 24, or days as Python writes them, or as pandas does."""
@@ -71,6 +82,10 @@ FATE = {
     Role.PUBLIC: "passed through unchanged",
 }
 
+NO_COMMON_VALUE = "no value that {} persons hold"
+"""Why a column is dropped in a run although its role is another."""
+
+_DROPPED_IN_RUN = re.compile(NO_COMMON_VALUE.format(r"\d+") + "$")
 _NUMERIC = (Kind.CONTINUOUS, Kind.INTEGER)
 _LISTED = (Kind.ORDINAL, Kind.NOMINAL, Kind.BOOLEAN)
 _FIXED_DECIMALS = re.compile(r"0\.0+")
@@ -144,7 +159,7 @@ def _written(value: Bound | None, missing: str) -> str:
     if value is None:
         return missing
     if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ")
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
     return f"{value:.12g}"
 
 
@@ -201,6 +216,18 @@ class Field:
 
     def __repr__(self) -> str:
         return f"Field({self.name!r}, {self.kind.value}, {self.role.value})"
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the column is not in the release: by its role, or because no value of it is common."""
+        released = self.role not in (Role.IDENTIFIER, Role.PERSON, Role.LEVEL)
+        return not released or (self.role is not Role.PUBLIC and bool(_DROPPED_IN_RUN.search(self.reason)))
+
+    @property
+    def fate(self) -> str:
+        """What happens to the column, in words."""
+        role = Role.IDENTIFIER if self.is_dropped and self.role not in (Role.PERSON, Role.LEVEL) else self.role
+        return FATE[role]
 
 
 def _check_bounds(field: Field) -> None:

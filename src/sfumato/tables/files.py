@@ -6,11 +6,11 @@ release can be written the way its original was.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
 import sys
+import warnings
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -24,19 +24,14 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from sfumato.core.errors import OptionError, TableError, shown
+from sfumato.core.errors import Notice, OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
 from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
+from sfumato.tables.encodings import to_utf8
+from sfumato.tables.header import Header, csv_header, refuse_alike
 from sfumato.tables.numerals import Numerals, plain_numerals
-from sfumato.tables.spreadsheet import (
-    MOST_CELLS,
-    WORKBOOKS,
-    Sheet,
-    quote_formulas,
-    read_workbook,
-    write_opendocument,
-    write_workbook,
-)
+from sfumato.tables.spreadsheet import quote_formulas, write_opendocument, write_workbook
+from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS, Sheet, read_workbook
 
 __all__ = [
     "ENDINGS",
@@ -45,11 +40,12 @@ __all__ = [
     "FileFormat",
     "check_names",
     "ending_of",
-    "header_of",
+    "found_words",
     "read_file",
     "read_numerals",
     "read_sql",
     "read_table",
+    "read_table_as",
     "write_file",
 ]
 
@@ -71,7 +67,8 @@ class FileFormat(StrEnum):
 class FileForm:
     """How a table was written: its format, of CSV the delimiter and how its numbers are, of a workbook the sheet.
 
-    What came from a workbook or a database is released as CSV unless told.
+    What came from a workbook or a database is released as CSV unless told. ``header_row`` is the row of the header, in
+    a workbook or in CSV, ``found`` what was detected of encoding, sheet and header, a sentence each.
     """
 
     format: FileFormat
@@ -79,11 +76,20 @@ class FileForm:
     numerals: Numerals = field(default_factory=Numerals)
     sheet: Sheet | None = None
     notes: tuple[str, ...] = ()  # what became of columns without a name, a sentence each
+    encoding: str = "utf-8"
+    header_row: int = 1
+    found: tuple[str, ...] = ()
 
     @property
     def decimal(self) -> str | None:
         """Mark before decimals, where the numbers of the table said it."""
         return "," if self.numerals.commas else None
+
+    @property
+    def is_detected(self) -> bool:
+        """Whether sheet, encoding, header or numbers were found out, and could be otherwise."""
+        detected = self.found or self.notes or self.numerals.sentences()
+        return bool(detected) or self.sheet is not None
 
     @property
     def likely_decimal(self) -> str | None:
@@ -106,10 +112,11 @@ _BLOCK = 1 << 22
 def read_file(
     source: str | Path,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     most_bytes: int | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
     most_cells: int = MOST_CELLS,
 ) -> tuple[pa.Table, FileForm]:
     """Read a table from a file, or CSV from standard input where the source is ``-``.
@@ -117,14 +124,17 @@ def read_file(
     Parameters
     ----------
     source : path or "-"
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected if it is not.
     most_bytes : int, optional
         Bytes that the file may have and unpack to; for one that somebody else wrote.
     delimiter : str, optional
         Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
     sheet : str, optional
-        Of a workbook, by default the first; or a table of an SQLite file, by default its only one.
+        Of a workbook, by default the first that holds a table; or a table of an SQLite file, by default its only one.
+    header_row : int, optional
+        Row of a workbook or line of CSV that names the columns, counted from 1; by default the first, or the one below
+        a title.
     most_cells : int
         Cells that a sheet may span, or a table of an SQLite file may have.
 
@@ -136,10 +146,12 @@ def read_file(
     workbook = str(source).lower().endswith((*WORKBOOKS, *SQLITE))
     if sheet is not None and not workbook:
         raise OptionError("a sheet is of a workbook, .xlsx or .ods, or a table of an SQLite file; leave out --sheet")
+    if header_row is not None and header_row < 1:
+        raise OptionError("rows are counted from 1; correct --header-row")
     if str(source) == "-":
         data = sys.stdin.buffer.read(-1 if most_bytes is None else most_bytes + 1)
         _refuse_larger("standard input", len(data), most_bytes, "has")
-        return _read_csv(data, "standard input", encoding, delimiter)
+        return _read_csv(data, "standard input", encoding, delimiter, header_row)
     path = Path(source)
     ending = ending_of(path)
     try:
@@ -150,17 +162,15 @@ def read_file(
         if not path.is_file() or (ending is None and not workbook):
             known = ", ".join((*ENDINGS, *WORKBOOKS, *SQLITE))
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
+        csv_or_sheet = path.name.lower().endswith(WORKBOOKS) or ENDINGS.get(ending or "") is FileFormat.CSV
+        if header_row not in (None, 1) and not csv_or_sheet:
+            raise OptionError(f"{shown(path)} names its columns itself; leave out --header-row")
         if workbook:
-            if path.name.lower().endswith(SQLITE):
-                names, columns, found = read_sqlite(path, sheet, most_bytes=most_bytes, most_cells=most_cells)
-            else:
-                names, columns, found = read_workbook(path, sheet, most_bytes=most_bytes, most_cells=most_cells)
-            table, notes = _name_columns(pa.table(columns, names=names))
-            return _checked(table, shown(path)), FileForm(FileFormat.CSV, sheet=found, notes=notes)
+            return _read_sheet(path, sheet, header_row, most_bytes, most_cells)
         assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
             data = _bytes_within(path, most_bytes)
-            return _read_csv(data, repr(str(path)), encoding, delimiter)
+            return _read_csv(data, repr(str(path)), encoding, delimiter, header_row)
         if ENDINGS[ending] is FileFormat.PARQUET:
             table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
         else:
@@ -190,10 +200,52 @@ def read_numerals(
     return table, replace(form, numerals=numerals)
 
 
+def _read_sheet(
+    path: Path, sheet: str | None, header_row: int | None, most_bytes: int | None, most_cells: int
+) -> tuple[pa.Table, FileForm]:
+    """Read a sheet of a workbook, or a table of an SQLite file."""
+    header, found = Header(1), tuple[str, ...]()
+    if path.name.lower().endswith(SQLITE):
+        names, columns, chosen = read_sqlite(path, sheet, most_bytes=most_bytes, most_cells=most_cells)
+        name = shown(path)
+    else:
+        names, columns, chosen, header = read_workbook(
+            path, sheet, header_row=header_row, most_bytes=most_bytes, most_cells=most_cells
+        )
+        name = f"the sheet {shown(chosen.name)} of {shown(path)}"
+        found = found_words("row", header)
+    _check_header(names, name, header)
+    table, notes = _name_columns(pa.table(columns, names=names))
+    form = FileForm(FileFormat.CSV, sheet=chosen, notes=notes, header_row=header.row, found=found)
+    return _checked(table, name), form
+
+
+def found_words(unit: str, header: Header, encoding: str | None = None) -> tuple[str, ...]:
+    """Say what was detected: the encoding, and the header below rows or lines that are left out."""
+    words = []
+    if encoding is not None:
+        words.append(f"It is not UTF-8: read as {encoding}, as its letters suggest; --encoding names another.")
+    if header.above:
+        left = f"{header.above} {unit} above it is" if header.above == 1 else f"{header.above} {unit}s above it are"
+        words.append(f"The header is {unit} {header.row}; {left} left out; --header-row names another.")
+    return tuple(words)
+
+
 def read_table(source: str | Path, missing: tuple[str, ...] = ()) -> pa.Table:
     """A table in a file, as people write it: of CSV also numbers with decimal commas or marks between thousands."""
-    table, form = read_file(source)
-    return read_numerals(table, form, missing=missing)[0] if form.format is FileFormat.CSV else table
+    return read_table_as(source, missing)[0]
+
+
+def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: Any) -> tuple[pa.Table, FileForm]:
+    """The table that `read_table` gives and how it was written; ``reading`` is what is known of the file.
+
+    What was detected of it is told as a warning.
+    """
+    decimal = reading.pop("decimal", None)
+    table, form = read_file(source, **reading)
+    for words in form.found:
+        warnings.warn(Notice(f"{shown(source)}: {words.rstrip('.')}"), stacklevel=4)
+    return read_numerals(table, form, decimal, missing) if form.format is FileFormat.CSV else (table, form)
 
 
 def ending_of(path: Path) -> str | None:
@@ -228,47 +280,45 @@ def _refuse_larger(name: str, size: int, most_bytes: int | None, verb: str = "un
         raise TableError(f"{name} {verb} more than {most}; if that is right, grant it more with --most-bytes")
 
 
-def _read_csv(data: bytes, name: str, encoding: str, told: str | None) -> tuple[pa.Table, FileForm]:
-    data = _to_utf8(data, name, encoding)
+def _read_csv(
+    data: bytes, name: str, encoding: str | None, delimiter: str | None, header_row: int | None
+) -> tuple[pa.Table, FileForm]:
+    if not data or data.isspace():
+        raise TableError(f"{name} is empty; bring a header and rows")
+    data, known, detected = to_utf8(data, name, encoding)
     if not data.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
-    delimiter, header = header_of(data[: 1 << 20].decode("utf-8", errors="ignore").lstrip("\r\n"), name, told)
-    if len(header) == 1:  # an empty line is a missing cell there, but not before the header
-        data = data.lstrip(b"\r\n")
-    check_names([column for column in header if column.strip()], name)
-    table, notes = _name_columns(_parse(data, delimiter, header, name))
-    return _checked(table, name), FileForm(FileFormat.CSV, delimiter, notes=notes)
+    text = data[: 1 << 20].decode("utf-8", errors="ignore")
+    delimiter, names, header = csv_header(text, name, delimiter, header_row)
+    data = data[_line_offset(text, header.row) :]
+    _check_header(names, name, header)
+    table, notes = _name_columns(_parse(data, delimiter, names, name, header.row - 1))
+    found = found_words("line", header, known if detected and known != "utf-16" else None)
+    form = FileForm(FileFormat.CSV, delimiter, notes=notes, encoding=known, header_row=header.row, found=found)
+    return _checked(table, name), form
 
 
-def _to_utf8(data: bytes, name: str, encoding: str) -> bytes:
-    """Check or convert the encoding; an undecodable byte is named by its offset."""
+def _line_offset(text: str, line: int) -> int:
+    """Bytes before a line of a text in UTF-8."""
+    lines = io.StringIO(text, newline="")
+    return sum(len(lines.readline().encode()) for _ in range(1, line))
+
+
+def _check_header(names: list[str], name: str, header: Header) -> None:
+    """Refuse two columns of one name; those without a name are dealt with once it is known whether they are empty."""
     try:
-        codec = codecs.lookup(encoding)
-    except LookupError:
-        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
-    if codec.name == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        codec = codecs.lookup("utf-16")  # never UTF-8: a spreadsheet's "Unicode text"
-    data = data.removeprefix(codecs.BOM_UTF8) if codec.name == "utf-8" else data
-    try:
-        if codec.name != "utf-8":
-            return codec.decode(data)[0].removeprefix("\ufeff").encode()
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        for start in range(0, len(data), _BLOCK):
-            held = len(decoder.getstate()[0])
-            try:
-                decoder.decode(data[start : start + _BLOCK], final=start + _BLOCK >= len(data))
-            except UnicodeDecodeError as error:
-                raise UnicodeDecodeError("utf-8", b"", start - held + error.start, 0, "") from None
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"{name} is not {codec.name} at byte offset {error.start}; say how it is written with --encoding, "
-            "for example --encoding cp1252"
-        ) from None
-    return data
+        check_names([column for column in names if column.strip()], name)
+    except TableError as wrong:
+        if header.row == 1 and any(column.strip() for column in names):
+            raise
+        raise TableError(f"{wrong}, or name another row as the header with --header-row") from None
 
 
-def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Table:
-    """Read all cells as texts; rows with too few or too many cells are counted and refused."""
+def _parse(data: bytes, delimiter: str, header: list[str], name: str, before: int) -> pa.Table:
+    """Read all cells as texts; rows with too few or too many cells are counted and refused.
+
+    ``before`` counts the lines above the header.
+    """
     ragged: list[int | None] = []
 
     def skip(row: Any) -> str:
@@ -301,14 +351,14 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str) -> pa.Tabl
         ) from None
     if ragged and not table.num_rows:
         raise TableError(
-            f"no row of {name} has as many cells as its first line, {len(header)}; where that is a title or a remark, "
-            "take it away, so that the first line names the columns"
+            f"no row of {name} has as many cells as its line {before + 1}, {len(header)}; if another line names the "
+            "columns, give it with --header-row"
         )
-    if ragged:
+    if ragged and ragged[0] is not None:
         rows, have, them = ("row", "has", "it") if len(ragged) == 1 else ("rows", "have", "them")
         raise TableError(
             f"{len(ragged)} {rows} of {name} {have} more or fewer cells than the header, which has {len(header)}, the "
-            f"first in line {ragged[0]}; mend {them}"
+            f"first in line {ragged[0] + before}; correct {them}"
         )
     return table
 
@@ -400,21 +450,7 @@ class CsvWriter:
         return text.getvalue().encode()
 
 
-_DELIMITERS = ",;\t|"
 _ROW = "row"  # what the first column is called where it has no name: R and pandas write row names so
-
-
-def header_of(text: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
-    """Delimiter and names of columns of a text that begins as CSV."""
-    if delimiter is None:
-        line = text.splitlines()[0]
-        delimiter = max(_DELIMITERS, key=line.count) if any(mark in line for mark in _DELIMITERS) else ","
-    elif len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
-        raise OptionError("the delimiter is not one plain character; try , or ; or a tab")
-    try:
-        return delimiter, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    except (csv.Error, StopIteration):
-        raise TableError(f"the header of {name} cannot be read as CSV; its first line names the columns") from None
 
 
 def _name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
@@ -464,10 +500,11 @@ def check_names(names: list[str], name: str) -> None:
     if nameless:
         if len(nameless) == 1:
             raise TableError(f"{name} has 1 column without a name, number {nameless[0]}; name it")
-        title = ", or take the first line away where it is a title" if 2 * len(nameless) > len(names) else ""
+        title = ", or give the row of the header with --header-row" if 2 * len(nameless) > len(names) else ""
         raise TableError(
             f"{name} has {len(nameless)} columns without a name, the first is number {nameless[0]}; name them{title}"
         )
     twice = sorted((column, times) for column, times in Counter(names).items() if times > 1)
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in {name}; name it once")
+    refuse_alike(names, name)

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.core.documents import Unparsable, parse_json, write_json
-from sfumato.core.errors import TableError
+from sfumato.core.errors import OptionError, TableError
+from sfumato.tables.header import refuse_alike
+from sfumato.tables.reading import FileReading
 
 __all__ = ["Origin", "frame_of", "restore", "rows_of_series", "to_arrow"]
 
@@ -24,13 +26,14 @@ class Origin:
     """Where a table came from: an empty frame of the same kind, with the same column types.
 
     ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA. ``note`` is what
-    pandas left beside an Arrow table, by which its types come back.
+    pandas left beside an Arrow table, by which its types come back. ``reading`` reads a file again as it was read.
     """
 
     empty: Any
     library: str
     gaps: dict[str, Any] = dataclasses.field(default_factory=dict)
     note: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    reading: FileReading = dataclasses.field(default_factory=FileReading)
 
     def __repr__(self) -> str:
         return f"Origin({self.library})"
@@ -41,27 +44,35 @@ class Origin:
         return "pandas" if self.library == "pandas" else "polars" if self.library == "polars" else "arrow"
 
 
-def to_arrow(frame: Any, missing: tuple[str, ...] = ()) -> tuple[pa.Table, Origin]:
+def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | None = None) -> tuple[pa.Table, Origin]:
     """Turn a pandas, polars or pyarrow table into an Arrow table; an index is left behind.
 
-    A file is read as on the command line, numbers such as 1.234,50 among its cells too; texts in ``missing`` are not
-    taken for misspelt numbers there.
+    A file is read as on the command line, numbers such as 1.234,50 among its cells too, and as ``reading`` says; texts
+    in ``missing`` are not taken for misspelt numbers there.
     An enumeration of polars becomes a dictionary without an order: listing the words is not ranking them.
 
     Raises
     ------
     TableError
         For anything else, for names that stand twice or are not text, and for columns of mixed types.
+    OptionError
+        If a frame comes with a reading, which is of files.
     """
+    reading = reading or FileReading()
     if isinstance(frame, str | Path):
-        from sfumato.tables.files import read_table
+        from sfumato.tables.files import read_table_as
 
-        frame = read_table(frame, missing)
+        frame, form = read_table_as(frame, missing, **reading.given)
+        reading = reading.repeated(form)
+    elif reading.given:
+        option = next(iter(reading.given)).replace("_", "-")
+        raise OptionError(f"--{option} is for files, and a {type(frame).__name__} is read already; leave it out")
     wrapped = _wrapped(frame)
     library = wrapped.implementation.value
     if library == "pyarrow":
         fields = [field.remove_metadata() for field in frame.schema]
-        return frame, Origin(pa.schema(fields).empty_table(), library, note=_types_noted(frame.schema.metadata))
+        note = _types_noted(frame.schema.metadata)
+        return frame, Origin(pa.schema(fields).empty_table(), library, note=note, reading=reading)
     table = _columns_to_arrow(wrapped)
     if library != "pandas":
         return table, Origin(frame[:0], library)
@@ -123,6 +134,7 @@ def _check_names(frame: Any) -> None:
     twice = [(name, times) for name, times in Counter(names).items() if times > 1]
     if twice:
         raise TableError(f"column {twice[0][0]!r} stands {twice[0][1]} times in the table; name it once")
+    refuse_alike(names, "the table")
 
 
 def _columns_to_arrow(wrapped: Any) -> pa.Table:

@@ -16,7 +16,7 @@ from sfumato.core.facts import RareValues
 from sfumato.tables.cells import absent_cells, plain, read_codes
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.evidence import Evidence
-from sfumato.tables.field import Field, Kind, Role
+from sfumato.tables.field import NO_COMMON_VALUE, Field, Kind, Role
 from sfumato.tables.infer import complete_field
 from sfumato.tables.recoding import Codes, Floors, Mask, Recoding, Way, count_holders, recode, recode_column
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within, tied_columns
@@ -70,7 +70,7 @@ class SharedCategories:
             return ""
         few = f"fewer than {self.fact.k} persons"
         if name in self.fact.dropped:
-            return f"no value that {self.fact.k} persons hold: will be dropped"
+            return NO_COMMON_VALUE.format(self.fact.k)
         told = [
             f"categories that {few} hold become {each.words()}"
             for each in self.recodings

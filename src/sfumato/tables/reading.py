@@ -2,26 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import OptionError, shown
+from sfumato.core.errors import OptionError, shown, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.tables.files import FileForm
+    from sfumato.tables.workbook import Sheet
 
-__all__ = ["read_input", "read_people", "reading_words"]
+__all__ = ["READING_OPTIONS", "FileReading", "read_input", "read_people", "reading_words"]
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """How a file is read, as far as it was given; the rest is found out from the file.
+
+    Parameters
+    ----------
+    encoding : str, optional
+        Of CSV.
+    delimiter : str, optional
+        Between cells of CSV.
+    decimal : {".", ","}, optional
+        Mark before decimals of CSV.
+    sheet : str, optional
+        Of a workbook, or a table of an SQLite file.
+    header_row : int, optional
+        Row of a workbook, or line of CSV, that names the columns, counted from 1.
+    """
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: Literal[".", ","] | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def or_else(self, other: FileReading) -> FileReading:
+        """What was given, and for the rest what another says."""
+        return FileReading(**{**other.given, **self.given})
+
+    def repeated(self, form: FileForm) -> FileReading:
+        """What reads a file again as it was read: what was given, and what was detected and is not usual."""
+        sheet = form.sheet.name if form.sheet is not None and form.sheet.detected else None
+        row = form.header_row if form.header_row > 1 else None
+        encoding = form.encoding if form.encoding != "utf-8" else None
+        return self.or_else(FileReading(encoding=encoding, sheet=sheet, header_row=row))
+
+
+READING_OPTIONS = tuple(FileReading.__dataclass_fields__)
+"""Options that say how a file is read, besides the query of a database."""
 
 
 def read_input(
     source: str,
     *,
-    encoding: str,
-    query: str | None,
+    encoding: str | None = None,
+    query: str | None = None,
     most_bytes: int | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
     """Read a file, standard input (``-``) or a database URL; texts stay as they are."""
     from sfumato.tables.files import read_file, read_sql
@@ -29,22 +77,25 @@ def read_input(
     if "://" in source:
         if query is None:
             raise OptionError("a database URL needs --query, for example --query 'select * from people'")
-        if delimiter is not None or sheet is not None:
-            raise OptionError("--delimiter and --sheet are for files; a database has none")
+        if delimiter is not None or sheet is not None or header_row is not None:
+            raise OptionError("--delimiter, --sheet and --header-row are for files; a database has none")
         return read_sql(source, query)
     if query is not None:
         raise OptionError("--query is for a database URL; a file is read whole")
-    return read_file(source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter, sheet=sheet)
+    return read_file(
+        source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter, sheet=sheet, header_row=header_row
+    )
 
 
 def read_people(
     source: str,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     query: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
     missing: tuple[str, ...] = (),
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
@@ -55,7 +106,13 @@ def read_people(
     from sfumato.tables.files import FileFormat, read_numerals
 
     table, form = read_input(
-        source, encoding=encoding, query=query, delimiter=delimiter, sheet=sheet, most_bytes=most_bytes
+        source,
+        encoding=encoding,
+        query=query,
+        delimiter=delimiter,
+        sheet=sheet,
+        header_row=header_row,
+        most_bytes=most_bytes,
     )
     if form.sheet is not None and delimiter is not None:
         raise OptionError("--delimiter is for CSV; this file has none")
@@ -67,15 +124,24 @@ def read_people(
 
 
 def reading_words(source: str, form: FileForm) -> str:
-    """Say how a table was read, where that was found out and not told: delimiter, and how numbers are written."""
+    """Say how a table was read, as far as that was found out: sheet, encoding, header, delimiter, and numbers."""
     from sfumato.tables.files import FileFormat
 
-    words = [*form.notes, *form.numerals.sentences()]
+    words = [*form.found, *form.notes, *form.numerals.sentences()]
     if form.sheet is not None:
-        others = ", ".join(map(shown, form.sheet.others))
-        more = f" The file also has {others}: --sheet reads another." if others else ""
-        words.insert(0, f"{form.sheet.what} {shown(form.sheet.name)}.{more}")
+        words.insert(0, _sheet_words(form.sheet))
     elif form.format is FileFormat.CSV and "://" not in source:
         marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(form.delimiter or "", form.delimiter)
         words.insert(0, f"CSV with {marks} between cells.")
-    return "\n".join(words)
+    return spelled("\n".join(words))
+
+
+def _sheet_words(sheet: Sheet) -> str:
+    """Say which sheet was read, and which others there are."""
+    if sheet.detected:
+        first, *others = sheet.others
+        more = f"; there are also {', '.join(map(shown, others))}" if others else ""
+        return f"Sheet {shown(sheet.name)}: the first, {shown(first)}, holds no table{more}; --sheet reads another."
+    listed = ", ".join(map(shown, sheet.others))
+    more = f" The file also has {listed}: --sheet reads another." if listed else ""
+    return f"{sheet.what} {shown(sheet.name)}.{more}"

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
-from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown
+from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown, spelled
+from sfumato.core.layout import text_table
 from sfumato.core.pages import html_table
 from sfumato.tables.field import DURATION_FORMATS, FATE, DateStep, Domain, Field, Kind, Role
 
@@ -315,20 +316,34 @@ class Schema:
             )
         )
 
-    def describe(self, *, domains: bool = False) -> str:
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Why each column that is not in the release is dropped, by name."""
+        return {
+            field.name: printable(spelled(field.reason)) or f"its role in the schema is {field.role.value}"
+            for field in self
+            if field.is_dropped
+        }
+
+    def describe(self, *, domains: bool = False, width: int | None = None) -> str:
         """Lay out the columns as a table of text.
 
         Parameters
         ----------
         domains : bool
             Show bounds too. Observed bounds are data: only for the owner's eyes.
+        width : int, optional
+            Characters of a line; a wider table says all but name and kind in one column, over several lines.
         """
         head, rows = self._lines(domains=domains)
-        widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-        lines = [
-            "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
-            for row in [head, *rows]
-        ]
+        lines = text_table(head, rows)
+        if width is not None and max(map(len, lines)) > width:
+            bounds = [_bounds_words(field) if domains else "" for field in self]
+            brief = [
+                [name, kind, (f"{fate}: {why}" if why else fate) + more]
+                for (name, _, kind, *_, fate, why), more in zip(rows, bounds, strict=True)
+            ]
+            lines = text_table(["column", "kind", "what happens, and why"], brief, width)
         kept = ["", "rules that every row obeys, kept where rows are made anew:"] if self.rules else []
         return "\n".join([*lines, *kept, *(f"  {_cell(rule)}" for rule in self.rules)])
 
@@ -340,8 +355,8 @@ class Schema:
                 field.role.value,
                 field.kind.value,
                 *([_cell(field.domain.describe())] if domains else []),
-                FATE[field.role],
-                printable(field.reason),
+                field.fate,
+                printable(spelled(field.reason)),
             ]
             for field in self.fields
         ]
@@ -419,6 +434,12 @@ def missing_marks(schema: Schema | str | Path | None, missing: Iterable[str] = (
     if any("\n" in mark or len(mark) > _LONGEST_MARK for mark in marks):
         raise OptionError(f"a missing mark is one line of at most {_LONGEST_MARK} characters; shorten it")
     return tuple(dict.fromkeys((*marks, *(mark for field in schema or () for mark in field.missing))))
+
+
+def _bounds_words(field: Field) -> str:
+    """The bounds of a column that has some, after what is said of it."""
+    domain = field.domain
+    return "" if domain.low is None and domain.high is None else f"; {domain.describe()}"
 
 
 def _cell(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Spreadsheets: sheets of .xlsx and .ods files, and texts that are taken for formulas.
+"""Spreadsheets: tables written as .xlsx and .ods files, and texts that are taken for formulas.
 
-A file is unpacked within bounds before a library sees a byte of it. A cell or name that begins with ``=``, ``+``,
+A cell or name that begins with ``=``, ``+``,
 ``-``, ``@``, a tab or a return is run when a CSV file is opened by a spreadsheet; negative numbers are not. An
 apostrophe before it makes it text. One more is put where there are some already, so that taking one away always gives
 the text back.
@@ -9,275 +9,36 @@ the text back.
 from __future__ import annotations
 
 import datetime
-import io
 import re
-import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
-from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import BadInput, OptionError, TableError, shown
+from sfumato.core.errors import OptionError
 from sfumato.core.facts import FormulaTexts
 from sfumato.tables.cells import NUMBER, is_text, written_type
+from sfumato.tables.workbook import EXACT, as_text
 
 __all__ = [
-    "MOST_CELLS",
-    "WORKBOOKS",
     "FormulaCount",
-    "Sheet",
-    "as_text",
-    "column_of_cells",
     "quote_formulas",
-    "read_workbook",
     "unquote_formulas",
     "unquoted_names",
     "write_opendocument",
     "write_workbook",
 ]
 
-WORKBOOKS = (".xlsx", ".ods")
-"""Endings of workbooks that are read."""
-
-MOST_CELLS = 20_000_000
-"""Cells of a sheet or table that are read at most."""
-
-MOST_BYTES = 1 << 29
-_MOST_PARTS = 2_000
-_BLOCK = 1 << 20
-_EXACT = 2**53
 _BATCH = 1_000
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST = 1_048_575, 16_384, 32_767  # of a sheet, below its header; characters of a cell
 _FIRST_YEAR = 1901  # earlier days have no number that all programs agree on
 _WRITTEN = datetime.datetime(2000, 1, 1)  # in place of the day of writing, so that equal tables give equal files
-_REFUSED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, OSError)
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """Name of the sheet or table that was read, and the names of the others."""
-
-    name: str
-    others: tuple[str, ...] = ()
-    what: str = "Sheet"
-
-
-def read_workbook(
-    path: Path, sheet: str | None = None, *, most_bytes: int | None = None, most_cells: int = MOST_CELLS
-) -> tuple[list[str], list[pa.Array], Sheet]:
-    """Names, columns and sheet of a table in a workbook: its first row names the columns, empty rows are passed over.
-
-    Columns of numbers, of dates and of true and false keep their types; all others are texts.
-
-    Parameters
-    ----------
-    path : Path
-    sheet : str, optional
-        Without it, the first.
-    most_bytes : int, optional
-        Bytes that the file may unpack to; 512 MiB unless told.
-    most_cells : int
-        Cells that a sheet may span, empty ones between others among them.
-
-    Raises
-    ------
-    TableError
-        For a file that is damaged, protected, unpacks to more, or spans more cells.
-    """
-    try:
-        import python_calamine as calamine
-    except ImportError:
-        raise OptionError("reading .xlsx and .ods needs python-calamine; install sfumato[excel]") from None
-    damaged = TableError(f"{shown(path)} is not a readable {path.suffix.lower()} file; it may be damaged or protected")
-    try:
-        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes, most_cells)
-    except _REFUSED:
-        raise damaged from None
-    try:
-        with calamine.CalamineWorkbook.from_filelike(packed) as book:
-            names = book.sheet_names
-            chosen = _chosen(names, sheet, path)
-            rows = book.get_sheet_by_name(chosen.name).iter_rows()
-            filled = [row for row in rows if any(cell != "" for cell in row)]
-    except BadInput:
-        raise
-    except (calamine.CalamineError, OSError, ValueError, OverflowError):  # their own words may quote a cell
-        raise damaged from None
-    except BaseException as error:  # a panic of the library has no class that could be named
-        if type(error).__name__ != "PanicException":
-            raise
-        raise damaged from None
-    if not filled:
-        raise TableError(f"the sheet {shown(chosen.name)} of {shown(path)} is empty; name another with --sheet")
-    header, *body = filled
-    columns = [[row[place] for row in body] for place in range(len(header))]
-    kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
-    return [as_text(header[place]) for place in kept], [column_of_cells(columns[place]) for place in kept], chosen
-
-
-def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
-    if not names:
-        raise TableError(f"{shown(path)} has no sheets; bring one with a table")
-    name = names[0] if sheet is None else sheet
-    if name not in names:
-        raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:20]))}")
-    return Sheet(name, tuple(other for other in names if other != name))
-
-
-def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
-    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed.
-
-    Every part is looked through a block at a time before any of it is kept.
-    """
-    packed, left = io.BytesIO(), most_bytes
-    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as again:
-        parts = archive.infolist()
-        if len(parts) > _MOST_PARTS or len({part.filename for part in parts}) < len(parts):
-            raise zipfile.BadZipFile
-        for part in parts:
-            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise zipfile.BadZipFile
-            size, xml = _looked_through(archive, part, left, _Extent(path, most_cells))
-            left -= size
-            if left < 0:
-                raise TableError(
-                    f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; save its sheet as CSV"
-                )
-            if part.filename == "mimetype" or xml:
-                with archive.open(part) as file, again.open(zipfile.ZipInfo(part.filename), "w") as copy:
-                    shutil.copyfileobj(file, copy, _BLOCK)
-    packed.seek(0)
-    return packed
-
-
-def _looked_through(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, extent: _Extent) -> tuple[int, bool]:
-    """Bytes that a part unpacks to, or one more than it may, and whether it is XML; too many cells are refused."""
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = extent.start
-    parser.EndElementHandler = extent.end
-    parser.StartDoctypeDeclHandler = extent.doctype
-    size, xml = 0, True
-    with archive.open(part) as file:
-        while size <= most and (block := file.read(min(_BLOCK, most + 1 - size))):
-            size += len(block)
-            try:
-                if xml:
-                    parser.Parse(block, False)
-            except expat.ExpatError:
-                xml = False
-    try:
-        if xml:
-            parser.Parse(b"", True)
-    except expat.ExpatError:
-        xml = False
-    return size, xml
-
-
-class _Extent:
-    """Counts the cells that a sheet spans, as both formats place and repeat them."""
-
-    def __init__(self, path: Path, most_cells: int) -> None:
-        self.path, self.most_cells = path, most_cells
-        self.row = self.column = self.width = self.height = 0
-        self.row_repeats = self.cell_repeats = 1
-        self.inside = False
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        local = name.rpartition(":")[2]
-        if local == "c":
-            self._place(attributes.get("r", ""))
-            self._span()
-        elif local == "row":
-            self.row, self.column = _number(attributes.get("r", "")) or self.row + 1, 0
-        elif local == "table":
-            self.row = self.column = 0
-        elif local == "table-row":
-            self.row_repeats, self.column = _repeats(attributes, "table:number-rows-repeated"), 0
-            self.row += self.row_repeats
-        elif local in ("table-cell", "covered-table-cell"):
-            self.column += _repeats(attributes, "table:number-columns-repeated")
-            self.inside = True
-            if any(key.endswith("value-type") for key in attributes):
-                self._span()
-        elif local == "p" and self.inside:
-            self._span()
-
-    def end(self, name: str) -> None:
-        if name.endswith("table-cell"):
-            self.inside = False
-
-    def doctype(self, *_: Any) -> None:
-        raise zipfile.BadZipFile
-
-    def _place(self, where: str) -> None:
-        letters = where.rstrip("0123456789")
-        self.column += 1
-        if letters and letters.isascii() and letters.isalpha() and len(letters) <= 6:
-            self.column = 0
-            for letter in letters.upper():
-                self.column = 26 * self.column + ord(letter) - 64
-            self.row = _number(where[len(letters) :]) or self.row
-        elif where:
-            raise zipfile.BadZipFile
-
-    def _span(self) -> None:
-        self.width, self.height = max(self.width, self.column), max(self.height, self.row)
-        if self.width * self.height > self.most_cells:
-            raise TableError(
-                f"a sheet of {shown(self.path)} spans more than {self.most_cells} cells; remove stray cells far from "
-                "the table, or save it as CSV"
-            )
-
-
-def _number(text: str) -> int:
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise zipfile.BadZipFile
-    return int(text)
-
-
-def _repeats(attributes: dict[str, str], name: str) -> int:
-    return _number(attributes.get(name, "")) or 1
-
-
-def column_of_cells(cells: list[Any]) -> pa.Array:
-    """A column of one type, texts where it has several; an empty text is a missing cell."""
-    kinds = {type(cell) for cell in cells if cell != ""}
-    present = [None if cell == "" else cell for cell in cells]
-    if kinds == {int}:
-        return pa.array(present, pa.int64())
-    if kinds and kinds <= {int, float}:
-        numbers = [None if cell is None else float(cell) for cell in present]
-        whole = all(number is None or (number.is_integer() and abs(number) < _EXACT) for number in numbers)
-        return pa.array(numbers, pa.float64()).cast(pa.int64()) if whole else pa.array(numbers, pa.float64())
-    if kinds == {bool}:
-        return pa.array(present, pa.bool_())
-    if kinds == {datetime.date}:
-        return pa.array(present, pa.date32())
-    if kinds and kinds <= {datetime.date, datetime.datetime}:
-        return pa.array([None if cell is None else _moment(cell) for cell in present], pa.timestamp("us"))
-    return pa.array(["" if cell is None else as_text(cell) for cell in present], pa.string())
-
-
-def _moment(cell: datetime.date) -> datetime.datetime:
-    return cell if isinstance(cell, datetime.datetime) else datetime.datetime(cell.year, cell.month, cell.day)
-
-
-def as_text(cell: Any) -> str:
-    """A cell as text: whole numbers without decimals, dates and times as ISO 8601 has them."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
-        return str(int(cell))
-    return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
 
 
 def write_workbook(table: pa.Table, path: Path) -> None:
@@ -370,7 +131,7 @@ def _write_cell(sheet: Any, row: int, place: int, cell: Any, forms: dict[type, A
         cell = cell.total_seconds()
     if isinstance(cell, bool):
         sheet.write_boolean(row, place, cell)
-    elif isinstance(cell, int | float | Decimal) and -_EXACT < cell < _EXACT:
+    elif isinstance(cell, int | float | Decimal) and -EXACT < cell < EXACT:
         sheet.write_number(row, place, cell)
     elif type(cell) in forms and _is_day_of_sheets(cell):
         sheet.write_datetime(row, place, cell, forms[type(cell)])
@@ -564,7 +325,7 @@ def _typed(cell: Any) -> tuple[str | None, str]:
         cell = cell.total_seconds()
     if isinstance(cell, bool):
         return "boolean", "true" if cell else "false"
-    if isinstance(cell, int | float | Decimal) and -_EXACT < cell < _EXACT:
+    if isinstance(cell, int | float | Decimal) and -EXACT < cell < EXACT:
         return "float", repr(cell) if isinstance(cell, float) else str(cell)
     if isinstance(cell, datetime.date) and getattr(cell, "tzinfo", None) is None:
         return "date", cell.isoformat()

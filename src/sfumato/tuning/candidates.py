@@ -135,8 +135,8 @@ class Search:
 def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, gap: float = GAP) -> Search:
     """Narrow the range of group sizes by comparing the utility at its ends.
 
-    Implements figure 6 of KCG12. Where utility falls by more than the gap from g1 to g2, the left half is searched for
-    utility, else the right half for privacy; halves meet at the geometric mean g3 of g1 and g2.
+    Implements figure 6 of KCG12. If utility falls from g1 to g2 by more than the gap, a share of its absolute value at
+    g1, the left half is searched for utility, else the right half for privacy; halves meet at the geometric mean g3.
 
     ``low`` and ``high`` are the least group size, t, and the size of the smallest class; the ``utility`` at a size is
     asked once for each size; ``gap`` is the paper's t_a.
@@ -144,11 +144,12 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
     Notes
     -----
     Figure 6 prints the absolute difference and means a fall: where the larger size is more useful, which is chance, the
-    search goes on to the right. It departs from the paper where it would never end: rounding can give g3 = g1 or
-    g3 = g2 (from 10 and 11, for example), and then the range can narrow no more (errata KCG12.1). The utility of each
-    size is measured once, where the paper measures g1 and g2 anew. Of the last two neighbouring sizes the same rule
-    takes one. A fall inside a half that was left is never seen: with 0.9 up to 50 and 0.5 above, the range from 32 to
-    100 is given up.
+    search goes on to the right. The paper's utility is an accuracy. Where it can be negative, as variance explained
+    can, the gap is a share of its absolute value; else every size would count as a fall. The search departs from the
+    paper where that would never end: rounding can give g3 = g1 or g3 = g2 (from 10 and 11, for example), and then the
+    range can narrow no more (errata KCG12.1). The utility of each size is measured once, where the paper measures g1
+    and g2 anew. Of the last two neighbouring sizes the same rule takes one. A fall inside a half that was left is never
+    seen: with 0.9 up to 50 and 0.5 above, the range from 32 to 100 is given up.
 
     Examples
     --------
@@ -156,6 +157,8 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
     Search(chosen=1000, tried=(10, 1000, 100, 316, 562, 750, 866, 931, 965, 982, 991, 995, 997, 998, 999))
     >>> rule_based_search(10, 1000, lambda size: 0.9 if size <= 50 else 0.5).chosen
     32
+    >>> rule_based_search(10, 1000, lambda size: -0.5).chosen
+    1000
     """
     _check_range(low, high)
     known: dict[int, float] = {}
@@ -165,6 +168,9 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
             known[size] = utility(size)
         return known[size]
 
+    def falls(smaller: int, larger: int) -> bool:
+        return measured(smaller) - measured(larger) > abs(measured(smaller)) * gap
+
     g1, g2 = low, high
     measured(g1)
     measured(g2)
@@ -173,11 +179,11 @@ def rule_based_search(low: int, high: int, utility: Callable[[int], float], *, g
         if g3 in (g1, g2):
             break
         measured(g3)
-        if measured(g1) - measured(g2) > measured(g1) * gap:
+        if falls(g1, g2):
             g2 = g3
         else:
             g1 = g3
-    kept = g1 if measured(g1) - measured(g2) > measured(g1) * gap else g2
+    kept = g1 if falls(g1, g2) else g2
     return Search(kept, tuple(known))
 
 

@@ -1,6 +1,6 @@
-"""What came of tuning: the best release that was found, what others trade for it, and all that was tried.
+"""The result of tuning: the best release that was found, alternatives with their trade-offs, and everything tried.
 
-As lines, a JSON document, a page and a folder for the owner, with the frontier: use against leak, a dot a setting.
+As lines, a JSON document, a page and a folder for the owner, with the frontier of utility and risk.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.plain import limit_words, points, show
+from sfumato.assess.limits import limit_name, limit_sentence
+from sfumato.assess.numbers import CI, score, score_range, show
 from sfumato.assess.report import ChangeTried, Exceeded, Ruling
+from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page, page_template
@@ -26,15 +28,16 @@ from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried
+from sfumato.tables.reading import FileReading
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
 from sfumato.tuning.trials import Bench, Reading, Told
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
+__all__ = ["Alternative", "Searched", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
-_LEARNT = 0.01  # use beyond guessing, from which something is learned
+_LEARNT = 0.01  # utility above the score of chance, from which something is learned
 _Z = 1.959963984540054
 
 
@@ -57,6 +60,16 @@ class Alternative:
     meets: bool  # whether it kept the limits, as far as that could be told
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What a search of KCG12 chose of the sizes from ``low`` to ``high``, and the sizes that it measured, in order."""
+
+    candidate: Candidate
+    low: int
+    high: int
+    tried: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
     """The most useful release that meets a policy, as far as there was time to look; for the owner."""
@@ -74,6 +87,8 @@ class Tuning:
     seconds: float
     k: int | None
     told: Told
+    searched: Searched | None = None  # of a search of KCG12 that came to its end
+    read: FileReading = field(default_factory=FileReading)  # how the file was read that the table came from
     command: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -108,15 +123,15 @@ class Tuning:
             return ""
         reading = nearest.reading
         if not self.confirmed:
-            return "it was not confirmed against people whom the search had not used, for there was no time"
+            return "not confirmed: there was no time to measure it on people that the search had not used"
         failed = next((each for each in (reading, *nearest.again) if each.verdict.outcome is not Ruling.MEETS), None)
         if failed is not None:
             return failed.verdict.reasons[0]
         if nearest.loses:
-            most = 100 * self.policy.keep["prediction-loss"]
-            return f"models lose {points(reading.loss)} points by it, and at most {most:g} may be lost"
+            most = self.policy.keep["prediction-loss"]
+            return f"models lose {score(reading.loss)}; the policy allows {most:g}"
         runs = math.floor(100 * nearest.chance)
-        return f"by estimate {runs} of 100 runs meet the policy, and to be sure of 90 it must be {100 * SURE:g}"
+        return f"an estimated {runs}\u00a0% of runs meet the policy; {100 * SURE:g}\u00a0% are required"
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -174,7 +189,7 @@ class Tuning:
         return Recipe(
             reading.candidate.method, parameters, schema, told.level, told.strata, self.holdout, None, __version__,
             policy=policy, no_rules=told.no_rules, rare=told.rare,
-        )  # fmt: skip
+        ).read_by(self.read)  # fmt: skip
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -183,21 +198,34 @@ class Tuning:
         if self.stopped is Stopped.DEADLINE:
             late = sum(isinstance(each, NoTime) for each in self.refused.values())
             untried = f"; {late} setting{'s were' if late > 1 else ' was'} not tried" if late else ""
-            notes.append(
-                f"The time was up after {self.seconds:.0f} s of {self.budget:.0f}{untried}: give more with --budget."
-            )
+            limit = f"Time limit reached ({self.seconds:.0f} s of {self.budget:.0f} s){untried}"
+            notes.append(f"{limit}; allow more time with --budget.")
         if self.stopped is Stopped.INTERRUPTED:
-            notes.append("It was interrupted: this is what was measured by then.")
+            notes.append("Interrupted: these are the results so far.")
         if self.people[0] < self.people[1]:
-            notes.append(f"{self.people[0]:,} of {self.people[1]:,} people were looked at, drawn at random.")
+            notes.append(f"Measured on a random sample of {self.people[0]:,} of {self.people[1]:,} people.")
+        if self.searched is not None:
+            notes.append(self.search_words)
         original = next(iter(self.bench.originals.values()), None)
         metric = self.bench.metric
         taught = original is not None and original.value > self.bench.guess + _LEARNT
         if original is not None and metric is not None and metric.of != "table" and not taught:
             notes.append(
-                "The original itself teaches no more than guessing, so that use says little; name another target."
+                "A model of the original is no better than chance, so utility says little; name another target."
             )
         return tuple(notes)
+
+    @property
+    def search_words(self) -> str:
+        """What a search of KCG12 chose, and of which sizes."""
+        found = self.searched
+        assert found is not None
+        target = self.told.schema.target
+        classes = target is not None and is_class(target)
+        end = "the smallest class" if classes else "half of the people"
+        sizes = f"the sizes from {found.low} to {found.high} ({end})"
+        chose = f"The {self.search} search chose {found.candidate.words} of {sizes}"
+        return f"{chose}; it measured {len(found.tried)} of them."
 
     def to_json(self) -> dict[str, Any]:
         """Everything that was tried as a JSON document."""
@@ -212,6 +240,7 @@ class Tuning:
             "alternatives": [self._alternative(each) for each in self.alternatives],
             "columns": [self._change(before, after) for before, after in self.changed],
             "search": self.search,
+            "searched": None if self.searched is None else self._searched(self.searched),
             "stopped": self.stopped.value,
             "budget": round(self.budget, 3),
             "seconds": round(self.seconds, 3),
@@ -227,6 +256,11 @@ class Tuning:
             ],
         }
 
+    def _searched(self, found: Searched) -> dict[str, Any]:
+        candidate = found.candidate
+        told = {"method": candidate.method, candidate.parameter: candidate.size}
+        return {**told, "low": found.low, "high": found.high, "tried": list(found.tried)}
+
     def _tried(self, reading: Reading) -> dict[str, Any]:
         candidate, worst = reading.candidate, reading.outlook.worst
         return {
@@ -236,6 +270,8 @@ class Tuning:
             "people": reading.people,
             "use": reading.use.value,
             "use_original": reading.original.value,
+            "use_smallest_class": reading.use.smallest,
+            "use_smallest_class_original": reading.original.smallest,
             "leak": reading.outlook.leak,
             "worst": None if worst is None else plain(worst),
             "outcome": reading.verdict.outcome.value,
@@ -273,15 +309,17 @@ class Tuning:
         return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
 
     def lines(self) -> list[tuple[int, str]]:
-        """What was found in a line each, with ranks for `sfumato.assess.plain.fitting`."""
+        """The result in a line each, with ranks for `sfumato.assess.plain.fitting`."""
         best, nearest = self.best, self.nearest
         lines: list[tuple[int, str]] = []
         if best is not None:
             lines.append((0, self.headline))
-            lines.append((1, f"Worst:  {worst_words(best.reading.outlook.worst)}."))
+            lines.append((1, f"Strongest attack: {worst_words(best.reading.outlook.worst)}."))
+            lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(best.reading)]
         elif nearest is not None:
             lines.append((0, self.headline))
             lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.because}."))
+            lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(nearest.reading)]
         lines += [(3, self.alternative_words(each)) for each in self.alternatives]
         lines += [(4, words) for words in self.change_words()[:2]]
         lines += [(2, note) for note in self.notes]
@@ -295,43 +333,38 @@ class Tuning:
         best = self.best
         if best is None:
             tried = len(self.bench.latest())
-            many = f"None of the {tried} settings that were tried" if tried > 1 else "The one setting that was tried"
-            was = "were" if tried > 1 else "was"
+            settings = f"{tried} setting{'s' * (tried > 1)} tried"
             if not self.confirmed:
-                return f"Nothing can be recommended yet: {tried} settings were tried and none {was} confirmed."
+                return f"Nothing can be recommended yet: {settings}, none confirmed."
             once = any(each.reading.verdict.outcome is Ruling.MEETS for each in self.confirmed)
-            return f"{many} is known to meet the policy '{self.policy.title}'{' in 9 of 10 runs' if once else ''}."
-        runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)} of 100 runs"
-        meets = f"It meets the policy '{self.policy.title}' in {runs}"
-        return f"Best:   {self._named(best.reading)}. {meets}; {self.use_words}."
+            runs = " in 9 of 10 runs" if once else ""
+            return f'No setting (of {tried} tried) is shown to meet policy "{self.policy.title}"{runs}.'
+        runs = "nearly every run" if best.chance > 0.985 else f"about {round(100 * best.chance)}\u00a0% of runs"
+        return f'Best:   {self._named(best.reading)}. Meets policy "{self.policy.title}" in {runs}; {self.use_words}.'
 
     @property
     def use_words(self) -> str:
-        """What is lost by the best release, and never that it is better than the original."""
+        """The score of the best release beside that of the original, and what is lost with its interval."""
         best, metric = self.best, self.bench.metric
         assert best is not None
         assert metric is not None
         reading = best.reading
         if metric.of == "table":
-            others = f"other people of the same kind have {reading.original.value:.2f}"
-            return f"its {metric.words} is {reading.use.value:.2f}, where {others}"
+            return f"{metric.words} {reading.use.value:.2f} (control group {reading.original.value:.2f})"
         lost = compare({"": reading.original}, {"": reading.use})
         assert lost is not None
-        of = points(max(0.0, reading.original.value))
-        if lost.value <= 0.0 or lost.low <= 0.0:
-            return f"a model loses nothing of {of} points that is more than chance (at most {points(lost.high)})"
-        return f"a model loses {points(lost.value)} ({points(lost.low)} to {points(lost.high)}) of {of} points"
+        beside = f"original {score(reading.original.value)}, {metric.guess} {self.bench.guess:.3g}"
+        found = f"{metric.words} {score(reading.use.value)} ({beside})"
+        if lost.low <= 0.0:
+            return f"{found}; no significant loss (95\u00a0% CI up to {score(max(0.0, lost.high))})"
+        return f"{found}; loss {score(lost.value)} (95\u00a0% CI {score_range(lost.low, lost.high)})"
 
     def alternative_words(self, each: Alternative) -> str:
-        """What another candidate trades for the best."""
-        use = "use not compared" if each.use is None else f"use {_signed(each.use)}"
-        leak = (
-            ""
-            if each.leak is None
-            else f", leak {_signed(each.leak)} ({_LIMIT_WORDS.get(each.limit or '', each.limit)})"
-        )
-        kept = "" if each.meets else "; it does not meet the policy"
-        return f"Or:     {each.candidate.words}: {use}{leak}{kept}."
+        """Difference of another candidate to the best, in utility and risk."""
+        utility = "utility not compared" if each.use is None else f"utility {_signed(each.use)}"
+        risk = "" if each.leak is None else f"; {limit_name(each.limit or '')} {_signed(each.leak)}"
+        kept = "" if each.meets else "; does not meet the policy"
+        return f"Or:     {each.candidate.words}: {utility}{risk}{kept}."
 
     @property
     def changes(self) -> tuple[ChangeTried, ...]:
@@ -344,7 +377,7 @@ class Tuning:
         return tuple(sorted(tried, key=lambda each: (not each.clear, each.after)))
 
     def change_words(self) -> list[str]:
-        """Which columns, changed, clearly lower the worst of the risk, and how it is told."""
+        """Columns that significantly lower the strongest attack if changed, and the option for it."""
         return [f"{each.sentence} On a sample; {each.how}." for each in self.changes if each.clear]
 
     def _named(self, reading: Reading) -> str:
@@ -352,28 +385,27 @@ class Tuning:
         return f"{reading.candidate.words}{change}"
 
 
-_LIMIT_WORDS = {
-    "linkage-gain": "people linked, of 100",
-    "attribute-gain": "cells read, of 100",
-    "singling-gain": "people singled out, of 100",
-    "membership-auc": "membership told, of 100",
-    "membership-tpr": "people accused, of 100",
-}
-
-
 def worst_words(worst: Exceeded | None) -> str:
-    """The finding that comes nearest to its limit, in people."""
+    """The finding that comes nearest to its limit."""
     if worst is None:
-        return "nothing was judged by a limit"
-    return limit_words(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
+        return "no limit was judged"
+    return limit_sentence(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
+
+
+def smallest_class_words(reading: Reading) -> list[str]:
+    """Accuracy on the smallest class, beside that of the original; nothing without classes."""
+    released, original = reading.use.smallest, reading.original.smallest
+    if released is None or original is None:
+        return []
+    return [f"accuracy {released:.2f} (original {original:.2f})"]
 
 
 def _signed(gap: Difference) -> str:
-    chance = "" if gap.certain else ", may be chance"
-    return f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to {100 * gap.high:+.1f}{chance})"
+    interval = f"{CI} {100 * gap.low:+.1f} to {100 * gap.high:+.1f}"
+    return f"{100 * gap.value:+.1f} points ({interval})".replace("-", "\u2212")
 
 
-_OUTCOMES = {"meets": "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told"}
+_OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "cannot-tell": "inconclusive"}
 
 
 def write_tuning_page(tuning: Tuning) -> str:
@@ -391,7 +423,7 @@ def write_tuning_page(tuning: Tuning) -> str:
         notes=tuning.notes,
         figure=frontier_figure(tuning),
         policy=tuning.policy.title,
-        words="use" if metric is None else metric.words,
+        words="utility" if metric is None else metric.words,
         confirmed=[_row(each.reading) for each in tuning.confirmed],
         rows=[_row(each) for each in tuning.bench.readings if each.part not in ("confirmation", "again")],
         refused=[
@@ -403,13 +435,14 @@ def write_tuning_page(tuning: Tuning) -> str:
 
 
 def _row(reading: Reading) -> list[str]:
-    """Cells of what was tried: setting, people, use, the original's, leak, and what the judge says."""
+    """Cells of a row: setting, people, utility, that of the original, of the smallest class, risk, and the verdict."""
     change = "" if reading.change is None else f", {reading.change.words}"
     return [
         f"{reading.candidate.words}{change}",
         f"{reading.people:,}",
         show(reading.use.value),
         show(reading.original.value),
+        "-" if reading.use.smallest is None else show(reading.use.smallest),
         f"{reading.outlook.leak:.2f}",
         _OUTCOMES[reading.verdict.outcome.value],
     ]
@@ -433,27 +466,27 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
 _SIZE = (6.4, 4.2)
 _SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
 _COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
-_MOST = 6.0  # leaks beyond so many times what is allowed are drawn at the edge
+_MOST = 6.0  # risks beyond so many times their limit are drawn at the edge
 
 
 def frontier_figure(tuning: Tuning) -> Figure:
-    """Use against leak of every setting on the largest part that it was tried on; for the owner."""
+    """Utility and risk of every setting on the largest sample that it was tried on; for the owner."""
     latest = tuning.bench.latest()
     metric = tuning.bench.metric
-    words = "use" if metric is None else metric.words
+    words = "utility" if metric is None else metric.words
     chosen = tuning.best or tuning.nearest
-    named = "" if chosen is None else f" The star: {chosen.reading.candidate.words}."
+    named = "" if chosen is None else f" Star: {chosen.reading.candidate.words}."
     return draw(
         "frontier/leak",
         lambda axes: _draw(axes, list(latest.values()), None if chosen is None else chosen.reading, words),
         size=_SIZE,
-        title="Use against leak",
+        title="Utility and risk",
         caption=(
             "Each mark is a method and its size, on the largest sample that it was tried on; up and to the left is "
-            f"better. The leak is the worst attack as a multiple of what the policy allows: right of the line is too "
-            f"much. On smaller samples leaks are larger.{named}"
+            f"better. Risk is the strongest attack as a multiple of its limit: right of the line it exceeds the limit. "
+            f"Smaller samples show a larger risk. Risks above {_MOST:g} are drawn at the edge.{named}"
         ),
-        alt=f"Scatter plot of {len(latest)} settings: {words} against the worst attack, times what is allowed.",
+        alt=f"Scatter plot of {len(latest)} settings: {words} and the strongest attack as a multiple of its limit.",
         public=False,
     )
 
@@ -463,7 +496,7 @@ def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: st
     reach = 0.06 * (max(uses) - min(uses)) or 0.05
     axes.x = (0.0, 1.08 * max([1.0, *map(_leak, readings)]))
     axes.y = (min(uses) - reach, max(uses) + reach)
-    axes.x_label, axes.y_label = "worst attack, times what the policy allows", words
+    axes.x_label, axes.y_label = "strongest attack, multiple of its limit", words
     axes.upright_line(1.0, MUTED, 1.6)
     for method in dict.fromkeys(reading.candidate.method for reading in readings):
         own = sorted(

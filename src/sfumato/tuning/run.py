@@ -11,19 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.assess.study import MeasureOptions
+from sfumato.assess.utility.prediction import is_class
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
+from sfumato.engines.plan import smallest_class
 from sfumato.mechanisms.chain import Chain
 from sfumato.mechanisms.methods import usual_k
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.persons import check_weights
+from sfumato.tables.persons import check_weights, persons_of_table
 from sfumato.tables.rare import check_way
+from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema, missing_marks
@@ -38,10 +43,10 @@ from sfumato.tuning.candidates import (
     rule_based_search,
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
-from sfumato.tuning.model import Stopped, Tuning
+from sfumato.tuning.model import Searched, Stopped, Tuning
 from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Told, check_metric
 
-__all__ = ["tune"]
+__all__ = ["check_tuning", "tune"]
 
 SEARCHES = ("halving", "rule-based", "brute-force")
 """Ways to search; the last two are the paper's, for the group size of one method [KCG12]."""
@@ -55,7 +60,7 @@ _FINISH = 1.5  # seconds kept to write down what was found
 _FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
 _SPLITS = 3  # more splits on which the use of the last candidates is compared
 _LEAST = 3  # smallest size that is tried
-_SHARE = 0.1  # the paper's t, as a share of the smallest class
+_SHARE = 0.1  # the least size of the paper's searches, t, as a share of the smallest class
 
 
 def tune(
@@ -79,8 +84,13 @@ def tune(
     rare: str | None = None,
     k: int | None = None,
     known: Iterable[str] = (),
+    accurate_within: float | None = None,
     missing: Iterable[str] = (),
     seed: int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    read: FileReading | None = None,
     command: Sequence[str] = (),
     watch: Callable[[Reading], None] | None = None,
 ) -> Tuning:
@@ -109,22 +119,31 @@ def tune(
         Share of the people held out, or people who were.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known, missing
         As in `sfumato.sanitize`.
+    accurate_within : float, optional
+        Largest error at which a predicted response counts as right, for the metrics ``response-accuracy-...``.
     k : int, optional
         The smallest size that is tried, and the floor of a chain, where it is more than the policy asks.
     seed : int, optional
         Makes the search reproducible as far as time does not end it; what it recommends is run without one.
+    encoding, sheet, header_row : optional
+        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
+        counted from 1. By default they are detected; what was detected is told as a warning.
+    read : FileReading, optional
+        How the file was read that the table came from, for the recipe; by default as the three say.
     command : sequence of str
         Words of the command line that asked for it, for the one that it prints.
     watch : callable, optional
         Is given what each setting gave as soon as it is measured.
     """
+    measuring = MeasureOptions(accurate_within)
     clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
-    asked = Policy.load(policy)
-    _check(budget, search, holdout)
-    check_metric(metric)
     named = check_methods(methods)
+    asked = check_tuning(policy, budget=budget, search=search, metric=metric, methods=named, rare=rare)
+    if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
+        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
     missing = tuple(missing)
-    arrow, _ = to_arrow(table, missing_marks(schema, missing))
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     found = schema is None
     settled = schema_of(
         arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
@@ -138,7 +157,7 @@ def tune(
     outside = known_columns(known, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside)
+    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside, measuring)
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
@@ -163,23 +182,37 @@ def tune(
         refused=job.refused,
         stopped=stopped,
         search=search,
+        searched=job.searched,
         people=(people.count, everybody.count),
         holdout=holdout if isinstance(holdout, float) else None,
         budget=clock.budget,
         seconds=monotonic() - clock.begin,
         k=told.k,
         told=told,
+        read=read or origin.reading,
         command=tuple(command),
     )
 
 
-def _check(budget: float | None, search: str, holdout: Any) -> None:
+def check_tuning(
+    policy: Policy | str | Path,
+    *,
+    budget: float | None,
+    search: str,
+    metric: str | None,
+    methods: Iterable[str] | str | None,
+    rare: str | None,
+) -> Policy:
+    """Policy of a search, if nothing is chosen that is impossible whatever the table holds."""
+    asked = Policy.load(policy)
     if budget is not None and not (math.isfinite(budget) and budget > 0):
         raise OptionError("the budget is a number of seconds above 0; try 60")
     if search not in SEARCHES:
         raise OptionError(f"there is no search {search!r}; choose one of {', '.join(SEARCHES)}")
-    if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
-        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+    check_metric(metric)
+    check_methods(methods)
+    refuse_unattainable(asked, PlannedRun(control=True, rare=check_way(rare)), despite=None)
+    return asked
 
 
 def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) -> int | None:
@@ -214,6 +247,7 @@ class _Job:
     confirmed: list[Confirmation] = field(default_factory=list)
     changed: list[tuple[Reading, Reading]] = field(default_factory=list)
     refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
+    searched: Searched | None = None  # what a search of the paper chose
 
     def run(self) -> Stopped:
         """Search, confirm and look at columns until all is done or the time is up."""
@@ -289,8 +323,13 @@ class _Job:
         method = next((each.method for each in self.candidates if each.method != "chain"), None)
         if method is None:
             raise OptionError("the paper's searches are for group sizes; name condense or classwise with --methods")
-        high = max(each.size for each in self.candidates if each.method == method)
+        high = self._largest_size(part)
         least = min(each.size for each in self.candidates if each.method == method)
+        if least > high:
+            raise OptionError(
+                f"the smallest class has {high} people and the smallest size is {least}, so that no group size is left "
+                "to search; lower the level, or pool small classes"
+            )
         low = max(least, round(_SHARE * high))
 
         def utility(size: int) -> float:
@@ -299,10 +338,19 @@ class _Job:
             return reading.use.value
 
         if self.search == "rule-based":
-            chosen = rule_based_search(low, high, utility).chosen
+            found = rule_based_search(low, high, utility)
         else:
-            chosen = brute_force(equal_steps(low, high, 10), utility).chosen
-        return [Candidate(method, chosen)]
+            found = brute_force(equal_steps(low, high, 10), utility)
+        self.searched = Searched(Candidate(method, found.chosen), low, high, found.tried)
+        return [self.searched.candidate]
+
+    def _largest_size(self, part: Part) -> int:
+        """Persons of the smallest class, the largest size at which no group mixes classes; without classes a half."""
+        schema = self.bench.told.schema
+        target = schema.target
+        if target is None or not is_class(target):
+            return max(1, part.people // 2)
+        return smallest_class(part.inside, target, persons_of_table(part.inside, schema))
 
     def _columns(self, part: Part) -> None:
         """Try on a sample what dropping or coarsening the columns that carry the risk would do."""

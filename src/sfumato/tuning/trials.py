@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
-from sfumato.assess.study import Matrix, Study, sample, study_of
+from sfumato.assess.study import Matrix, MeasureOptions, Study, sample, study_of
 from sfumato.assess.utility.comparison import compatibility
-from sfumato.assess.utility.prediction import is_class, predict, task_of
+from sfumato.assess.utility.prediction import is_class, predict_with_scores, smallest_tested, task_of, tolerance_of
+from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
@@ -42,10 +43,14 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
-    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts."""
+    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts.
+
+    ``smallest`` is the accuracy on the smallest class with enough test rows [KCG12, fig. 9]; None without classes.
+    """
 
     value: float
     parts: Matrix
+    smallest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Metric:
     words: str  # how it is called, as in "its accuracy of boosting is 0.8"
     of: str  # "class", "response" or "table"
     run: Callable[..., Score]
+    guess: str = ""  # what gets the score of chance, in words
 
     def released(self, study: Study) -> Score:
         """Use of the released rows."""
@@ -70,7 +76,7 @@ def kind_of_target(study: Study) -> str:
     """Whether a class, a response or nothing is to be predicted, as the report has it: told by the kind of column."""
     if study.target is None:
         return "table"
-    return "class" if is_class(study.pair(study.target)) else "response"
+    return "class" if is_class(study.pair(study.target).field) else "response"
 
 
 def choose_metric(study: Study, name: str | None) -> Metric:
@@ -79,10 +85,15 @@ def choose_metric(study: Study, name: str | None) -> Metric:
     Without a target it is how hard released rows are to tell from original ones.
     """
     kind = kind_of_target(study)
-    suited = [metric for metric in METRICS.values() if metric.of == kind]
     if name is None:
-        return max(suited[:2], key=lambda metric: metric.original(study).value) if kind != "table" else suited[0]
+        usual = [METRICS[each] for each in _USUAL[_classes(study) if kind == "class" else kind]]
+        return max(usual, key=lambda metric: metric.original(study).value) if len(usual) > 1 else usual[0]
     check_metric(name)
+    if name.startswith("auc-") and kind == "class" and _classes(study) == _SEVERAL:
+        raise OptionError(
+            f"the metric {name!r} is for two classes, and the target has more; choose "
+            f"{name.replace('auc', 'balanced-accuracy')}"
+        )
     if METRICS[name].of not in (kind, "table"):
         known = ", ".join(each.name for each in METRICS.values() if each.of in (kind, "table"))
         raise OptionError(
@@ -98,16 +109,34 @@ def check_metric(name: str | None) -> None:
         raise OptionError(f"there is no metric {name!r}; choose one of {', '.join(METRICS)}")
 
 
-def guess_of(study: Study) -> float:
-    """Use that needs no learning: always naming the commonest class, or the mean."""
-    if kind_of_target(study) != "class":
+_TWO, _SEVERAL = "two classes", "several classes"
+
+
+def _classes(study: Study) -> str:
+    """Whether the target has two classes or more; a single one counts as two, and nothing is learned of it."""
+    return _TWO if len(np.unique(study.pair(study.target or "").original.present)) <= 2 else _SEVERAL
+
+
+def guess_of(study: Study, metric: Metric) -> float:
+    """Score that needs no learning: always predicting the majority class, the mean, or the median."""
+    if metric.name.startswith("response-accuracy-"):
+        pair = study.pair(study.target or "")
+        known = pair.original.present
+        deviation = max(float(known.std()), 1e-12)
+        return float(tolerance_of(study, pair).hits(np.median(known) / deviation, known / deviation).mean())
+    if metric.of != "class":
         return 0.0
-    known = study.pair(study.target or "").original.present.astype(np.int64)
-    return float(np.bincount(known).max() / len(known))
+    sizes = np.unique(study.pair(study.target or "").original.present, return_counts=True)[1]
+    if metric.name.startswith("accuracy-"):
+        return float(sizes.max() / sizes.sum())
+    return 0.5 if metric.name.startswith("auc-") else 1.0 / len(sizes)
 
 
-def _predicted(study: Study, *, original: bool, miner: str) -> Score:
-    """Share of classes that a miner names rightly, or of the response's variance that it explains."""
+def _predicted(study: Study, *, original: bool, miner: str, measure: str = "") -> Score:
+    """AUC, balanced accuracy or accuracy of a miner, or the share of the response's variance that it explains.
+
+    Of a response, "response-accuracy" is the share of predictions within the tolerance [AY05, sec. 4].
+    """
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
     if len(study.pairs) < 2:
@@ -121,14 +150,22 @@ def _predicted(study: Study, *, original: bool, miner: str) -> Score:
         raise OptionError(
             f"{len(task.test.labels)} rows held out have a known target, too few to judge by; hold more rows out"
         )
+    smallest: float | None = None
     lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
     with one_thread():
-        told = predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+        told, scores = predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+    if measure == "auc" and len(np.unique(truth)) < 2:
+        raise OptionError("the rows held out are all of one class, so that there is no AUC; hold more rows out")
     if task.classes:
-        parts = (told == truth).astype(np.float64)
+        parts = auc_parts(truth, scores) if measure == "auc" else _MEASURES[measure](truth, told)
+        code = smallest_tested(task)
+        smallest = None if code is None else float((told == truth)[truth == code].mean())
+    elif measure:
+        assert task.tolerance is not None  # of a response
+        parts = task.tolerance.hits(told, truth).astype(np.float64)
     else:
         parts = 1.0 - (told - truth) ** 2 / max(float(truth.var()), 1e-12)
-    return Score(float(parts.mean()), parts)
+    return Score(float(parts.mean()), parts, smallest)
 
 
 def _likeness(study: Study, *, original: bool) -> Score:
@@ -159,20 +196,62 @@ def _covariance(study: Study, *, original: bool) -> Score:
     return Score(0.0 if value is None else value, np.empty(0))
 
 
+def _accuracy(truth: Matrix, told: Matrix) -> Matrix:
+    return np.asarray(truth == told, dtype=np.float64)
+
+
+_MEASURES = {"accuracy": _accuracy, "balanced-accuracy": balanced_accuracy_parts}
+_OF_CLASSES = {"auc": "AUC", "balanced-accuracy": "balanced accuracy", "accuracy": "accuracy"}
+_MODELS = {
+    "boosting": ("boosting", "boosted trees"),
+    "logistic": ("linear", "logistic regression"),
+    "1nn": ("1nn", "the nearest neighbour"),
+}
 _MINED = partial(partial, _predicted)
+_RESPONSE_MODELS = {
+    "boosting": _MODELS["boosting"],
+    "ridge": ("linear", "ridge regression"),
+    "1nn": _MODELS["1nn"],
+}
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("accuracy-boosting", "accuracy of boosted trees", "class", _MINED(miner="boosting")),
-        Metric("accuracy-logistic", "accuracy of logistic regression", "class", _MINED(miner="linear")),
-        Metric("accuracy-1nn", "accuracy of the nearest neighbour", "class", _MINED(miner="1nn")),
-        Metric("r2-boosting", "variance explained by boosted trees", "response", _MINED(miner="boosting")),
-        Metric("r2-ridge", "variance explained by ridge regression", "response", _MINED(miner="linear")),
-        Metric("r2-1nn", "variance explained by the nearest neighbour", "response", _MINED(miner="1nn")),
+        *(
+            Metric(
+                f"{measure}-{name}",
+                f"{words} of {model}",
+                "class",
+                _MINED(miner=miner, measure=measure),
+                "majority class",
+            )
+            for measure, words in _OF_CLASSES.items()
+            for name, (miner, model) in _MODELS.items()
+        ),
+        *(
+            Metric(f"r2-{name}", f"R\u00b2 of {model}", "response", _MINED(miner=miner), "mean")
+            for name, (miner, model) in _RESPONSE_MODELS.items()
+        ),
+        *(
+            Metric(
+                f"response-accuracy-{name}",
+                f"accuracy of {model} within the tolerance",
+                "response",
+                _MINED(miner=miner, measure="response-accuracy"),
+                "median",
+            )
+            for name, (miner, model) in _RESPONSE_MODELS.items()
+        ),
         Metric("likeness", "likeness of rows", "table", _likeness),
         Metric("covariance", "covariance compatibility mu", "table", _covariance),
     )
 }
+_USUAL = {
+    _TWO: ("auc-boosting", "auc-logistic"),
+    _SEVERAL: ("balanced-accuracy-boosting", "balanced-accuracy-logistic"),
+    "response": ("r2-boosting", "r2-ridge"),
+    "table": ("likeness",),
+}
+"""Metrics of which one is taken if none was named, by what is to be predicted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,6 +317,7 @@ class Told:
     rare: Any = None
     k: int | None = None
     known: tuple[str, ...] = ()  # columns that an outsider knows
+    measuring: MeasureOptions = field(default_factory=MeasureOptions)
 
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
         """Plan of a run of a candidate on a part; one column may be changed."""
@@ -294,9 +374,11 @@ class Bench:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
-            tried = try_plan(part.inside, self.told.plan(candidate, part, change), self.told.policy, self.told.known)
+            told, plan = self.told, self.told.plan(candidate, part, change)
+            tried = try_plan(part.inside, plan, told.policy, told.known, told.measuring)
         if self.metric is None:
-            self.metric, self.guess = choose_metric(tried.study, self.metric_name), guess_of(tried.study)
+            self.metric = choose_metric(tried.study, self.metric_name)
+            self.guess = guess_of(tried.study, self.metric)
         if part.name not in self.originals:
             self.originals[part.name] = self.metric.original(tried.study)
         reading = Reading(
@@ -333,6 +415,7 @@ class Bench:
             facts=outcome.facts,
             records=compared.records,
             holdout=compared.outside,
+            options=self.told.measuring,
             rng=plan.randomness.generator("assess"),
         )
         if part.name not in self.originals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import socket
@@ -10,12 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from sfumato.core.connections import PATIENCE, OpenConnections, guarded_protocol, watched
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import reason, work_folder
 
 __all__ = ["serve"]
 
 _HOST = "127.0.0.1"
+_MOST_CONNECTIONS = 500  # that are open at once
 
 
 def serve(
@@ -26,12 +29,14 @@ def serve(
     save: Path | None = None,
     stream: str | None = None,
     survey: str | None = None,
+    patience: float = PATIENCE,
 ) -> None:
     """Serve the page until the process is told to end (Ctrl-C or SIGTERM); the folder of the visit goes with it.
 
     ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
     ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved
-    where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown.
+    where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown. A connection is
+    closed if a request header has not arrived after ``patience`` seconds, or if no further request comes for so long.
     """
     try:
         import uvicorn
@@ -48,8 +53,10 @@ def serve(
         with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
             visit = Visit(folder, most_bytes, save)
             page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
+            connections = OpenConnections(_MOST_CONNECTIONS, in_all=_MOST_CONNECTIONS)
             config = uvicorn.Config(
-                page,
+                watched(page),
+                http=guarded_protocol(connections, patience=patience),
                 lifespan="on",
                 log_config=None,
                 access_log=False,
@@ -58,7 +65,7 @@ def serve(
                 date_header=False,
                 ws="none",
                 proxy_headers=False,
-                timeout_keep_alive=15,
+                timeout_keep_alive=math.ceil(patience),
                 timeout_graceful_shutdown=2,
             )
             with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended

@@ -18,14 +18,14 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from sfumato.core import documents
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import SfumatoError, with_options
 from sfumato.core.pages import page_template
 from sfumato.publish.policy import BUILT_IN, LIMITS, PURPOSES, Policy
 from sfumato.tables.field import FATE, Kind, Role
 from sfumato.web.visit import (
     ENDINGS_READ,
+    LABELS,
     Choices,
-    ReadingChoice,
     Setting,
     TooLarge,
     Visit,
@@ -39,7 +39,7 @@ __all__ = ["WebPage"]
 _COOKIE = "sfumato-web"
 _OWN_PAGES = ("same-origin", "none")
 _MOST_JSON = 8 << 20
-_LONGEST_WORD = 40  # characters of the name of an encoding
+_MOST_CHOICES = 16_384  # bytes of choices that come with a file
 _PATIENCE = 30.0  # seconds in which choices must have come; a file may take longer
 _STEPS = {"start": "File", "columns": "Columns", "policy": "Policy", "search": "Search", "result": "Release"}
 _STATIC = ("web.css", "web.js", "frontier.js", "icon.svg")
@@ -115,6 +115,10 @@ class WebPage:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
+        with with_options(LABELS):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self  # so that the router raises what it refuses
         try:
             entered = self._enter(Request(scope))
@@ -246,9 +250,10 @@ class WebPage:
         if length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > visit.most_bytes):
             raise TooLarge(visit.too_large)
         told = request.query_params
-        reading = ReadingChoice(told.get("encoding", "utf-8")[:_LONGEST_WORD], told.get("delimiter") or None)
+        chosen = parse_choices(Choices, told.get("choices", "{}")[:_MOST_CHOICES].encode())
+        choices = Choices(reading=chosen.reading, missing=chosen.missing)
         try:
-            job = await visit.receive(told.get("name", ""), request.stream(), reading)
+            job = await visit.receive(told.get("name", ""), _in_time(request.stream()), choices)
         except ClientDisconnect:
             raise HTTPException(400, "the file did not come whole; choose it again") from None
         return _as_json(job.to_json())
@@ -258,7 +263,7 @@ class WebPage:
         job = await self._visit.inspect(parse_choices(Choices, await _body(request)))
         await job.ended.wait()
         if job.state != "done":
-            raise HTTPException(400, job.error or "it was cancelled")
+            return _as_json({"error": job.error or "it was cancelled", "proposed": job.proposed}, 400)
         return _as_json({**(self._visit.look or {}), "notes": job.notes, "schema": None})
 
     async def _choices(self, request: Request) -> Response:
@@ -300,6 +305,19 @@ def _as_json(document: Any, status: int = 200) -> Response:
 def _refused(status: int, words: str) -> Response:
     said = {404: "there is nothing here; begin at /", 405: "this address is asked for otherwise"}
     return _as_json({"error": said.get(status, words)}, status)
+
+
+async def _in_time(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Parts of a file, each of which must come in time; the whole of it may take longer."""
+    while True:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise HTTPException(408, "the file stopped coming; choose it again") from None
+        if chunk is None:
+            return
+        yield chunk
 
 
 async def _body(request: Request) -> bytes:

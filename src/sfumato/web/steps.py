@@ -15,21 +15,21 @@ from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
-from sfumato.core.errors import OptionError, SfumatoError, TableError, printable
+from sfumato.core.errors import OptionError, SfumatoError, printable, with_options
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import write_text
 from sfumato.publish.release import signer_of
-from sfumato.tables.field import FATE, Field, Kind
+from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.found_rules import with_found_rules
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import FileReading, read_people, reading_words
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.model import Tuning, write_tuning_page
 from sfumato.tuning.trials import Reading
-from sfumato.web.visit import Choices, ReadingChoice, Setting, edited
+from sfumato.web.visit import LABELS, Choices, Setting, edited
 from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE
 
 __all__ = ["Steps"]
@@ -53,7 +53,7 @@ class Steps:
         self, send: Send, stoppable: Callable[[], AbstractContextManager[None]], *, most_bytes: int | None = None
     ) -> None:
         self._send, self._stoppable, self._most_bytes = send, stoppable, most_bytes
-        self._read: tuple[tuple[str, ReadingChoice], pa.Table, FileForm] | None = None
+        self._read: tuple[tuple[str, FileReading, tuple[str, ...]], pa.Table, FileForm] | None = None
         self._schema: Schema | None = None
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
@@ -68,35 +68,35 @@ class Steps:
         }
         if "choices" in order:
             order["choices"] = typed(Choices, order["choices"])
-        return steps[name](**order)
+        with with_options(LABELS):
+            return steps[name](**order)
 
-    def _table(self, file: str, reading: ReadingChoice) -> tuple[pa.Table, FileForm]:
-        if self._read is None or self._read[0] != (file, reading):
-            try:
-                table, form = read_people(file, **vars(reading), most_bytes=self._most_bytes)
-            except TableError as error:  # the page has another name for that option
-                raise TableError(f"{error}".replace("grant it more with --most-bytes", "raise --limit")) from None
-            self._read, self._schema = ((file, reading), table, form), None
+    def _table(self, file: str, choices: Choices) -> tuple[pa.Table, FileForm]:
+        wanted = file, choices.reading, choices.missing
+        if self._read is None or self._read[0] != wanted:
+            marks = missing_marks(None, choices.missing)
+            table, form = read_people(file, **vars(choices.reading), missing=marks, most_bytes=self._most_bytes)
+            self._read, self._schema = (wanted, table, form), None
         return self._read[1:]
 
-    def _proposed(self, table: pa.Table) -> Schema:
+    def _proposed(self, table: pa.Table, missing: tuple[str, ...]) -> Schema:
         """The schema before anything is said of rare values, which depends on what is chosen."""
         if self._schema is None:
-            self._schema = sf.inspect(table, k=table.num_rows + 1)
+            self._schema = sf.inspect(table, k=table.num_rows + 1, missing=missing)
         return self._schema
 
     def _look(self, file: str, choices: Choices) -> dict[str, Any]:
         """Each column with what will happen to it and why, as inspect says it, after what was chosen."""
-        table, form = self._table(file, choices.reading)
+        table, form = self._table(file, choices)
         k = choices.k or 10
-        schema = sf.inspect(table, k=k)
-        found, proposed = schema.rules, self._proposed(table)
+        schema = sf.inspect(table, k=k, missing=choices.missing)
+        found, proposed = schema.rules, self._proposed(table, choices.missing)
         changed = edited(proposed, choices)
         if changed.fields != proposed.fields or choices.rules is not None:
             if choices.rules is None:
                 changed = with_found_rules(repaired(table, changed), changed)
                 found = changed.rules
-            schema = sf.inspect(table, schema=changed, k=k)
+            schema = sf.inspect(table, schema=changed, k=k, missing=choices.missing)
         wider = {each.name for each in schema.encoded}
         known_columns(
             [f"{each.name}@{each.known_level}" for each in choices.columns if each.known_level and each.name in wider],
@@ -108,6 +108,9 @@ class Steps:
             "read": reading_words(file, form),
             "sheets": [] if form.sheet is None else [form.sheet.name, *form.sheet.others],
             "csv": form.sheet is None and form.format is FileFormat.CSV,
+            "encoding": form.encoding,
+            "header_row": form.header_row,
+            "detected": bool(form.found) or (form.sheet is not None and form.sheet.detected),
             "columns": [_column(field, known.get(field.name)) for field in schema],
             "rules": list(schema.rules),
             "found": list(dict.fromkeys((*found, *schema.rules))),
@@ -116,7 +119,7 @@ class Steps:
 
     def _tune(self, file: str, schema: str, choices: Choices) -> dict[str, Any]:
         """What tuning found; every setting is told as it is measured."""
-        table, _ = self._table(file, choices.reading)
+        table, form = self._table(file, choices)
         tuning = None
         try:
             with self._stoppable():
@@ -131,6 +134,8 @@ class Steps:
                     level=choices.level,
                     known=choices.known,
                     seed=choices.seed,
+                    missing=choices.missing,
+                    read=choices.reading.repeated(form),
                     command=_words("tune", file, choices),
                     watch=lambda reading: self._send("point", **_point(reading)),
                 )
@@ -144,7 +149,7 @@ class Steps:
         self, file: str, schema: str, choices: Choices, setting: dict[str, Any], floor: int | None
     ) -> dict[str, Any]:
         """A release in the output folder, or the owner's part of one that its policy refuses."""
-        table, form = self._table(file, choices.reading)
+        table, form = self._table(file, choices)
         chosen = typed(Setting, setting)
         picked = _picked(chosen)
         signer = signer_of(None, rehearsal=choices.seed is not None, folder=OUTPUT)
@@ -160,10 +165,14 @@ class Steps:
                 seed=choices.seed,
                 policy=choices.policy,
                 despite_policy=chosen.despite,
+                missing=choices.missing,
+                read=choices.reading.repeated(form),
                 command=_words("sanitize", file, choices, picked, floor),
                 **{name: value for name, value in told.items() if value is not None},
             )
         except sf.PolicyNotMet as refused:
+            if refused.report is None:
+                raise
             refused.save_owner(OUTPUT, overwrite=True)
             return _told(refused.report, leaves=False)
         release = release.written(OUTPUT, form=form, overwrite=True, sign=signer or False)
@@ -187,7 +196,7 @@ def _column(field: Field, known: int | None) -> dict[str, Any]:
         "role": field.role.value,
         "kind": field.kind.value,
         "domain": printable(field.domain.describe()),
-        "fate": FATE[field.role],
+        "fate": field.fate,
         "why": printable(field.reason),
         "hierarchy": field.hierarchy or "",
         "coarsened": field.coarsened,
@@ -205,7 +214,7 @@ def _words(
     k = floor if picked is not None and picked.method == "chain" else choices.k if picked is None else None
     told: dict[str, Any] = {
         "--schema": f"owner/{OWNER_SCHEMA}",
-        **{f"--{name}": value for name, value in choices.reading.told.items()},
+        **{f"--{name.replace('_', '-')}": value for name, value in choices.reading.given.items()},
         "--k": k,
         "--level": choices.level,
         "--rare": choices.rare,
@@ -213,6 +222,7 @@ def _words(
         "--holdout": f"{choices.holdout:g}" if verb == "sanitize" else None,
     }
     words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+    words += [word for mark in choices.missing for word in ("--missing", mark)]
     words += [word for column in choices.known for word in ("--known", column)]
     output = ("-o", "FOLDER") if verb == "sanitize" else ()
     return ("sfumato", verb, file, *output, *(() if picked is None else picked.options), *words)

@@ -22,19 +22,20 @@ from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed,
 from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column, shown
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
-from sfumato.publish.policy import PURPOSES, USUAL
+from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL
 from sfumato.tables.databases import SQLITE
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.files import ENDINGS
+from sfumato.tables.reading import FileReading
 from sfumato.tables.schema import Schema
-from sfumato.tables.spreadsheet import WORKBOOKS
+from sfumato.tables.workbook import WORKBOOKS
 from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 
 __all__ = [
     "ENDINGS_READ",
+    "LABELS",
     "Choices",
     "ColumnChoice",
-    "ReadingChoice",
     "Setting",
     "TooLarge",
     "Visit",
@@ -47,24 +48,21 @@ __all__ = [
 
 _MOST_BYTES = 8 << 20
 _MOST_LEVELS = 32
+_MOST_MARKS = 50
 _LONGEST_RULE = 1_000  # characters of a rule, a level or a hierarchy
 _MOST_BUDGET = 86_400.0
 
 
-@dataclass(frozen=True)
-class ReadingChoice:
-    """How a file is read, where it was told."""
-
-    encoding: str = "utf-8"
-    delimiter: str | None = None
-    decimal: Literal[".", ","] | None = None
-    sheet: str | None = None
-
-    @property
-    def told(self) -> dict[str, str]:
-        """What was told, by the names of the options."""
-        usual = ReadingChoice()
-        return {name: value for name, value in vars(self).items() if value != getattr(usual, name)}
+LABELS = {
+    "encoding": "Encoding",
+    "delimiter": "Between cells",
+    "decimal": "Before decimals",
+    "sheet": "Sheet",
+    "header-row": "Header in row",
+    "missing": "Missing marks",
+    "most-bytes": "--limit",
+}
+"""What the page calls options of the command line that its messages name."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,10 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything that is chosen before a run. ``rules`` are those that are kept; None: those that were found."""
+    """Everything that is chosen before a run. ``rules`` are those that are kept; None: those that were found.
+
+    ``missing`` are marks of a missing cell, besides the usual ones and those that are found.
+    """
 
     columns: tuple[ColumnChoice, ...] = ()
     rules: tuple[str, ...] | None = None
@@ -93,7 +94,8 @@ class Choices:
     level: str | None = None
     seed: int | None = None
     budget: float | None = None
-    reading: ReadingChoice = field(default_factory=ReadingChoice)
+    reading: FileReading = field(default_factory=FileReading)
+    missing: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -144,6 +146,8 @@ def _check(choices: Choices) -> None:
         raise OptionError(f"a rule, a level or a hierarchy has at most {_LONGEST_RULE} characters; shorten it")
     if any(not 0 <= column.known_level <= _MOST_LEVELS for column in choices.columns):
         raise OptionError(f"the level that outsiders know a column at lies between 0 and {_MOST_LEVELS}; mend it")
+    if len(choices.missing) > _MOST_MARKS:
+        raise OptionError(f"{len(choices.missing)} missing marks are more than {_MOST_MARKS}; leave some out")
     listed = next((each.name for each in choices.columns if each.hierarchy.strip().startswith("file")), None)
     if listed is not None:
         raise OptionError(
@@ -184,28 +188,19 @@ def _with(schema: Schema, changed: Field) -> Schema:
 def command_line(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
     """Command line that runs a recipe again on the file that was dropped in, quoted as a shell needs it."""
     words = ["sfumato", "sanitize", name, "-o", "FOLDER", "--recipe", recipe]
-    for option, value in choices.reading.told.items():
-        words += [f"--{option}", value]
     words += [word for column in choices.known for word in ("--known", column)]
     return shlex.join([*words, *(["--despite-policy"] if setting.despite else [])])
 
 
 def python_lines(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
     """Lines of Python that do what the command line does."""
-    told = choices.reading.told
-    lines = ["import sfumato as sf"]
-    source = repr(name)
-    if told:
-        lines.append("from sfumato.tables.reading import read_people")
-        spelt = ", ".join(f"{key}={value!r}" for key, value in told.items())
-        lines += ["", f"table, form = read_people({name!r}, {spelt})"]
-        source = "table"
     options = [f"recipe={recipe!r}"]
     if choices.known:
         options.append(f"known={list(choices.known)!r}")
     if setting.despite:
         options.append("despite_policy=True")
-    return "\n".join([*lines, "", f"release = sf.sanitize({source}, {', '.join(options)})", 'release.save("FOLDER")'])
+    call = f"release = sf.sanitize({name!r}, {', '.join(options)})"
+    return "\n".join(["import sfumato as sf", "", call, 'release.save("FOLDER")'])
 
 
 ENDINGS_READ = (*ENDINGS, *WORKBOOKS, *SQLITE)
@@ -260,13 +255,13 @@ class Visit:
         self.worker = Worker(self.folder, self.most_bytes)
         self._receiving = asyncio.Lock()
 
-    async def receive(self, name: str, chunks: AsyncIterator[bytes], reading: ReadingChoice | None = None) -> Job:
+    async def receive(self, name: str, chunks: AsyncIterator[bytes], choices: Choices | None = None) -> Job:
         """Take a file in, in place of any before, and begin to look at it; nothing is left of one that is too large."""
         safe = safe_name(name)
         async with self._receiving:
-            return await self._receive(safe, chunks, reading or ReadingChoice())
+            return await self._receive(safe, chunks, choices or Choices())
 
-    async def _receive(self, safe: str, chunks: AsyncIterator[bytes], reading: ReadingChoice) -> Job:
+    async def _receive(self, safe: str, chunks: AsyncIterator[bytes], choices: Choices) -> Job:
         await self.forget()
         size, path = 0, self.folder / safe
         try:
@@ -283,7 +278,7 @@ class Visit:
             path.unlink(missing_ok=True)
             raise
         self.file, self.size = safe, size
-        return await self.inspect(Choices(reading=reading))
+        return await self.inspect(choices)
 
     @property
     def too_large(self) -> str:
@@ -333,6 +328,11 @@ class Visit:
             raise OptionError("something else is being worked on; wait for it, or stop it")
         told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "budget")}
         kept = dataclasses.replace(self.choices, **told)
+        if kept.rare == "keep" and BUILT_IN[kept.policy].require.get("rare") == "hidden":
+            raise OptionError(
+                f"the policy {kept.policy!r} requires rare categories to be hidden, and they are to be kept; choose "
+                "another policy, or pool or lift them"
+            )
         if kept != self.choices:
             self.choices, self.tuning, self.points = kept, None, []
 

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any, TextIO
 
 from sfumato.core.documents import parse_json, write_json
-from sfumato.core.errors import OptionError, SfumatoError, printable
+from sfumato.core.errors import OptionError, SfumatoError, TableError, printable, with_options
 from sfumato.core.progress import listening
 
 __all__ = ["COMPARED", "OUTPUT", "TUNING_PAGE", "Job", "Worker", "main"]
@@ -103,18 +103,20 @@ def main() -> None:
     sys.excepthook = lambda kind, *_: line.send("broken", kind=kind.__name__)  # of a defect nothing of the data is said
     orders = _Orders()
     from sfumato.web.steps import Steps  # here, so that the page is there before all of it is loaded
+    from sfumato.web.visit import LABELS
 
     steps = Steps(line.send, orders.stoppable, most_bytes=int(sys.argv[2]))
     for order in orders:
         line.order = order.pop("order")
-        with warnings.catch_warnings():
+        with with_options(LABELS), warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = lambda message, *_rest, **_more: line.send("note", words=f"{message}.")
             try:
                 with listening(line.progress):
                     line.send("done", result=steps.run(order))
             except SfumatoError as error:
-                line.send("failed", words=printable(f"{error}"), code=error.exit_code)
+                proposed = dict(error.proposed) if isinstance(error, TableError) else {}
+                line.send("failed", words=printable(f"{error}"), code=error.exit_code, proposed=proposed)
             except KeyboardInterrupt:
                 line.send("failed", words=_STOPPED, code=1)
             except MemoryError:
@@ -150,6 +152,7 @@ class Job:
     notes: list[str] = field(default_factory=list)
     result: dict[str, Any] | None = None
     error: str = ""
+    proposed: dict[str, Any] = field(default_factory=dict)  # options that may read a file that could not be read
     keep: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)  # is given the result
     ended: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
@@ -160,7 +163,7 @@ class Job:
 
     def to_json(self) -> dict[str, Any]:
         """How far it is, for the page."""
-        shown = ("order", "kind", "state", "stage", "fraction", "points", "notes", "error")
+        shown = ("order", "kind", "state", "stage", "fraction", "points", "notes", "error", "proposed")
         return {name: getattr(self, name) for name in shown}
 
 
@@ -260,6 +263,7 @@ def _hear(job: Job, event: dict[str, Any]) -> None:
             job.keep(event["result"])
         job.end("done")
     elif kind == "failed":
+        job.proposed = event.get("proposed", {})
         job.end("failed", event["words"])
     elif kind == "broken":
         job.end("failed", _BROKEN.format(event["kind"]))

@@ -227,16 +227,17 @@ DIFFERENCING = Measure(
     applies=_applies,
     figure="attacks/all",
 ).finds(
-    Number("arrivals-recovered", "Arrivals recovered by difference of publications", SHARE).means(
-        f"The share of arriving records that {_WATCHER}, from the published rows, beside guessing one of them "
-        "(baseline)"
+    Number("arrivals-recovered", "Differencing attack, published rows", SHARE).means(
+        "Differencing attack: the share of arriving records recovered from the difference of successive publications. "
+        "Baseline: guessing a published row"
     ),
-    Number("arrivals-recovered-statistics", "Arrivals recovered by difference of published statistics", SHARE).means(
-        f"The share of arriving records that {_WATCHER}, where counts and sums of groups are published, beside "
-        "guessing the mean of one (baseline)"
+    Number("arrivals-recovered-statistics", "Differencing attack, published statistics", SHARE).means(
+        "Differencing attack: the share of arriving records recovered if counts and sums of groups are published. "
+        "Baseline: guessing their mean"
     ),
     Number("arrivals-recovered/", scale=SHARE, figure="attacks/arrivals-recovered").means(
-        f"The share of arriving cells of {{column}} that {_WATCHER}, beside guessing that of a published row (baseline)"
+        "Differencing attack: the share of arriving cells of {column} recovered from the difference of successive "
+        "publications. Baseline: the cell of a published row"
     ),
 )
 
@@ -328,9 +329,8 @@ ROUNDS = Measure(
     applies=_not_opened,
     figure="attacks/all",
 ).finds(
-    Number("rows-of-others-claimed", "Rows of other owners claimed from the rounds", SHARE.owners).means(
-        "The share of the other owners' rows that this owner can claim from the cluster centres that all owners "
-        "saw in every round, with nothing but its own rows. It does not know which claims are right; in trials "
-        "most were. None can be claimed where centres stay hidden (baseline)"
+    Number("rows-of-others-claimed", "Rows of other parties inferred from clustering rounds", SHARE.owners).means(
+        "The share of other parties' rows that this party can infer from the cluster centres of every round and its "
+        "own rows. It does not know which are right; in trials most were. None if centres stay hidden (baseline)"
     )
 )

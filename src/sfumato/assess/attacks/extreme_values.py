@@ -86,12 +86,12 @@ EXTREME_VALUES = Measure(
     _run,
     figure="attacks/all",
 ).finds(
-    Number("extreme-values-shown", "Extreme values", SHARE).means(
-        "Extreme values: how often a release of a redraw of the table shows a value beyond everybody else's if one "
-        "person holds such a value; less is better, and the control is how often one without that person does"
+    Number("extreme-values-shown", "Singling out, extreme values", SHARE).means(
+        "Singling out by extreme values: how often a release of a redraw of the table contains a value beyond "
+        "everybody else's if one person has such a value. Control: releases of redraws without that person"
     ),
-    Number("extreme-values-shown/", "Extreme values", SHARE.owners, figure="").means(
-        "Extreme values of {column}: how often a release of a redraw shows a value beyond everybody else's if one "
-        "person holds such a value, beside releases without that person"
+    Number("extreme-values-shown/", "Singling out, extreme values", SHARE.owners, figure="").means(
+        "Singling out by extreme values of {column}: how often a release of a redraw contains a value beyond "
+        "everybody else's if one person has such a value, beside releases without that person"
     ),
 )

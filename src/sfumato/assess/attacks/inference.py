@@ -56,7 +56,7 @@ class Profile:
 
     name: str  # one word; part of a finding's name
     sentence: str  # what he knows, as the words that follow "an attacker who"
-    spoken: str  # who he is, as the words that follow "a cell read"
+    spoken: str  # who he is, as the words that follow "attribute inference,"
     # from the columns as `rank_columns` puts them and the secret column, those that he knows
     choose: Callable[[Sequence[str], str], tuple[str, ...]]
 
@@ -81,20 +81,20 @@ def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
 
 NEIGHBOUR = Profile(
     "neighbour",
-    "knows the three columns that are seen most easily",
-    "by who knows a few",
+    "knows the three columns that are easiest to observe",
+    "few columns known",
     lambda order, secret: _first(order, secret, _SEEN),
 )
 REGISTRY = Profile(
     "registry",
     "has a register with half of the columns, those that take the fewest values",
-    "by who knows half",
+    "half of the columns known",
     lambda order, secret: _first(order, secret, max(_SEEN, len(order) // 2)),
 )
 INSIDER = Profile(
     "insider",
     "knows everything about a person but one column",
-    "by who knows the rest",
+    "all other columns known",
     lambda order, secret: _first(order, secret, len(order)),
 )
 PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
@@ -287,10 +287,9 @@ def _note(study: Study, secrets: Sequence[str], attempts: int) -> str:
 
 _NEXT = "or the next in line where one of them is the secret"
 _MEANING = (
-    "How often an attacker who {known}, finds a further column by looking at the released row that is most like the "
-    "person (the same category, or a number within a tenth of a standard deviation), beside guessing what is "
-    "commonest (baseline) and beside the same attack on people held out (control); lower is better, and what is above "
-    "the control is what being in the table cost"
+    "Attribute inference: an attacker who {known}, takes a further column from the most similar released row. Share of "
+    "correct values (same category, or a number within a tenth of a standard deviation). Baseline: the most frequent "
+    "value; control: the same attack on the control group"
 )
 ATTRIBUTE_INFERENCE = Measure(
     "attribute-inference",
@@ -302,13 +301,13 @@ ATTRIBUTE_INFERENCE = Measure(
     figure="attacks/all",
 ).finds(
     *(
-        Number(f"attribute-inference-{profile.name}", f"A cell read {profile.spoken}", SHARE).means(
+        Number(f"attribute-inference-{profile.name}", f"Attribute inference, {profile.spoken}", SHARE).means(
             _MEANING.format(known=profile.sentence)
         )
         for profile in PROFILES
     ),
     Number("attribute-inference-insider/", scale=SHARE, figure="attacks/attribute-inference-insider").means(
-        "How often an attacker who knows everything else about a person finds {column} by looking at the released row "
-        "that is most like the person; lower is better, and what is above the control is what being in the table cost"
+        "Attribute inference of {column}: an attacker who knows all other columns takes it from the most similar "
+        "released row. Control: the same attack on the control group"
     ),
 )

@@ -410,10 +410,10 @@ def mean_as_tries(shares: Matrix, most: int) -> Tries:
     return Tries(mean * tries, tries)
 
 
-_RECOVERED = "The share of numbers that someone recovers to a tenth of a standard deviation who {knowing}"
-_BESIDE = "beside what guessing the mean recovers (baseline)"
+_RECOVERED = "The share of numbers recovered to a tenth of a standard deviation by an attacker who {knowing}"
+_BESIDE = "beside guessing the mean (baseline)"
 _HEADLINE = (
-    _RECOVERED.format(knowing="knows {number} original rows and which released rows they became") + f", {_BESIDE}"
+    _RECOVERED.format(knowing="knows {number} original rows and the released rows made from them") + f", {_BESIDE}"
 )
 KNOWN_INPUT = Measure(
     "known-input",
@@ -424,10 +424,12 @@ KNOWN_INPUT = Measure(
     applies=not_moved,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells", "Numbers recovered with known rows", SHARE).means(_HEADLINE.format(number=KNOWN_ROWS)),
-    Number("known-rows-needed", "Known rows that undo it", COUNT.more, figure="").means(
-        "How many original rows, with the released rows that they became, fix the key: the number that the "
-        "certificate names, fewer may do; more is better, and whoever took part knows one"
+    Number("recovered-cells", "Known-input attack, numbers recovered", SHARE).means(
+        _HEADLINE.format(number=KNOWN_ROWS)
+    ),
+    Number("known-rows-needed", "Known-input attack, rows needed", COUNT.more, figure="").means(
+        "Known-input attack: how many original rows, with their released rows, determine the key. The certificate "
+        "states this number, fewer may suffice, and every participant knows one"
     ),
     Number("recovered-cells/", scale=SHARE, figure="attacks/recovered-cells").means(
         _RECOVERED.format(knowing="knows {column}")
@@ -472,10 +474,10 @@ PUBLIC_MOMENTS = Measure(
     applies=not_moved,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells-public-moments", "Numbers recovered with public mean and deviation", SHARE).means(
+    Number("recovered-cells-public-moments", "Numbers recovered from public mean and variance", SHARE).means(
         _RECOVERED.format(
-            knowing="knows no row, only the mean and the standard deviation of each original column and which way "
-            "it leans"
+            knowing="knows no row, only the mean, the standard deviation and the sign of the skewness of each original "
+            "column"
         )
         + f", {_BESIDE}"
     )

@@ -26,6 +26,7 @@ from sfumato.assess.algebra import (
 )
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
+from sfumato.assess.numbers import percent
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, given, sample
 from sfumato.core.facts import Downgraded, Swapped
 
@@ -35,8 +36,8 @@ _ROUNDS = 60  # of boosting; each grows a tree for each class where there are mo
 _TREES = 180
 _BINS = 255  # categories that boosting takes as such; of a column with more it sees places in an order
 _WAYS = {
-    "": ("from the rest", "takes it from the released row that is most like the person"),
-    "-boosting": ("by a strong model", "predicts it with boosted trees that learnt on the released table"),
+    "": ("nearest row", "takes it from the released row that is most like the person"),
+    "-boosting": ("gradient boosting", "predicts it with boosted trees trained on the release"),
 }
 
 
@@ -175,16 +176,18 @@ LABEL_INFERENCE = Measure(
         number
         for way, (spoken, how) in _WAYS.items()
         for number in (
-            Number(f"label-inference{way}", f"The target told {spoken}", SHARE).means(
-                "How often an attacker who knows all else about a person of the original finds the person's class if "
-                f"he {how}, beside naming the commonest class (baseline) and beside the same for people held out "
-                "(control); lower is better"
+            Number(f"label-inference{way}", f"Attribute inference of the target, {spoken}", SHARE).means(
+                "Attribute inference: how often an attacker who knows all other columns of a member names the right "
+                f"class, if the attacker {how}. Baseline: the majority class; control: the same for the control group"
             ),
             Number(
-                f"label-inference-gain{way}", f"Gain in telling the target {spoken}", Scale((-1.0, 1.0)), figure=""
+                f"label-inference-gain{way}",
+                f"Excess attribute inference of the target, {spoken}",
+                Scale((-1.0, 1.0)),
+                figure="",
             ).means(
-                "How much more often an attacker finds the class of people in the original than of people held out if "
-                f"he {how}: what being in the table cost a person; 0 or less is good, 1 is worst"
+                "Success of this attribute inference on members minus success on the control group, if the attacker "
+                f"{how}; 0 or less is good, 1 is worst"
             ),
         )
     )
@@ -244,10 +247,9 @@ SWAPPED_ROWS = Measure(
     applies=where(Swapped, "no cells were swapped"),
     figure="attacks/all",
 ).finds(
-    Number("own-row-linkage-windows", "Linked to their own row, by windows", SHARE).means(
-        "The share of people whose own row is picked by somebody who knows their cells and how far cells were swapped: "
-        "of the released rows that lie within all windows, and are equal where nothing was swapped, one is taken at "
-        "random; beside guessing one row of all, and less is better"
+    Number("own-row-linkage-windows", "Record linkage to own row, swap windows", SHARE).means(
+        "Record linkage: the share of people whose own row is picked by an attacker who knows their record and the "
+        "swap windows, at random among the released rows within all windows. Baseline: guessing one row"
     )
 )
 
@@ -273,7 +275,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
         hits.append(int((told == labels[tried]).sum()))
     commonest = np.bincount(labels[teach].astype(np.int64)).argmax()
     guess = float((labels[tried] == commonest).mean())
-    before = f"; from the original's cells {100 * hits[1] / len(tried):.1f} of 100"
+    before = f"; with the original's cells {percent(hits[1] / len(tried))}"
     tries = Tries(hits[0], len(tried))
     yield "hidden-label-told", success(tries, guess=guess, control=None, note=before, aside="")
 
@@ -297,9 +299,8 @@ HIDDEN_LABEL = Measure(
     applies=where(Downgraded, "no label was hidden"),
     figure="attacks/all",
 ).finds(
-    Number("hidden-label-told", "Hidden label told by a strong model", SHARE).means(
-        "The share of people whose hidden label is told rightly by boosted trees that learnt on the released rows with "
-        "the true labels of the other half of the people, gaps and all, beside always naming the commonest (baseline); "
-        "less is better"
+    Number("hidden-label-told", "Attribute inference of hidden labels, gradient boosting", SHARE).means(
+        "Attribute inference: the share of hidden labels predicted by boosted trees that were trained on the release "
+        "with the true labels of the other half of the people. Baseline: the most frequent label"
     )
 )

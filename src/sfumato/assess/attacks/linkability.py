@@ -36,11 +36,13 @@ def _run(study: Study) -> Iterator[Stated]:
     people = rng.permutation(study.attacked(most, rng))
     outside = None if study.holdout is None else rng.permutation(study.attacked_outside(most, rng))
     hits = {name: [0, 0] for name in _NEAR}
+    halving = study.shared_generator("linkability-halves")  # how columns are halved decides how many are joined
     for split in range(_SPLITS):
         parts = [study.original[people[split::_SPLITS]]]
         if study.holdout is not None and outside is not None:
             parts.append(study.holdout[outside[split::_SPLITS]])
-        found = _joined(study, np.concatenate(parts), rng)
+        halves = split_columns([pair.name for pair in study.pairs], halving)
+        found = _joined(study, np.concatenate(parts), halves, rng)
         for name, joined in found.items():
             hits[name][0] += int(joined[: len(parts[0])].sum())
             hits[name][1] += int(joined[len(parts[0]) :].sum())
@@ -50,12 +52,14 @@ def _run(study: Study) -> Iterator[Stated]:
         yield name, success(Tries(hits[name][0], len(people)), guess=guess, control=control, note=note)
 
 
-def _joined(study: Study, people: Matrix, rng: np.random.Generator) -> dict[str, NDArray[np.bool_]]:
-    """Whose halves, of columns halved once, lead to a common row."""
+def _joined(
+    study: Study, people: Matrix, halves: tuple[list[str], list[str]], rng: np.random.Generator
+) -> dict[str, NDArray[np.bool_]]:
+    """Whose halves lead to a common row."""
     if not len(people):
         return {name: np.zeros(0, dtype=np.bool_) for name in _NEAR}
     picks = []
-    for half in split_columns([pair.name for pair in study.pairs], rng):
+    for half in halves:
         here = study.coordinates(half)
         picks.append(pick_near(study.released[:, here], people[:, here], max(_NEAR.values()), rng))
     first, second = picks
@@ -121,14 +125,13 @@ LINKABILITY = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("linkability", "Two halves of a record joined", SHARE).means(
-        "How often two halves of a person's columns lead to the same released row, so that two sources can be "
-        "joined through the table; less is better, and what held-out people suffer too is not due to being in it"
+    Number("linkability", "Linkability of two halves, nearest row", SHARE).means(
+        "Linkability: how often the two halves of a person's columns lead to the same released row, so that two "
+        "sources can be connected through the release. Control: the same for held-out people"
     ),
-    Number("linkability-near", "Two halves of a record nearly joined", SHARE).means(
-        "How often the ten released rows nearest to one half of a person's columns and the ten nearest to the "
-        "other half have a row in common; less is better, and what held-out people suffer too is not due to being "
-        "in the table"
+    Number("linkability-near", "Linkability of two halves, ten nearest rows", SHARE).means(
+        "Linkability: how often the ten released rows nearest to one half of a person's columns and the ten nearest "
+        "to the other half share a row. Control: the same for held-out people"
     ),
 )
 
@@ -232,7 +235,6 @@ def _log_likelihood(members: Matrix, away: Matrix, ridge: float) -> Matrix:
     return np.asarray(-0.5 * (squares + np.linalg.slogdet(inner)[1] + d * np.log(ridge)))
 
 
-_BY_GUESS = "; guessing is a row drawn at random, and less is better"
 GROUP_LINKAGE = Measure(
     "group-linkage",
     Family.ATTACK,
@@ -242,24 +244,24 @@ GROUP_LINKAGE = Measure(
     applies=where(Grouped, "the table is not known to be made of groups"),
     figure="attacks/all",
 ).finds(
-    Number("group-linkage-nearest-row", "Finding the group by the nearest row", SHARE).means(
-        "The share of people whose nearest released row was drawn from their own group, so that an attacker who "
-        f"knows their whole record finds where they are among the groups{_BY_GUESS}"
+    Number("group-linkage-nearest-row", "Group linkage, nearest row", SHARE).means(
+        "Linkage to the group: the share of people for whom the nearest released row was drawn from their own group; "
+        "the attacker knows the whole record. Baseline: a row at random"
     ),
-    Number("group-linkage-centre", "Finding the group by its centre", SHARE).means(
-        "The share of people whose own group has the mean nearest to them, for an attacker who knows their whole "
-        f"record and was given the groups' means{_BY_GUESS}"
+    Number("group-linkage-centre", "Group linkage, group mean", SHARE).means(
+        "Linkage to the group: the share of people for whom their own group has the nearest mean; the attacker knows "
+        "the whole record and the means of all groups. Baseline: a row at random"
     ),
-    Number("group-linkage-likelihood", "Finding the group by likelihood", SHARE).means(
-        "The share of people whose own group is the likeliest, for an attacker who knows their whole record and "
-        f"was given the groups' means and covariances{_BY_GUESS}"
+    Number("group-linkage-likelihood", "Group linkage, likelihood", SHARE).means(
+        "Linkage to the group: the share of people for whom their own group is the most likely; the attacker knows "
+        "the whole record and the means and covariances of all groups. Baseline: a row at random"
     ),
-    Number("group-linkage-half", "Finding the group by half of the columns", SHARE).means(
-        "The share of people whose nearest released row, compared in a random half of the columns, was drawn from "
-        f"their own group{_BY_GUESS}"
+    Number("group-linkage-half", "Group linkage, half of the columns", SHARE).means(
+        "Linkage to the group: the share of people for whom the nearest released row, compared in a random half of "
+        "the columns, was drawn from their own group. Baseline: a row at random"
     ),
-    Number("expected-reidentification", "Picked out of their group", SHARE).means(
-        "The chance to pin a person down who finds their group by the nearest released row and then picks one of "
-        "its members at random; less is better"
+    Number("expected-reidentification", "Expected re-identification within the group", SHARE).means(
+        "The chance to re-identify a person by finding the group through the nearest released row and picking one of "
+        "its members at random"
     ),
 )

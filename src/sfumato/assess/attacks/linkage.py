@@ -35,14 +35,14 @@ _BLOCK = 4_000_000  # distances that are held at a time
 _PAIRS = 500_000_000  # most comparisons in one search without a tree: fewer people are attacked in a larger table
 _FEWEST = 400
 _WAYS = {  # how rows are compared, in a few words and in a sentence
-    "euclid": ("by distance", "in standard deviations of the columns"),
+    "euclid": ("Euclidean distance", "in standard deviations of the columns"),
     "mahalanobis": (
-        "by weighted distance",
-        "by Mahalanobis' distance, which discounts columns that repeat each other",
+        "Mahalanobis distance",
+        "by Mahalanobis distance, which discounts correlated columns",
     ),
-    "rank": ("by ranks", "by rank, which no change of scale hides"),
-    NEIGHBOUR.name: ("knowing a few columns", "in the few columns that an outsider knows"),
-    REGISTRY.name: ("knowing half of them", "in half of the columns, those that take the fewest values"),
+    "rank": ("ranks", "by rank, which no change of scale hides"),
+    NEIGHBOUR.name: ("few columns known", "in the quasi-identifiers"),
+    REGISTRY.name: ("half of the columns known", "in half of the columns, those that take the fewest values"),
 }
 _OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
 
@@ -227,11 +227,10 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
 _SOURCE = "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006"
 LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run, figure="attacks/all").finds(
     *(
-        Number(f"linkage-{way}", f"Linked to a row, {spoken}", SHARE).means(
-            f"The share of people whose nearest released row, compared {words}, has nobody of the original nearer than "
-            "them; what exceeds the share of held-out people is due to their being in the table, and less is better; "
-            "the baseline is what a release that knows nobody gives, measured by linking one part of the original to "
-            "the other"
+        Number(f"linkage-{way}", f"Record linkage, {spoken}", SHARE).means(
+            f"Record linkage: the share of people for whom the nearest released row, compared {words}, has no other "
+            "original record nearer to it. Such a link may still be wrong. Control: the same for held-out people; "
+            "baseline: links between two parts of the original"
         )
         for way, (spoken, words) in _WAYS.items()
     ),
@@ -257,9 +256,10 @@ OWN_ROW_LINKAGE = Measure(
     "own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,), figure="attacks/all"
 ).finds(
     *(
-        Number(f"own-row-linkage-{way}", f"Linked to their own row, {spoken}", SHARE).means(
-            f"The share of people whose nearest released row, compared {words}, is the one made from their own record, "
-            "beside guessing one row of all; people held out have no such row and are no control, and less is better"
+        Number(f"own-row-linkage-{way}", f"Record linkage to own row, {spoken}", SHARE).means(
+            f"Record linkage: the share of people for whom the nearest released row, compared {words}, is the one made "
+            "from their own record. Baseline: guessing one row at random; held-out people have no such row, so there "
+            "is no control"
         )
         for way, (spoken, words) in _WAYS.items()
     )
@@ -303,10 +303,9 @@ LINKED_PERSONS = Measure(
     _run_persons,
     figure="attacks/all",
 ).finds(
-    Number("linkage-persons", "Linked by all rows of a person", SHARE).means(
-        "The share of people whose nearest released person, compared by the mean of all of their rows and how many "
-        "there are, has nobody of the original nearer than them; what exceeds the share of held-out people is due to "
-        "their being in the table, and less is better; the baseline is what a release that knows nobody gives, "
-        "measured by linking one part of the original to the other"
+    Number("linkage-persons", "Record linkage, all rows of a person", SHARE).means(
+        "Record linkage of persons: the share of people for whom the nearest released person, compared by the mean and "
+        "the number of all rows, has no other original person nearer to it. Control: the same for held-out people; "
+        "baseline: links between two parts of the original"
     )
 )

@@ -246,8 +246,8 @@ def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Values:
 
 
 _TWO = (
-    "Shown one person of the original and one who was held out, how often an attacker tells who is who {how}; one half "
-    "is a coin, 1 means that anybody can find out who was in, and the control plays the game with held-out people only"
+    "Membership inference: AUC of an attacker who separates members from the control group {how}. 0.5 is guessing, 1 "
+    "is always right; the control separates two halves of the control group"
 )
 MEMBERSHIP = Measure(
     "membership",
@@ -257,19 +257,18 @@ MEMBERSHIP = Measure(
     needs=(Need.HOLDOUT,),
     figure="attacks/scores",
 ).finds(
-    Number("membership-distance", "In the table or not, by distance").means(
-        _TWO.format(how="by who is nearer to a released row")
+    Number("membership-distance", "Membership inference, distance").means(
+        _TWO.format(how="by the distance to the nearest released row")
     ),
-    Number("membership-distance-relative", "In the table or not, by likeness").means(
-        _TWO.format(how="by who is nearer to a released row than people of that kind are to one another")
+    Number("membership-distance-relative", "Membership inference, relative distance").means(
+        _TWO.format(how="by the distance to the nearest released row, relative to the distances between similar people")
     ),
-    Number("membership-classifier", "In the table or not, by a model").means(
-        _TWO.format(how="by a model that learnt on other people how members differ")
+    Number("membership-classifier", "Membership inference, classifier").means(
+        _TWO.format(how="by a classifier trained on other members and non-members")
     ),
-    Number("membership-at-1-percent", "Accused of being in, 1\u00a0% wrongly", SHARE, figure="attacks/all").means(
-        "The share of people of the original whom an attacker rightly accuses of being in it, if of the people who "
-        "were not in it only 1 % may be accused; 1 % is guessing, lower is better, and the control is how many "
-        "held-out people were accused by the same rule"
+    Number("membership-at-1-percent", "Membership inference, TPR at 1\u00a0% FPR", SHARE, figure="attacks/all").means(
+        "Membership inference: the share of members whom an attacker identifies (true positive rate) at a false "
+        "positive rate of 1 %. 1 % is guessing; the control is the share of the control group named by the same rule"
     ),
 )
 
@@ -298,14 +297,13 @@ LEAVES = Measure(
     applies=where(Chained, "the rows were not drawn from the leaves of trees"),
     figure="attacks/scores",
 ).finds(
-    Number("membership-leaves", "In the table or not, by the algorithm").means(
+    Number("membership-leaves", "Membership inference, refitted trees").means(
         _TWO.format(
-            how="by growing the trees of the algorithm on the release, and looking how often rows of a person's leaves "
-            "have the person's values"
+            how="by refitting the trees of the method on the release and comparing a person's values with their leaves"
         )
     ),
-    Number("tree-membership", "In the table or not, by the trees").means(
-        _TWO.format(how="by the trees that rows were drawn from, which nobody but the owner knows: no policy limits it")
+    Number("tree-membership", "Membership inference, original trees").means(
+        _TWO.format(how="by the original trees, which only the data owner knows; no policy limits it")
     ),
 )
 
@@ -333,10 +331,9 @@ def _run_outliers(study: Study) -> Iterator[Stated]:
 OUTLIERS = Measure(
     "outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,), figure="attacks/all"
 ).finds(
-    Number("outliers-claimed", "Most outlying people accused, 5\u00a0% wrongly", SHARE).means(
-        "Of the 5 % of people of the original who are farthest from everybody, the share whom an attacker rightly "
-        "accuses of being in it, by who is nearer to a released row than people of that kind are to one another, if of "
-        "all people who were not in it only 5 % may be accused; lower is better, and the control is how many of the "
-        "most outlying held-out people were accused"
+    Number("outliers-claimed", "Membership inference on outliers, TPR at 5\u00a0% FPR", SHARE).means(
+        "Membership inference on the 5 % of members who are farthest from everybody: the share identified by relative "
+        "distance at a false positive rate of 5 %. The control is the share of the outliers of the control group named "
+        "by the same rule"
     )
 )

@@ -192,17 +192,17 @@ NOISE_FILTER = Measure(
     applies=_applies,
     figure="attacks/all",
 ).finds(
-    Number("noise-filtered-error", "Error that is left after filtering the noise", SIZE.more, figure="").means(
-        "How far, in standard deviations, the best of three attackers stays from the true numbers, beside the size "
-        "of the noise as it was added; more is better, and 1 is what guessing the mean gives"
+    Number("noise-filtered-error", "Noise filtering, remaining error", SIZE.more, figure="").means(
+        "Noise filtering: the error, in standard deviations, of the best of three attackers, beside the size of the "
+        "added noise; 1 is what guessing the mean gives"
     ),
-    Number("noise-cells-near", "Numbers found to a tenth of their range", SHARE).means(
-        "The share of numbers that the best of three attackers gives to within a tenth of their column's range, "
-        "beside guessing the mean; less is better"
+    Number("noise-cells-near", "Noise filtering, within 10\u00a0% of the range", SHARE).means(
+        "Noise filtering: the share of numbers that the best of three attackers estimates to within a tenth of the "
+        "column's range. Baseline: the mean"
     ),
     Number("noise-filtered-error/", scale=SIZE.more, figure="").means(
-        "How far, in standard deviations, the best of three attackers stays from the true {column}, beside the "
-        "size of the noise as it was added; more is better, and 1 is what guessing the mean gives"
+        "Noise filtering: the error, in standard deviations, of the best of three attackers on {column}, beside the "
+        "size of the added noise; 1 is what guessing the mean gives"
     ),
 )
 
@@ -271,16 +271,14 @@ GROUP_FILTER = Measure(
     ),
     figure="attacks/all",
 ).finds(
-    Number(
-        "group-filtered-error", "Error that is left after filtering the noise within groups", SIZE.more, figure=""
-    ).means(
-        "How far, in standard deviations, an attacker who knows a record's group, its statistics and the law of "
-        "the noise stays from the true numbers, beside guessing the mean of the group; more is better, and no less "
-        "than the baseline means that the row adds nothing to what its group told"
+    Number("group-filtered-error", "Noise filtering within groups, remaining error", SIZE.more, figure="").means(
+        "Noise filtering: the error, in standard deviations, of an attacker who knows a record's group, its "
+        "statistics and the noise distribution. Baseline: the mean of the group; an error no less than the baseline "
+        "means that the row adds nothing to its group"
     ),
-    Number("group-filtered-cells-near", "Numbers found within groups to a tenth of their range", SHARE).means(
-        "The share of numbers that an attacker who knows a record's group, its statistics and the law of the noise "
-        "gives to within a tenth of their column's range, beside guessing the mean of the group; less is better"
+    Number("group-filtered-cells-near", "Noise filtering within groups, within 10\u00a0% of the range", SHARE).means(
+        "Noise filtering: the share of numbers that an attacker who knows a record's group, its statistics and the "
+        "noise distribution estimates to within a tenth of the column's range. Baseline: the mean of the group"
     ),
 )
 
@@ -425,6 +423,6 @@ BEST_GUESS = Measure(
     applies=where(Randomized, "no column was randomized by a stated law, so there is no answer to guess behind"),
     figure="attacks/all",
 ).finds(
-    _guessed_number("best-guess", "randomized values", "Randomized values guessed exactly"),
+    _guessed_number("best-guess", "randomized values", "Bayes inference of randomized values"),
     _guessed_number("best-guess/", "values of {column}", figure="attacks/best-guess"),
 )

@@ -8,16 +8,17 @@ What stands in a release word for word: values that one person alone holds, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, split_in_tenths, success
+from sfumato.assess.attacks.coincidence import BY_RECURRENCE, MOST_HOLDERS, REPLICATES, RecurrenceRates, as_tries
 from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.findings import Family, Tries, median_interval
-from sfumato.assess.risk.uniqueness import standing_in
+from sfumato.assess.risk.uniqueness import Standing, standing_in
 from sfumato.assess.study import Matrix, Places, Study, row_codes, value_codes
 
 __all__ = ["RARE_COMBINATIONS", "UNIQUE_VALUES", "WHOLE_ROWS"]
@@ -151,15 +152,14 @@ RARE_COMBINATIONS = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("rare-combination-error", "Error of numbers of people of rare kinds", SIZE.more, figure="").means(
-        "How far off, in standard deviations, the numbers are that an attacker reads from the released rows with "
-        "the same categories as a person who is alone with theirs, in the median over such people; 0 gives them "
-        "away, and more is better"
+    Number("rare-combination-error", "Attribute inference on outliers, error", SIZE.more, figure="").means(
+        "Attribute inference on outliers: the median error, in standard deviations, of numbers read from released "
+        "rows with the same unique combination of categories; 0 reveals them"
     ),
-    Number("rare-combination-found", "Numbers of people of rare kinds read", SHARE).means(
-        "The share of people with the rarest combinations of categories whose numbers an attacker reads, to a "
-        "tenth of a standard deviation on average, from the released rows with the same categories; less is "
-        "better, and what held-out people suffer too is not due to being in the table"
+    Number("rare-combination-found", "Attribute inference on outliers", SHARE).means(
+        "Attribute inference on outliers: the share of people with the rarest combinations of categories whose "
+        "numbers an attacker reads, to a tenth of a standard deviation on average, from released rows with the same "
+        "categories. Counts towards the limit on singling out"
     ),
 )
 
@@ -177,20 +177,41 @@ def _unique_values(study: Study) -> Iterator[Stated]:
     whose, held_whose = standings[0].persons, standings[0].held_persons
     sides = len(standings[0].holders), len(standings[0].held_holders)
     found = [np.zeros(rows, dtype=np.bool_) for rows in sides]
-    alone, spared = np.zeros(sides[0], dtype=np.bool_), np.ones(sides[0])
+    alone = np.zeros(sides[0], dtype=np.bool_)
     for standing in standings:
         unique = standing.holders == 1
         alone |= unique
         found[0] |= unique & standing.shown
-        spared *= 1.0 - standing.chance
         found[1] |= (standing.held_holders == 0) & standing.held_shown
     inside, outside = _people(found[0], whose), _people(found[1], held_whose) if sides[1] else None
     note = f"; {int(_people(alone, whose).hits)} people are alone with a value in some column"
+    guess = _shown_by_coincidence(study, standings)
+    yield "unique-values-shown", success(inside, guess=guess, control=outside, note=note, aside=BY_RECURRENCE)
+
+
+def _shown_by_coincidence(study: Study, standings: Sequence[Standing]) -> Tries:
+    """People of whom a release that knows nobody shows a value that they alone hold.
+
+    In each column it shows such a value with the larger of two chances: that of an independent redraw, and how often
+    the release shows the numbers next to it that nobody holds.
+    """
+    rng, ratio = study.generator("unique-values"), len(study.released) / len(study.original)
+    whose = standings[0].persons
+    logs = np.zeros((len(standings[0].holders), 1 + REPLICATES))  # of the chance that nothing is shown
+    for standing in standings:
+        unique = standing.holders == 1
+        if unique.any():
+            redraw = RecurrenceRates.fit(standing.holders, rng).unique_shown(ratio)
+            near = standing.chance[unique]
+            chance = np.where(near.mean() > redraw, near[:, None], redraw)
+            logs[unique] += np.log1p(-np.minimum(chance, 1.0 - 1e-12))
     if whose is not None:
         persons = np.unique(whose, return_inverse=True)[1]
-        spared = np.exp(np.bincount(persons, np.log(np.maximum(spared, 1e-300))))
-    guess = Tries(float((1.0 - spared).sum()), len(spared))
-    yield "unique-values-shown", success(inside, guess=guess, control=outside, note=note)
+        sums = np.zeros((int(persons.max()) + 1, logs.shape[1]))
+        np.add.at(sums, persons, logs)
+        logs = sums
+    shares = 1.0 - np.exp(logs).mean(axis=0)
+    return as_tries(float(shares[0]), len(logs), float(shares[1:].var(ddof=1)))
 
 
 def _whole_rows(study: Study) -> Iterator[Stated]:
@@ -201,25 +222,41 @@ def _whole_rows(study: Study) -> Iterator[Stated]:
     keys = np.split(row_codes((value_codes(*sides) for sides in columns), int(ends[-1])), ends[:-1])
     sides = zip((keys[0], *keys[2:]), (study.persons, study.held_persons), strict=False)
     tries = [_people(np.isin(own, keys[1]), persons) for own, persons in sides]
-    yield "whole-rows-shown", success(tries[0], guess=0.0, control=tries[1] if len(tries) > 1 else None)
+    guess, control = _rows_by_coincidence(study, keys[0]), tries[1] if len(tries) > 1 else None
+    yield "whole-rows-shown", success(tries[0], guess=guess, control=control, aside=BY_RECURRENCE)
+
+
+def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
+    """People whose row a release shows that knows nobody: as many other rows of the original, or of a redraw, do.
+
+    Of a row that c people have, c - 1 others may be among those that are drawn. A release that has more rows than the
+    original shows more, which the rates tell at which rows recur.
+    """
+    ratio, holders = len(study.released) / len(study.original), study.holders(keys, int(keys.max()) + 1)
+    shown = 1.0 - (1.0 - min(ratio, 1.0)) ** np.maximum(holders - 1.0, 0.0)
+    total = float(holders.sum())
+    share = float(holders @ shown) / total
+    variance = float(((holders * (shown - share)) ** 2).sum()) / total**2
+    if ratio > 1.0:
+        rates = RecurrenceRates.fit(holders[keys], study.generator("whole-rows"))
+        more = rates.person_shown(ratio) - rates.person_shown(1.0)
+        rare = float(holders[holders <= MOST_HOLDERS].sum()) / total
+        share, variance = min(1.0, share + rare * float(more[0])), variance + rare**2 * float(more[1:].var(ddof=1))
+    return as_tries(share, round(total), variance)
 
 
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
 UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
-    Number("unique-values-shown", "A value of theirs alone shown", SHARE).means(
-        "The share of people of the original who alone hold a value in some column and that very value stands in the "
-        "release; less is better, the baseline is how often numbers next to theirs stand there that nobody of the "
-        "original holds, the control how often values of held-out people do that nobody of it holds, and both are "
-        "coincidence"
+    Number("unique-values-shown", "Singling out, unique values", SHARE).means(
+        "Singling out: the share of people with a value that nobody else has and that the release contains. Baseline: "
+        "coincidence; control: such values of held-out people"
     )
 )
 
-WHOLE_ROWS = Measure(
-    "whole-rows", Family.ATTACK, _SOURCE, _whole_rows, stand_ins=split_in_tenths, figure="attacks/all"
-).finds(
-    Number("whole-rows-shown", "Their whole row shown", SHARE).means(
-        "The share of people of the original who are equal to a released row in every column; less is better, and the "
-        "control is the same share of people held out, whose rows stand there by coincidence or since many have them"
+WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows, figure="attacks/all").finds(
+    Number("whole-rows-shown", "Exact row matches", SHARE).means(
+        "Record linkage by exact match: the share of people who are equal to a released row in every column. Control: "
+        "the same share of held-out people"
     )
 )

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, split_in_two, success
+from sfumato.assess.algebra import SHARE, STAND_IN, Measure, Need, NotRun, Number, Stated, Values, split_in_two, success
+from sfumato.assess.attacks.coincidence import BY_RECURRENCE, REPLICATES, RecurrenceRates, as_tries
 from sfumato.assess.findings import Family, Tries, clustered_interval, effective_tries, mean_cluster
-from sfumato.assess.study import Column, Matrix, Places, Study, sample
+from sfumato.assess.study import Column, Matrix, Places, Study, sample, value_codes
 from sfumato.core.compiled import compiled, fixed, inner, whole
 
 __all__ = [
@@ -224,9 +225,46 @@ def _run(study: Study) -> Iterator[Stated]:
             yield f"singling-out-{name}", NotRun(Need.COLUMNS.value, applies=False)
             continue
         predicates = describe(released, ordered, study.sizes.attempts, rng)
-        lacking = NotRun("no description fits exactly one released row, so none was put forward", applies=False)
-        found = _fitting(predicates, original, held, ordered, rng) if len(predicates) else lacking
+        if not len(predicates):
+            why = "no description fits exactly one released row, so none was put forward"
+            yield f"singling-out-{name}", NotRun(why, applies=False)
+            continue
+        found = _fitting(predicates, original, held, ordered, rng)
+        if held is None:
+            redraw = _values_by_coincidence(study, predicates) if name == "univariate" else _by_strangers(study)
+            if redraw is not None:
+                why = BY_RECURRENCE if name == "univariate" else STAND_IN
+                found = dataclasses.replace(found, baseline=redraw.share, baseline_interval=redraw.interval, aside=why)
         yield f"singling-out-{name}", found
+
+
+def _values_by_coincidence(study: Study, predicates: Predicates) -> Tries:
+    """How many conditions of an independent redraw, one for each of these, fit exactly one person."""
+    rng, ratio = study.generator("unique-in-both"), len(study.released) / len(study.original)
+    columns, values = predicates.columns[:, 0], predicates.ways[:, 0] == EQUAL
+    # where nothing is known of how values recur: the chance that of few people beyond an end one is in either table
+    shares = np.full(1 + REPLICATES, float((~values).sum()) * ratio / (1.0 + ratio) ** 2)
+    for column in np.unique(columns[values]):
+        cells = study.pairs[column].original
+        codes = value_codes(cells)
+        holders = study.holders(codes, int(codes.max()) + 1)[codes]
+        chance = RecurrenceRates.fit(holders[~cells.absent], rng).unique_in_both(ratio)
+        shares += float((columns[values] == column).sum()) * chance
+    shares /= len(predicates)
+    return as_tries(float(shares[0]), len(predicates), float(shares[1:].var(ddof=1)))
+
+
+def _by_strangers(study: Study) -> Tries | None:
+    """Success of descriptions that are made from one part of the original on the other; None where it has few rows."""
+    for part in split_in_two(study):
+        rng = part.generator("singling-out")
+        ordered = np.array([pair.is_number for pair in part.pairs])
+        original = SortedRows.of([pair.original for pair in part.pairs], part.persons)
+        released = SortedRows.of([pair.released for pair in part.pairs])
+        predicates = conjunctions(released, ordered, part.sizes.attempts, rng)
+        if len(predicates):
+            return _fitting(predicates, original, None, ordered, rng).inside
+    return None
 
 
 def _fitting(
@@ -347,21 +385,19 @@ def guesses_like(predicates: Predicates, original: SortedRows, ordered: Flags, r
     return Predicates(predicates.columns, predicates.ways, values)
 
 
-_HELD_OUT = "less is better, and what fits held-out people as often is not due to being in the table"
 SINGLING_OUT = Measure(
     "singling-out",
     Family.ATTACK,
     "Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
     _run,
-    stand_ins=split_in_two,
     figure="attacks/all",
 ).finds(
-    Number("singling-out-univariate", "Singled out by one value", SHARE).means(
-        "The share of the extreme or unique values of single released columns that fit exactly one person of the "
-        f"original; {_HELD_OUT}"
+    Number("singling-out-univariate", "Singling out, univariate", SHARE).means(
+        "Singling out: the share of extreme or unique values of single released columns that match exactly one "
+        "original record. Control: the same for held-out records"
     ),
-    Number("singling-out-multivariate", "Singled out by a few values", SHARE).means(
-        "The share of the descriptions by two to five columns, made from a released row that alone fits them, that "
-        f"fit exactly one person of the original; {_HELD_OUT}"
+    Number("singling-out-multivariate", "Singling out, multivariate", SHARE).means(
+        "Singling out: the share of descriptions by two to five columns, each unique in the release, that match "
+        "exactly one original record. Control: the same for held-out records"
     ),
 )

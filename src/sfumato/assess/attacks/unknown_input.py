@@ -150,10 +150,10 @@ COMPONENTS = Measure(
     applies=_not_turned,
     figure="attacks/scores",
 ).finds(
-    Number("ica-correlation", "Columns recovered by independent components").means(
-        "How well the original columns are recovered from the released rows alone, by searching for independent "
-        "components and telling them apart by publicly known distributions: the mean absolute correlation with the "
-        "original columns, beside that of the released columns as they are (baseline); 1 is full recovery up to scale"
+    Number("ica-correlation", "Independent component analysis, correlation").means(
+        "Independent component analysis: the mean absolute correlation of recovered and original columns, for an "
+        "attacker who has the release and publicly known distributions. Baseline: the released columns themselves; 1 "
+        "is full recovery up to scale"
     )
 )
 
@@ -305,9 +305,9 @@ DIGITS = Measure(
     applies=_not_multiplied,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells-digits", "Numbers recovered from their digits alone", SHARE).means(
-        "The share of numbers that someone recovers to a tenth of a standard deviation who knows no row, only that "
-        "the original counts in steps that are a power of ten: the spacing of the released numbers then tells each "
-        "factor, beside what guessing the mean recovers (baseline)"
+    Number("recovered-cells-digits", "Numbers recovered from digit spacing", SHARE).means(
+        "The share of numbers recovered to a tenth of a standard deviation by an attacker who knows no row, only that "
+        "original numbers are multiples of a power of ten; the spacing of released numbers then reveals each factor. "
+        "Baseline: guessing the mean"
     )
 )

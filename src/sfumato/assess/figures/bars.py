@@ -26,7 +26,7 @@ from sfumato.assess.figures.svg import (
     ticks,
 )
 from sfumato.assess.findings import Finding, rank
-from sfumato.assess.plain import hundred, show, spoken_name
+from sfumato.assess.numbers import percent, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.mechanisms.protocol import Workings
@@ -39,36 +39,36 @@ _WIDTH = 4.4  # inches
 _Interval = tuple[float, float] | None
 _Row = tuple[str, Finding]  # a line of a figure: its text, and what is drawn
 _KINDS = {
-    "models/accuracy": ("Classes: share of real rows told right", "share of rows told right"),
-    "models/response-correlation": ("Numbers: correlation of answer and truth", "correlation"),
+    "models/auc": ("Classes: area under the ROC curve", "AUC"),
+    "models/balanced-accuracy": ("Classes: balanced accuracy", "balanced accuracy"),
+    "models/accuracy": ("Classes: accuracy on real rows", "accuracy"),
+    "models/response-correlation": ("Numbers: correlation of prediction and truth", "correlation"),
+    "models/response-accuracy": ("Numbers: predictions within the tolerance", "share of people"),
     "models/response-r2": ("Numbers: share of the variance explained, R\u00b2", "R\u00b2"),
 }
 MOST_ATTACKS = 12
 """Most attacks of the figure of all."""
 _ATTACKS = (
-    "Bar: of 100 people in the table, how many each attack hits. Circle: of 100 people who are not in it. What the bar "
-    "has beyond the circle is the price of being in the table; the highest price stands first. An upright mark, where "
-    "there is no circle: a table that knows nobody, or guessing. Thin lines: where the number may lie, 95 times of 100."
+    "Bar: success on members. Circle: success on the control group; the bar beyond the circle is the excess, and the "
+    "largest excess stands first. Upright mark: baseline, by guessing or on unrelated data. Thin lines: 95\u00a0% "
+    "confidence intervals."
 )
-_SCORES = (
-    "How sure an attacker can be of who is in the table: at 0.5 he knows no more than a coin, at 1 he is always right. "
-    "Circle or mark: knowing nothing."
-)
+_SCORES = "AUC of membership inference: 0.5 is guessing, 1 is always right. Circle: control group; mark: guessing."
 _WHOLE = {
-    "attacks/all": ("How far attackers get", _ATTACKS),
-    "attacks/scores": ("How sure attackers can be", _SCORES),
+    "attacks/all": ("Success of every attack", _ATTACKS),
+    "attacks/scores": ("Membership inference, AUC", _SCORES),
 }
 _MODELS = (
-    "Both were tested on the same real rows that neither had seen; lines are 95 % intervals. Where the mark reaches "
-    "the end of the bar nothing was lost."
+    "Both models were tested on the same real rows, which neither had seen. Lines: 95\u00a0% confidence intervals. A "
+    "mark at the end of its bar means no loss."
 )
 
 
 def _row_of(finding: Finding, name: str, *, attack: bool = False) -> _Row:
-    """A line of a finding that has a value; of an attack so many of 100."""
+    """A line of a finding that has a value; of an attack as a percentage."""
     assert finding.value is not None
-    number = hundred(finding.value) if attack and finding.unit == "share" else show(finding.value, finding.unit)
-    return f"{label(name, 44)}: {number}", finding
+    number = percent(finding.value) if attack and finding.unit == "share" else show(finding.value, finding.unit)
+    return f"{label(name, 52)}: {number}", finding
 
 
 def _size(rows: Sequence[_Row]) -> tuple[float, float]:
@@ -107,13 +107,11 @@ def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> F
     ranked = sorted(findings, key=rank)
     top, most = ranked[0], MOST_ATTACKS if name == "attacks/all" else MOST_ROWS
     rows = [_row_of(finding, _title(finding), attack=True) for finding in ranked[:most]]
-    left = f" Drawn are {most} of {len(ranked)}." if len(ranked) > most else ""
+    left = f" The first {most} of {len(ranked)} are drawn." if len(ranked) > most else ""
     spoken = spoken_name(name.removeprefix("attacks/"))
-    usual = (f"{spoken}, column by column", "Bars, marks and circles as in the figure of all attacks.")
+    usual = (f"{spoken}, by column", "Bars, marks and circles as in the figure of all attacks.")
     title, caption = _WHOLE.get(name, usual)
-    beside = (
-        "" if top.control is None else f", against {show(top.control, top.unit)} on people who are not in the table"
-    )
+    beside = "" if top.control is None else f", against {show(top.control, top.unit)} on the control group"
     return draw(
         name,
         lambda axes: _paint_rates(axes, rows, scores=any(finding.unit != "share" for finding in findings)),
@@ -127,9 +125,10 @@ def _attack_figure(name: str, findings: Sequence[Finding], *, public: bool) -> F
 
 def _paint_rates(axes: Axes, rows: Sequence[_Row], *, scores: bool) -> None:
     _paint_attacks(axes, rows)
-    axes.x_label = "score" if scores else "of 100"
+    axes.x_label = "score" if scores else "success"
     if not scores:
-        axes.x_ticks = [(place, f"{100 * place:.3g}") for place in ticks(*axes.x, 5)]
+        places = ticks(*axes.x, 5)
+        axes.x_ticks = list(zip(places, percents(places), strict=True))
 
 
 def _title(finding: Finding) -> str:
@@ -146,7 +145,7 @@ def model_figures(findings: Sequence[Finding]) -> tuple[Figure, ...]:
 
 def _model_figure(figure: str, findings: Sequence[Finding]) -> Figure:
     name = figure.removeprefix("models/")
-    of_classes = (f"{spoken_name(name)}: share of each class found", "share of the class found")
+    of_classes = (f"{spoken_name(name)}: recall of each class", "recall")
     title, axis = _KINDS.get(figure, of_classes)
     chosen = (
         findings
@@ -167,7 +166,7 @@ def _model_figure(figure: str, findings: Sequence[Finding]) -> Figure:
             axes.x_ticks = list(zip(places, percents(places), strict=True))
 
     caption = (_MODELS if figure in _KINDS else "Bars and marks as above.") + left
-    alt = f"{title}: {len(rows)} bars for models that learnt from the original, and marks for the released table."
+    alt = f"{title}: {len(rows)} bars for models trained on the original, and marks for models trained on the release."
     public = all(finding.public for finding in findings)
     return draw(figure, paint, size=_size(rows), title=title, caption=caption, alt=alt, public=public)
 
@@ -176,7 +175,7 @@ def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws the success of attacks as bars, with guessing and the control as marks."""
     _frame(axes, rows)
     axes.bars(range(len(rows)), [row.value or 0.0 for _, row in rows], 0.34, MAIN, MAIN_FILL)
-    axes.name("people in the table", "area", MAIN, MAIN_FILL)
+    axes.name("members", "area", MAIN, MAIN_FILL)
     guessed, controlled = [], []
     for place, (_, row) in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
@@ -186,8 +185,8 @@ def _paint_attacks(axes: Axes, rows: Sequence[_Row]) -> None:
         elif row.baseline is not None:  # one comparison a row
             guessed.append((row.baseline, place))
     for points, text, shape, colour, size in (
-        (controlled, "people not in it", "circle", BASE, 4.5),
-        (guessed, "guessing", "bar", INK, 15.0),
+        (controlled, "control group", "circle", BASE, 4.5),
+        (guessed, "baseline", "bar", INK, 15.0),
     ):
         if points:
             xs, ys = zip(*points, strict=True)
@@ -199,11 +198,11 @@ def _paint_models(axes: Axes, rows: Sequence[_Row]) -> None:
     """Draws what models reach that learnt from the original as bars, and from the released table as marks."""
     _frame(axes, rows)
     axes.bars(range(len(rows)), [row.baseline or 0.0 for _, row in rows], 0.34, BASE, BASE_FILL)
-    axes.name("learnt from the original", "area", BASE, BASE_FILL)
+    axes.name("trained on the original", "area", BASE, BASE_FILL)
     for place, (_, row) in enumerate(rows):
         _whisker(axes, place, row.interval, MAIN)
     axes.marks([row.value or 0.0 for _, row in rows], range(len(rows)), "diamond", MAIN, MAIN)
-    axes.name("from the released table", "diamond", MAIN, MAIN)
+    axes.name("trained on the release", "diamond", MAIN, MAIN)
 
 
 def _whisker(axes: Axes, place: float, interval: _Interval, colour: str) -> None:
@@ -239,7 +238,7 @@ def distance_figures(closest: Closest) -> tuple[Figure, ...]:
             "distances/closest",
             lambda axes: _paint_distances(axes, closest),
             size=_LARGE,
-            title="Distance to the closest original row",
+            title="Distance to closest record",
             caption=(
                 "Line: released rows. Area: original rows to the nearest other one. The vertical marks are the "
                 f"medians (dashed: original).{held} A line left of the area is a warning; one right of it proves "

@@ -45,7 +45,7 @@ QUERIES = 5000
 _PAIRS = 2_500_000_000  # most comparisons in one search without a tree: fewer rows are looked up in a larger table
 _FEWEST = 500
 _ABSENT = np.uint64(0x7FF8_0000_0000_0001)  # the bits of no number
-_WARNING = "passing this proves nothing, for tables that pass have still given people away (Yao et al. 2025)"
+_WARNING = "A good value proves nothing: attacks succeeded on tables that had one (Yao et al. 2025)"
 _NO_HOLDOUT = "no rows were held out"
 
 
@@ -171,23 +171,23 @@ def _hash_rows(cells: Sequence[Column]) -> NDArray[np.uint64]:
 
 
 _NUMBERS = (
-    Number("verbatim-rows", "Rows released word for word", SHARE, figure="").means(
-        "The share of released rows that equal an original row in every column, beside the share of original rows "
-        "that another original row equals"
+    Number("verbatim-rows", "Rows identical to an original row", SHARE, figure="").means(
+        "The share of released rows that equal an original row in every column. Baseline: the share of original rows "
+        "that equal another original row"
     ),
-    Number("closest-record-distance", "Distance to the closest original row", SIZE.more).means(
-        "How far a released row typically is from the nearest original row, beside how far original rows are from one "
-        f"another (baseline) and released rows from rows held out (control); {_WARNING}"
+    Number("closest-record-distance", "Distance to closest record", SIZE.more).means(
+        "The median distance of a released row to the closest original record. Baseline: the distance between "
+        f"original records; control: released rows to held-out rows. {_WARNING}"
     ),
-    Number("closer-than-real-neighbours", "Released rows nearer than real neighbours", SHARE).means(
-        "The share of released rows that are as near to an original row as the nearer half of original rows are to "
-        f"one another; much above the baseline means that rows were copied, and {_WARNING}"
+    Number("closer-than-real-neighbours", "Rows closer than original neighbours", SHARE).means(
+        "The share of released rows that are as close to an original row as the closer half of original rows are to "
+        f"one another. Much above the baseline means that rows were copied. {_WARNING}"
     ),
     Number(
-        "closer-to-originals-than-to-held-out", "Released rows nearer to the original than to people held out", SHARE
+        "closer-to-originals-than-to-held-out", "Rows closer to the original than to the control group", SHARE
     ).means(
-        "The share of released rows that are nearer to the original than to as many people held out of it; one half "
-        f"means that it does not show who was in, and {_WARNING}"
+        "The share of released rows that are closer to the original than to a hold-out set of the same size. One half "
+        f"shows no membership. {_WARNING}"
     ),
 )
 CLOSEST = Measure(
@@ -237,9 +237,8 @@ def _run_ratio(study: Study) -> Iterator[Stated]:
 
 
 NEIGHBOUR_RATIO = Measure("ratio", Family.PRIVACY, "Zhao et al. 2021; Yao et al. 2025", _run_ratio).finds(
-    Number("neighbour-distance-ratio", "Nearest against second-nearest original row", SCORE.more).means(
-        "How far a released row typically is from the nearest original row by how far from the second nearest, "
-        "beside the same for original rows (baseline) and for people held out (control); 0 means that it copies "
-        f"one person, 1 that it is like several, and {_WARNING}"
+    Number("neighbour-distance-ratio", "Nearest-neighbour distance ratio", SCORE.more).means(
+        "The median ratio of a released row's distances to the nearest and the second nearest original row: 0 means a "
+        f"copy of one person, 1 that it is like several. Baseline: original rows; control: held-out people. {_WARNING}"
     )
 )

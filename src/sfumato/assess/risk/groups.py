@@ -83,19 +83,19 @@ GROUPS = Measure(
     figure="groups/sizes",
 ).finds(
     Number("group-size-smallest", "Smallest group", Scale((1.0, None), "count").more).means(
-        "The number of records in the smallest group; nobody was condensed together with fewer"
+        "The number of records in the smallest group"
     ),
     Number("group-size-median", "Median group", Scale((1.0, None), "count").more.owners).means(
-        "Half of the groups hold at least this many records"
+        "The median number of records per group"
     ),
     Number("group-size-largest", "Largest group", Scale((1.0, None), "count").owners).means(
-        "The number of records in the largest group; detail is lost where groups are large"
+        "The number of records in the largest group; large groups lose detail"
     ),
-    Number("level-met", "Records that got their level", SHARE.more.owners, figure="groups/levels").means(
-        "The share of records whose group is at least as large as the level asked for; it must be all"
+    Number("level-met", "Records at or above their level", SHARE.more.owners, figure="groups/levels").means(
+        "The share of records whose group is at least as large as their level; it must be all"
     ),
-    Number("groups-tiny", "Tiny groups", COUNT.owners, figure="").means(
-        f"The number of groups of {TINY} records or fewer, whose statistics nearly give the members away"
+    Number("groups-tiny", "Groups of 3 or fewer records", COUNT.owners, figure="").means(
+        "The number of groups of 3 records or fewer, whose statistics nearly reveal their members"
     ),
 )
 
@@ -143,13 +143,11 @@ COMPACTNESS = Measure(
     uncompared={},
     of_groups=True,
 ).finds(
-    Number("ssq", "Sum of squares inside groups", SIZE.owners).means(
-        "The squared distances of all records to the middle of their group, added up; the smaller, the more alike "
-        "the records that were condensed together"
+    Number("ssq", "Within-group sum of squares", SIZE.owners).means(
+        "The sum of squared distances of records to the mean of their group; smaller groups are more homogeneous"
     ),
     Number("information-loss", scale=Scale((0.0, 100.0), "percent").owners).means(
-        "The percentage of all variation in the original that lies inside the groups, which is where detail is "
-        "replaced by chance: 0 loses nothing, 100 means a single group or one no better"
+        "Within-group sum of squares as a percentage of the total: 0 loses nothing, 100 is a single group"
     ),
 )
 
@@ -251,30 +249,31 @@ DIVERSITY = Measure(
     _run_diversity,
     needs=(Need.TARGET, Need.GROUPS),
 ).finds(
-    Number("diversity-smallest", "Classes in a group, fewest", _SEVERAL).means(
-        "The fewest different values of the target that a group holds, a missing cell counting as one; 1 means "
-        "that whoever is known to be in that group has a target that is known too"
+    Number("diversity-smallest", "Distinct l-diversity, minimum", _SEVERAL).means(
+        "l-diversity: the fewest different values of the target in a group, missing counted as one; 1 means that "
+        "membership in that group reveals the target"
     ),
-    Number("diversity-median", "Classes in a group, median", _SEVERAL).means(
-        "Half of the groups hold at least this many different values of the target; more is better"
+    Number("diversity-median", "Distinct l-diversity, median", _SEVERAL).means(
+        "l-diversity: the median number of different values of the target in a group"
     ),
-    Number("diversity-entropy-smallest", "Classes in a group by entropy, fewest", _SEVERAL).means(
-        "As the fewest values of the target in a group, but values that few members have count little; 1 is worst"
+    Number("diversity-entropy-smallest", "Entropy l-diversity, minimum", _SEVERAL).means(
+        "Entropy l-diversity: as the fewest values of the target in a group, but values of few members count little; "
+        "1 is worst"
     ),
-    Number("diversity-entropy-median", "Classes in a group by entropy, median", _SEVERAL).means(
-        "Half of the groups hold as good as this many equally frequent values of the target; more is better"
+    Number("diversity-entropy-median", "Entropy l-diversity, median", _SEVERAL).means(
+        "Entropy l-diversity: the median number of equally frequent values of the target in a group"
     ),
-    Number("groups-of-one-class", "Groups whose members share one class", SHARE.owners).means(
-        "The share of groups whose members all have the same value of the target, so that finding a person's group "
-        "gives it away; less is better, and groups made for each class apart always have 1"
+    Number("groups-of-one-class", "Homogeneous groups", SHARE.owners).means(
+        "The share of groups whose members all have the same value of the target, so that linkage to the group "
+        "reveals it; always 1 for groups made class by class"
     ),
-    Number("closeness-largest", "Distance of a group's classes from all, largest", SCORE.owners).means(
-        "How far the target's distribution in a group is from that in the whole table, in the group where it is "
-        "farthest; 0 means that groups tell nothing about the target, 1 that one tells all"
+    Number("closeness-largest", "t-closeness of groups, largest distance", SCORE.owners).means(
+        "t-closeness: the largest distance between the distribution of the target in a group and in the whole table: "
+        "0 reveals nothing, 1 reveals it"
     ),
-    Number("closeness-mean", "Distance of a group's classes from all, mean", SCORE.owners).means(
-        "How far the target's distribution in a group is from that in the whole table, on average over people; "
-        "less is better"
+    Number("closeness-mean", "t-closeness of groups, mean distance", SCORE.owners).means(
+        "t-closeness: the mean distance, over people, between the distribution of the target in their group and in "
+        "the whole table"
     ),
 )
 
@@ -396,20 +395,20 @@ CONDITIONING = Measure(
     _run_conditioning,
     needs=(Need.GROUPS,),
 ).finds(
-    Number("groups-flat", "Groups without width in some direction", SHARE.owners).means(
-        "The share of groups that vary in fewer directions than the table does, so that their synthetic rows stay "
-        "in the flat that the members span; less is better, and more members than coordinates are the remedy"
+    Number("groups-flat", "Groups with singular covariance", SHARE.owners).means(
+        "The share of groups with a singular covariance, whose synthetic rows stay in the subspace of their members; "
+        "more members than coordinates prevent it"
     ),
-    Number("group-rank-smallest", "Smallest rank of a group", SIZE.more.owners).means(
-        "The fewest directions in which the members of a group differ, beside groups of the same sizes made at "
-        "random (baseline); more is better, and 0 means that the group's mean is everybody's record"
+    Number("group-rank-smallest", "Group rank, smallest", SIZE.more.owners).means(
+        "The smallest rank of a group's covariance; 0 means that the mean is everybody's record. Baseline: random "
+        "groups of the same sizes"
     ),
-    Number("group-condition-median", "Condition of a group, median", Scale((1.0, None)).owners).means(
-        "How many times as wide the typical group is in its longest direction as in its shortest that is not flat; "
-        "less is better, for a group that is nearly flat protects little across"
+    Number("group-condition-median", "Group condition number, median", Scale((1.0, None)).owners).means(
+        "The median condition number of a group: the ratio of its longest to its shortest direction; a nearly flat "
+        "group protects little across"
     ),
-    Number("people-wide", "People far from the others of their group", SHARE.owners).means(
-        f"The share of people who are more than {WIDE:g} times as far from the others of their group as from as "
-        "many nearest people; these are outliers whose group was stretched to hold them, and less is better"
+    Number("people-wide", "Outliers in their group", SHARE.owners).means(
+        "The share of people who are more than 3 times as far from the others of their group as from as many nearest "
+        "people: outliers whose group was stretched to include them"
     ),
 )

@@ -183,17 +183,17 @@ INTERVAL = Measure(
     "interval", Family.PRIVACY, "Agrawal & Srikant 2000; Kim, Chen & Gangopadhyay 2012", _run_interval
 ).finds(
     Number("interval-privacy", "Width of the 95\u00a0% interval", SIZE.more.owners).means(
-        "How wide the interval is that holds a person's number with 95 % confidence for an intruder who reads it off "
-        "the released row most like the person, as a part of the column's range and averaged over columns; 0 means "
-        "known exactly, and no less than the baseline means that the release helps no more than the column's spread"
+        "The width of the 95 % interval for a person's number that an attacker derives from the most similar released "
+        "row, as a share of the column's range, averaged over columns; 0 means known exactly. Baseline: the spread of "
+        "the column"
     ),
-    Number("interval-privacy-within-groups", "Width of the 95\u00a0% interval inside groups", SIZE.more.owners).means(
-        "The same where each record is compared with a row drawn from its own group, as in the paper that tunes "
-        "the group size by it; wider is better, and the baseline is what one group of all records would give"
+    Number("interval-privacy-within-groups", "Width of the 95\u00a0% interval within groups", SIZE.more.owners).means(
+        "The same if each record is compared with a row drawn from its own group, as in the paper that tunes the "
+        "group size by it; wider is better. Baseline: one group of all records"
     ),
     Number("interval-privacy/", scale=SIZE.more.owners).means(
-        "How wide the interval is, as a part of the range of {column}, that holds a person's value with 95 % "
-        "confidence for an intruder who reads it off the released row most like the person; wider is better"
+        "The width of the 95 % interval for a person's value of {column} that an attacker derives from the most "
+        "similar released row, as a share of the range; wider is better"
     ),
 )
 
@@ -426,18 +426,17 @@ def surprisal_given(codes: Places, given: Places) -> tuple[Matrix, float]:
 
 
 UNCERTAINTY = Measure("uncertainty", Family.PRIVACY, "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6", _run).finds(
-    Number("entropy-privacy", "Privacy by entropy", SCORE.more).means(
-        "How many values a person's cell may still have for an intruder who knows the other columns and the "
-        "release, as a part of how many it may have without, averaged over columns: 0 means certain, 1 that "
-        "nothing is learned; what is lost on people held out as well (control) was learned about people in general"
+    Number("entropy-privacy", "Conditional entropy", SCORE.more).means(
+        "The number of values that a cell may have for an attacker who knows the other columns and the release, as a "
+        "share of the number without the release, averaged over columns: 0 means certain, 1 that nothing is learned. "
+        "Control: held-out people"
     ),
-    Number("uncertainty-width", "Width of what remains uncertain", SIZE.more).means(
-        "How wide the interval is, in standard deviations, that holds a person's number with 95 % confidence for "
-        "an intruder who reads it off the released row most like the person; wider is better, and methods are "
-        "fairly compared by it only at equal perturbation"
+    Number("uncertainty-width", "Uncertainty width", SIZE.more).means(
+        "The width of the 95 % interval, in standard deviations, for a person's number that an attacker derives from "
+        "the most similar released row; wider is better. Compare methods at equal perturbation only"
     ),
     Number("entropy-privacy/", scale=SCORE.more).means(
-        "How many values of {column} a person may still have for an intruder who knows the other columns and the "
-        "release, as a part of how many without; 0 means certain, 1 that nothing is learned"
+        "The number of values of {column} that a person may have for an attacker who knows the other columns and the "
+        "release, as a share of the number without: 0 means certain, 1 that nothing is learned"
     ),
 )

@@ -367,18 +367,16 @@ def _matches(
 
 
 UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002", _run).finds(
-    Number("unique-rows", "Rows that nobody shares", SHARE).means(
-        "The share of people in the original who are alone with their combination of categories and of tenths that "
-        "their numbers lie in, beside the share of released rows that are alone with theirs (baseline); such "
-        "people can be told apart by what others know of them, and less is better"
+    Number("unique-rows", "Sample uniques", SHARE).means(
+        "The share of original records that are unique in their categories and tenths of numbers (sample uniques). "
+        "Baseline: the share of unique released rows"
     ),
-    Number("unique-rows-on-three-columns", "Rows that nobody shares, on three columns", SHARE).means(
-        f"The same where only {_FEW} columns are known, on average over columns drawn at random; less is better"
+    Number("unique-rows-on-three-columns", "Sample uniques on three columns", SHARE).means(
+        "The same if only 3 columns are known, on average over random choices of columns"
     ),
-    Number("unique-matches", "Unique people whose row is still unique", SHARE).means(
-        "The share of people alone with their combination of coarse values whose combination is found in exactly "
-        "one released row, beside a release whose columns are shuffled (baseline) and people held out (control); "
-        "above the control, rows show who was in, and less is better"
+    Number("unique-matches", "Unique matches", SHARE).means(
+        "The share of sample uniques whose combination of coarse values is found in exactly one released row. "
+        "Baseline: a release with shuffled columns; control: held-out people"
     ),
 )
 
@@ -401,11 +399,10 @@ RAREST_CATEGORY = Measure(
     _run_rarest,
 ).finds(
     Number(
-        "rarest-category", "People who hold the rarest released category", Scale((1.0, None), "count").more.owners
+        "rarest-category", "Frequency of the rarest released category", Scale((1.0, None), "count").more.owners
     ).means(
-        "How many people of the original hold the rarest of their categories that stand in the released table: a "
-        "category of one or a few people shows that they were in it, and more is better; the baseline is the "
-        "rarest category of all"
+        "The number of original people with the rarest category that the release contains; a category of one or a few "
+        "people reveals that they are members. Baseline: the rarest category of all"
     )
 )
 
@@ -416,17 +413,17 @@ KNOWN_CLASSES = Measure(
     "Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007",
     lambda _: (),
 ).finds(
-    Number("known-class-smallest", "Rows alike in known columns, fewest (k)", Scale((1.0, None), "count").more).means(
-        "The fewest released rows that are alike in all columns that an outsider is taken to know, beside the fewest "
-        "people of the original who are (baseline); 1 means that somebody stands out by them"
+    Number("known-class-smallest", "Smallest equivalence class (k)", Scale((1.0, None), "count").more).means(
+        "k-anonymity of the release for the quasi-identifiers: the size of its smallest equivalence class. Baseline: "
+        "the original; 1 means that somebody is unique"
     ),
-    Number("known-class-diversity", "Values among rows alike, fewest (l)", Scale((1.0, None)).more).means(
-        "The fewest different values of a further column, a missing cell counting as one, among released rows that are "
-        "alike in the known columns; 1 means that these give it away"
+    Number("known-class-diversity", "Fewest values in an equivalence class (l)", Scale((1.0, None)).more).means(
+        "l-diversity of the release: the fewest different values of a further column in an equivalence class, missing "
+        "counted as one; 1 means that the quasi-identifiers reveal it"
     ),
-    Number("known-class-closeness", "Distance of rows alike from all, largest (t)", SCORE).means(
-        "How far the values of a further column among released rows alike in the known columns are from those of the "
-        "whole table, where that is farthest; 0 means that what is known tells nothing more"
+    Number("known-class-closeness", "Largest distance of an equivalence class (t)", SCORE).means(
+        "t-closeness of the release: the largest distance between the values of a further column in an equivalence "
+        "class and in the whole table; 0 reveals nothing more"
     ),
 )
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
-from sfumato.assess.findings import Family, distance_interval, wilson
-from sfumato.assess.study import Matrix, Places, Study, bits_of, given, row_keys, sample
+from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated, Values
+from sfumato.assess.findings import Family, distance_interval
+from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.prediction import FEW, is_class, within
 from sfumato.core.facts import Transformed
 
-__all__ = ["CLUSTERING", "agreement", "error"]
+__all__ = ["CLUSTERING", "agreement", "cluster_count", "error"]
 
 _USUAL = 5
 _REDRAWS = 8  # each is two more clusterings
@@ -32,7 +32,7 @@ def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("clustering")
     lessons = _lessons(study, rng)
     looked = sample(len(study.original), study.sizes.testing, rng)
-    count = _cluster_count(study, looked)
+    count = cluster_count(study, study.original[looked])
     if count is None:
         raise NotRun("there are fewer than three original rows or all are alike: nothing to cluster")
     seed = int(rng.integers(2**31))
@@ -42,7 +42,6 @@ def _run(study: Study) -> Iterator[Stated]:
     first, second = (_nearest_centre(model, rows) for model in models)
     strays, others = _redraws(lessons, models, rows, count, seed, rng)
     note, chance = _note(study, lessons, count, len(rows)), others.mean(axis=1).tolist()
-    own = _own_rows(study, models, count, chance[0], rng)
     moved = study.fact(Transformed) is not None  # its centres lie elsewhere: original rows have no place among them
     for place, (name, how, bounds) in enumerate(
         (("clustering-error", error, (0.0, 1.0)), ("clustering-agreement", agreement, (-0.5, 1.0)))
@@ -50,7 +49,6 @@ def _run(study: Study) -> Iterator[Stated]:
         value = how(first, second)
         found = Values(value, distance_interval(value, strays[place], *bounds), chance[place], note=note)
         yield name, NotRun(_MOVED) if moved else found
-    yield "clustering-error-own-rows", own
 
 
 def _lessons(study: Study, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
@@ -79,17 +77,19 @@ def _note(study: Study, lessons: tuple[Matrix, Matrix], count: int, looked: int)
     return f"{sought} and counted on {looked} rows{drawn}"
 
 
-def _cluster_count(study: Study, looked: Places) -> int | None:
-    """As many clusters as there are classes to predict, else `_USUAL`; fewer than there are different rows.
+def cluster_count(study: Study, rows: Matrix) -> int | None:
+    """The owner's number of clusters, else one for each class of the target, else `_USUAL`; fewer than different rows.
 
     None where there are not two clusters to be found.
     """
     wanted = _USUAL
-    if study.target is not None and is_class(study.pair(study.target)):
+    if study.options.clusters is not None:
+        wanted = study.options.clusters
+    elif study.target is not None and is_class(study.pair(study.target).field):
         pair = study.pair(study.target)
         classes = len(np.unique(pair.original.present))
         wanted = classes if 2 <= classes <= FEW else _USUAL
-    different = len(np.unique(study.original[looked], axis=0))
+    different = len(np.unique(rows, axis=0))
     if len(study.original) < 3 or different < 2:
         return None
     return min(wanted, max(2, different - 1))
@@ -190,35 +190,15 @@ def agreement(first: Places, second: Places) -> float:
     return 1.0 if best == chance else (together - chance) / (best - chance)
 
 
-def _own_rows(
-    study: Study, models: list[Matrix], count: int, baseline: float, rng: np.random.Generator
-) -> Values | NotRun:
-    """The cluster of each released row beside that of the row it descends from: the paper's own definition."""
-    known, origin = study.descent()
-    if not len(known) or len(given(study.workings.origin)) != len(study.released):
-        return NotRun(Need.ORIGIN.value)
-    chosen = sample(len(known), study.sizes.testing, rng)
-    before = _nearest_centre(models[0], within(study.original[origin[chosen]]))
-    value = error(before, _nearest_centre(models[1], within(study.released[known[chosen]])))
-    drawn = " drawn at random" if len(chosen) < len(study.released) else ""
-    note = f"; {count} clusters by k-means, counted on {len(chosen)} rows{drawn}"
-    return Values(value, wilson(value * len(chosen), len(chosen)), baseline, attempts=len(chosen), note=note)
-
-
 CLUSTERING = Measure(
     "clustering", Family.UTILITY, "Oliveira and Zaiane 2003, section 5.2; Hubert and Arabie 1985", _run
 ).finds(
-    Number("clustering-error", "Rows clustered otherwise", SHARE).means(
-        "The share of original rows that clusters found in the released table put elsewhere than clusters found in "
-        "the original, beside what clusters of a redraw of the original do (baseline); 0 is best"
+    Number("clustering-error", "Clustering error", SHARE).means(
+        "The share of original rows that clusters of the release assign differently from clusters of the original; 0 "
+        "is best. Baseline: clusters of a redraw of the original"
     ),
-    Number("clustering-agreement", "Agreement of clusterings", Scale((-0.5, 1.0)).more).means(
-        "How far clusters found in the released table and clusters found in the original agree on which original "
-        "rows belong together (adjusted Rand index), beside what clusters of a redraw of the original do "
-        "(baseline); 1 is best, 0 is chance"
-    ),
-    Number("clustering-error-own-rows", "Own rows clustered otherwise", SHARE).means(
-        "The share of released rows that lie in another cluster than the original rows that they descend from, "
-        "beside what clusters of a redraw of the original do (baseline); 0 is best"
+    Number("clustering-agreement", "Clustering agreement (adjusted Rand index)", Scale((-0.5, 1.0)).more).means(
+        "The adjusted Rand index of clusters found in the release and in the original, on the original rows: 1 is "
+        "best, 0 is chance. Baseline: clusters of a redraw of the original"
     ),
 )

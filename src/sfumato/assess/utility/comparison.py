@@ -227,8 +227,8 @@ def _mu(unit: Matrix | None, original: TableSums, released: TableSums, rng: np.r
 
 def _mu_number(name: str, spoken: str, units: str) -> Number:
     meaning = (
-        f"How well the table of variances and covariances of the numeric columns agrees with the original's, {units}: "
-        "1 means in perfect step, 0 or less means no agreement"
+        f"The correlation of the covariances of numeric columns in release and original, {units}: 1 is best, 0 or less "
+        "means no agreement"
     )
     return Number(name, spoken, Scale((-1.0, 1.0)).more).means(meaning)
 
@@ -245,22 +245,24 @@ COLUMNS = Measure(
     },
 ).finds(
     Number("marginal-distance").means(
-        "How much the columns changed on average, each taken alone: 0 means every column has the same distribution "
-        "as in the original, 1 means none has anything in common with it"
+        "The mean difference between the distributions of single columns in original and release: 0 means equal, 1 "
+        "means nothing in common"
     ),
     Number("marginal-distance-largest", "Marginal distance, largest").means(
-        "How much the column changed that changed most"
+        "The largest difference between the distributions of a single column"
     ),
-    Number("association-difference", "Difference of links", Scale((0.0, 2.0)), figure="association/difference").means(
-        "How much the strength of the link between two columns changed, on average over all pairs; links run from "
-        "0 (none) to 1 (one column tells the other), with a minus sign where one falls as the other rises"
+    Number(
+        "association-difference", "Association difference", Scale((0.0, 2.0)), figure="association/difference"
+    ).means(
+        "Mean absolute difference of the associations of two columns over all pairs; an association lies between 0 "
+        "(none) and 1 (one column determines the other), and is negative if one falls as the other rises"
     ),
     Number(
         "association-difference-largest",
-        "Difference of links, largest",
+        "Association difference, largest",
         Scale((0.0, 2.0)),
         figure="association/difference",
-    ).means("How much the link between two columns changed at most"),
+    ).means("The largest difference of the association of two columns"),
     _mu_number("covariance-compatibility", "Covariance compatibility \u03bc", "each column in its own units"),
     _mu_number(
         "covariance-compatibility-standardized",
@@ -268,11 +270,11 @@ COLUMNS = Measure(
         "each column counted in the original's standard deviations",
     ),
     Number("marginal-distance/", figure="marginals/COLUMN").means(
-        "Take any value of {column}: the share of rows at or below it differs by at most this much between the "
-        "original and the released table"
+        "The largest difference between the original and the release in the share of rows at or below any value of "
+        "{column}"
     ),
     Number("missing-rate/", scale=SHARE, figure="marginals/COLUMN").means(
-        "How far apart the shares of missing cells in {column} are in the original and in the released table"
+        "The difference between the shares of missing cells in {column}"
     ),
 )
 
@@ -286,8 +288,8 @@ _TRIES = 30  # for each query that is kept
 _SKETCH = 20_000  # rows on which it is seen how many rows a query matches
 _BLOCK = 65_536  # rows of which a column fits into a fast memory
 _QUANTILES = {
-    "query-error": (0.5, "half of the", "Error of counting queries"),
-    "query-error-largest": (0.95, "95 of 100", "Error of counting queries, largest"),
+    "query-error": (0.5, "median", "Error of counting queries"),
+    "query-error-largest": (0.95, "95 % quantile of the", "Error of counting queries, largest"),
 }
 
 
@@ -405,8 +407,7 @@ def _run_queries(study: Study) -> Iterator[Stated]:
 QUERIES = Measure("queries", Family.UTILITY, "Xiao, Wang and Gehrke 2011", _run_queries).finds(
     *(
         Number(name, spoken, Scale((0.0, None), "share")).means(
-            f"Ask both tables how many rows fall into ranges of one to three columns: {part} answers from the released "
-            "table are wrong by at most this share of the true count; 0 is best"
+            f"The {part} relative error of counting queries on ranges of one to three columns; 0 is best"
         )
         for name, (_, part, spoken) in _QUANTILES.items()
     )

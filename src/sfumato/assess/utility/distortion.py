@@ -18,6 +18,7 @@ from sfumato.assess.findings import Family, Finding, redraw_interval
 from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
+from sfumato.core.facts import Aggregated
 
 __all__ = ["CHANGES", "COSTS", "DISTANCES", "PERTURBATION", "SECURITY", "cost_findings", "distortion", "security"]
 
@@ -26,11 +27,7 @@ _NEAR = 1_000  # rows whose nearest neighbour is sought
 _ROUNDING = 1e-12  # part of a distance up to which a change is a matter of the last digits
 _ROWS = 20_000  # rows that are looked at
 _Pairs = tuple[Places, Places]
-_BASELINE = "beside the same had the released rows been shuffled among people (baseline); 0 is best"
-_WARNING = (
-    "it is 0 for a plain shift and hides that two known values undo a shift or a change of scale, so it says nothing "
-    "without an attack by someone who knows a few rows"
-)
+_BASELINE = "0 is best. Baseline: rows shuffled among people"
 
 
 def distortion(before: Matrix, after: Matrix) -> Matrix:
@@ -100,16 +97,15 @@ DISTANCES = Measure(
     "distances", Family.UTILITY, "after Oliveira & Zaiane 2003, section 1", _run, needs=(Need.ORIGIN,)
 ).finds(
     Number("distance-distortion", scale=SHARE).means(
-        "By how much the distance between two people changes in the release, as a part of the longer of both, on "
-        f"average, {_BASELINE}"
+        f"The mean relative change of the distance between two people; {_BASELINE}"
     ),
     Number("distance-distortion-any-scale", scale=SHARE).means(
-        "By how much the distance between two people changes in the release once all distances are stretched by "
-        f"one common factor, which most clusterings do not feel, on average, {_BASELINE}"
+        "The mean relative change of the distance between two people after scaling all distances by one common factor, "
+        f"which most clusterings ignore; {_BASELINE}"
     ),
     Number("distance-distortion-near", scale=SHARE).means(
-        "By how much the distance between a person and the one nearest to them changes in the release, which "
-        f"clusterings by density feel first, on average, {_BASELINE}"
+        "The mean relative change of the distance between a person and the nearest one, which density clustering "
+        f"depends on; {_BASELINE}"
     ),
 )
 
@@ -152,9 +148,8 @@ def _mean_moved(values: Matrix, rng: np.random.Generator) -> tuple[float, tuple[
 
 PERTURBATION = Measure("perturbation", Family.UTILITY, "Jain & Sharma 2007, 2.6", _run_perturbation).finds(
     Number("perturbation", scale=SIZE).means(
-        "How far a person is from the released row most like them, or from the row that descends from theirs where "
-        "that is known, in standard deviations a column; less keeps more detail, and two methods are fairly "
-        "compared by the uncertainty that they leave only where this is equal"
+        "The distance of a person to the most similar released row, or to the row made from theirs if known, in "
+        "standard deviations per column. Compare the uncertainty of two methods only if this is equal"
     )
 )
 
@@ -210,12 +205,14 @@ def _security_draws(x: Matrix, y: Matrix, rng: np.random.Generator) -> Matrix:
 
 SECURITY = Measure("security", Family.PRIVACY, "Oliveira & Zaiane 2003", _run_security, needs=(Need.ORIGIN,)).finds(
     Number("security", "Security (Sec)", Scale((0.0, None), "share").more).means(
-        "The variance of the difference between original and released numbers, as a part of the variance of the "
-        f"original ones, averaged over columns; more is better, but {_WARNING}"
+        "The variance of the difference between original and released numbers, as a share of the original variance, "
+        "averaged over columns; more is better. It is 0 for a plain shift, and two known values undo a shift or a "
+        "change of scale, so read it with the known-input attack"
     ),
     Number("security/", scale=Scale((0.0, None), "share").more).means(
-        "The variance of the difference between original and released {column}, as a part of the variance of the "
-        f"original; more is better, but {_WARNING}"
+        "The variance of the difference between original and released {column}, as a share of the original variance; "
+        "more is better. It is 0 for a plain shift, and two known values undo a shift or a change of scale, so read "
+        "it with the known-input attack"
     ),
 )
 
@@ -227,33 +224,40 @@ def _changes(study: Study) -> Iterator[Stated]:
     known, origin = study.descent()
     if not len(known):
         raise NotRun("no released row descends from an original one")
-    mixed = study.generator("changes").permutation(origin)
-    own, chance = (sum(_changed(pair, known, rows) for pair in study.pairs) for rows in (origin, mixed))
+    mixed, wider = study.generator("changes").permutation(origin), study.fact(Aggregated)
+    coarsened = () if wider is None else wider.columns
+    own, chance = (
+        sum(_changed(pair, known, rows, widened=pair.name in coarsened) for pair in study.pairs)
+        for rows in (origin, mixed)
+    )
     cells = len(known) * len(study.pairs)
     yield "cells-changed", Values(own / cells, baseline=chance / cells, attempts=len(known))
 
 
-def _changed(pair: ColumnPair, released: Places, original: Places) -> int:
-    """Cells of released rows that are others than those of original rows."""
+def _changed(pair: ColumnPair, released: Places, original: Places, *, widened: bool) -> int:
+    """Cells of released rows that are others than those of original rows; where all were widened, each that is there.
+
+    A study compares a widened column with the original at the same level, so that equal values are no evidence.
+    """
     here, there = pair.released.take(released), pair.original.take(original)
-    other = (here.absent != there.absent) | (~here.absent & ~there.absent & (here.values != there.values))
+    both = ~here.absent & ~there.absent
+    other = (here.absent != there.absent) | (both if widened else both & (here.values != there.values))
     return int(np.count_nonzero(other))
 
 
 CHANGES = Measure("changes", Family.UTILITY, _COSTS_SOURCE, _changes, needs=(Need.ORIGIN,)).finds(
-    Number("cells-changed", "Cells that are not the row's own", SHARE).means(
-        "The share of cells that are another value than in the original row that the released one descends from, or "
-        "became missing: how much was done to the rows, beside the same had rows been shuffled among people "
-        "(baseline); less is better"
+    Number("cells-changed", "Cells changed", SHARE).means(
+        "The share of cells that differ from the original row that the released row was made from, became wider, or "
+        "became missing. Baseline: rows shuffled among people"
     )
 )
 
 COSTS = Measure("costs", Family.UTILITY, _COSTS_SOURCE, lambda _: ()).finds(
-    Number("seconds-taken", "Seconds that sanitizing took", SIZE.owners).means(
-        "How many seconds the method took on this machine, reading and measuring aside; less is better"
+    Number("seconds-taken", "Sanitizing time, seconds", SIZE.owners).means(
+        "Time of the method on this machine in seconds, without reading and measuring"
     ),
-    Number("bytes-exchanged", "Bytes that owners exchanged", COUNT.owners).means(
-        "How many bytes all owners of a joint run sent each other until the table was made; less is better"
+    Number("bytes-exchanged", "Bytes exchanged by the parties", COUNT.owners).means(
+        "Bytes that all parties of a joint run sent each other"
     ),
 )
 

@@ -40,12 +40,12 @@ def _run(study: Study) -> Iterator[Stated]:
 _CHANGE = Scale((0.0, None), "share", public=False)
 
 MEANS = Measure("means", Family.UTILITY, "after Hundepool et al. 2012, section 3", _run).finds(
-    Number("mean-change-largest", "Largest change of a mean", _CHANGE).means(
-        "The largest change of the mean of a column of numbers, relative to that mean; sums over as many rows change "
-        "alike, and the baseline is how far chance alone may move it"
+    Number("mean-change-largest", "Change of a mean, largest", _CHANGE).means(
+        "The largest relative change of the mean of a numeric column; sums over as many rows change alike. Baseline: "
+        "chance alone"
     ),
     Number("mean-change/", "Change of the mean", _CHANGE).means(
-        "The change of the mean of {column}, relative to it, beside how far chance alone may move it (baseline); "
-        "top and bottom coding of a long tail lowers it"
+        "The relative change of the mean of {column}. Top and bottom coding of a long tail lowers it. Baseline: "
+        "chance alone"
     ),
 )

@@ -7,6 +7,7 @@ rows with labels to learn from and to be tested on, miners, and scores.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.neighbours import nearest
-from sfumato.assess.plain import MODELS
+from sfumato.assess.numbers import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
-from sfumato.tables.schema import Kind, Role
+from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
+from sfumato.tables.schema import Field, Kind, Role
 
 __all__ = [
     "ENDURANCE",
@@ -29,22 +31,28 @@ __all__ = [
     "RESPONSES",
     "Lesson",
     "Task",
+    "Tolerance",
     "correlations",
     "is_class",
     "predict",
+    "predict_with_scores",
     "r_squares",
     "redraw_weights",
+    "smallest_tested",
     "task_of",
+    "tolerance_of",
     "within",
 ]
 
 FEW = 20
-"""Categories up to which an ordinal column is taken as a class, and up to which each class has findings of its own."""
+"""Categories up to which an ordinal column is taken as a class, and up to which classes set the number of clusters."""
 
 
 _LABELS = 200_000  # rows times classes that a miner learns from: some fit one model a class
 _FEWEST = 1_000
 _FAR = 1e6
+_ROUNDING = 1e-9  # standard deviations
+_TENTH = 0.1  # of a standard deviation, the usual tolerance of a response without steps
 _ROUNDS, _TREES = 50, 500  # rounds of boosting, and trees in all where every class takes one a round
 
 
@@ -62,6 +70,18 @@ class Lesson:
     weights: Matrix | None = None  # how much each row counts, where that is known
 
 
+@dataclass(frozen=True)
+class Tolerance:
+    """Largest error at which a predicted response counts as right: in standard deviations, and in words."""
+
+    deviations: float
+    words: str
+
+    def hits(self, guess: Matrix | np.floating[Any], truth: Matrix) -> NDArray[np.bool_]:
+        """Which predictions are right."""
+        return np.asarray(np.abs(guess - truth) <= self.deviations + _ROUNDING)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """What is to be predicted, and from what."""
@@ -75,16 +95,23 @@ class Task:
     test: Lesson  # rows held out
     sizes: Places  # how many original rows each class has; empty for a response
     note: str  # how many rows were looked at and left out, as the end of a sentence
+    tolerance: Tolerance | None = None  # of a response
 
 
-def is_class(pair: ColumnPair) -> bool:
-    """Whether a column is a class, or else a response: told by its kind, never by its values.
+def is_class(field: Field) -> bool:
+    """Whether a column is a class, or else a response: by its kind, never by its values.
 
     Nominal and boolean columns are, and ordinal ones of at most `FEW` categories.
     """
-    if pair.field.kind is Kind.ORDINAL:
-        return len(pair.field.domain.categories or ()) <= FEW
-    return pair.field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+    if field.kind is Kind.ORDINAL:
+        return len(field.domain.categories or ()) <= FEW
+    return field.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+
+def smallest_tested(task: Task) -> int | None:
+    """Class with the fewest original rows of those with enough held-out rows; None if none has enough."""
+    enough = np.flatnonzero(np.bincount(task.test.labels.astype(np.int64)) >= _ENOUGH)
+    return int(enough[np.argmin(task.sizes[enough])]) if len(enough) else None
 
 
 def task_of(study: Study, training: int, testing: int, rng: np.random.Generator) -> Task:
@@ -97,7 +124,7 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     sides = (pair.original, pair.released, held)
     _refuse_nothing_to_learn(sides)
     known = [np.flatnonzero(~cells.absent) for cells in sides]
-    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair) else ()
+    classes = tuple(str(name) for name in pair.field.domain.categories or ()) if is_class(pair.field) else ()
     most = min(training, max(_FEWEST, _LABELS // len(classes))) if classes else training
     count = min(len(known[0]), len(known[1]), most)
     chosen = sample(len(known[0]), count, rng)
@@ -125,7 +152,25 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
         lesson(2, tested),
         np.bincount(pair.original.present.astype(np.int64), minlength=len(classes)) if classes else np.empty(0, int),
         _note([len(rows) for rows in known], count, len(tested), len(held.values)),
+        None if classes else tolerance_of(study, pair),
     )
+
+
+def tolerance_of(study: Study, pair: ColumnPair) -> Tolerance:
+    """Tolerance of a response: the owner's, or its step or a tenth of its standard deviation, whichever is larger.
+
+    AY05 counts an age that is off by less than one year as predicted; ages are whole years [AY05, sec. 4].
+    """
+    told, deviation = study.options.accurate_within, float(pair.original.present.std())
+    if told is not None:
+        return Tolerance(told / deviation, f"{told:g}")
+    step = pair.field.domain.step
+    width = float(step) if isinstance(step, int | float) else 0.0
+    if pair.field.kind in (Kind.DATE, Kind.ORDINAL):  # their values count in steps
+        width = 1.0
+    if width >= _TENTH * deviation:
+        return Tolerance(width / deviation, f"{width:g}, its step")
+    return Tolerance(_TENTH, "a tenth of its standard deviation")
 
 
 def _weights(pair: ColumnPair, side: int) -> Matrix:
@@ -177,22 +222,39 @@ def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: 
     for a response, where ``classes`` is 0; "bayes" knows only classes. Where all labels are the same it predicts that
     one. Two miners with the same seed that learn from the same rows predict the same.
     """
+    return predict_with_scores(miner, lesson, queries, classes=classes, seed=seed)[0]
+
+
+def predict_with_scores(
+    miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int
+) -> tuple[Matrix, Matrix]:
+    """What a miner predicts, and how sure it is of the class of the highest code; of a response both are the same.
+
+    The nearest neighbour is sure of its class, and a miner that learned from a single class of nothing.
+    """
+    labels = lesson.labels
+    if (labels == labels[0]).all():
+        return np.full(len(queries), labels[0]), np.zeros(len(queries))
+    if miner == "1nn":
+        told = labels[nearest(lesson.rows, queries)[0][:, 0]]
+        return told, told
+    model = _fit(miner, lesson, classes, seed)
+    told = np.asarray(model.predict(queries), dtype=np.float64)
+    return told, np.asarray(model.predict_proba(queries)[:, -1], dtype=np.float64) if classes else told
+
+
+def _fit(miner: str, lesson: Lesson, classes: int, seed: int) -> Any:
     from scipy.linalg import LinAlgWarning
     from sklearn.exceptions import ConvergenceWarning
 
     labels = lesson.labels
-    if (labels == labels[0]).all():
-        return np.full(len(queries), labels[0])
-    if miner == "1nn":
-        return labels[nearest(lesson.rows, queries)[0][:, 0]]
     model = _classifier(miner, len(labels), classes, seed) if classes else _regressor(miner, len(labels), seed)
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         # a fit that was stopped early, of columns alike or of many classes, is what that miner predicts all the same
         warnings.simplefilter("ignore", LinAlgWarning)
         warnings.filterwarnings("ignore", "The number of unique classes|Singular matrix", UserWarning)
         weighed = {} if lesson.weights is None else {"sample_weight": lesson.weights}
-        model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
-    return np.asarray(model.predict(queries), dtype=np.float64)
+        return model.fit(lesson.rows, labels.astype(np.int64) if classes else labels, **weighed)
 
 
 def _classifier(miner: str, rows: int, classes: int, seed: int) -> Any:
@@ -284,7 +346,7 @@ _Hits = NDArray[np.bool_]
 _REDRAWS = 200
 _ENOUGH = 10  # held-out rows of a class, for its recall to say something and nothing about one person
 _ALIKE = "the response is the same in all test rows"
-_BESIDE = "beside the same model that learned from as many original rows (baseline)"
+_BASELINE = "Baseline: the same model trained on as many original rows"
 _CLASSIFIERS = {
     "1nn": ("1nn", "a nearest-neighbour rule"),
     "boosting": ("boosting", "a boosted-trees model"),
@@ -306,19 +368,24 @@ _MINERS = {
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    if study.target is not None and not is_class(study.pair(study.target)):
+    if study.target is not None and not is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds numbers or dates, not classes; see the findings on its response")
     rng = study.generator("prediction")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _CLASSIFIERS.items()}
     truth, sizes = task.test.labels, task.sizes
-    hits = {name: (released == truth, original == truth) for name, (released, original) in guesses.items()}
+    yield from _areas(task, {name: (released[1], original[1]) for name, (released, original) in guesses.items()})
+    held = len(np.unique(truth))
+    for name, both in guesses.items():
+        released, original = (balanced_accuracy_parts(truth, told) for told, _ in both)
+        yield f"balanced-accuracy-{name}", _score(released, original, 1.0 / held, task.note)
+    hits = {name: (released[0] == truth, original[0] == truth) for name, (released, original) in guesses.items()}
     guess = float((truth == np.argmax(sizes)).mean())
     always = f"; always naming the commonest class is right for {guess:.1%}"
     for name, sides in hits.items():
         yield f"accuracy-{name}", _share(*sides, always + task.note)
-    enough = np.flatnonzero(np.bincount(truth.astype(np.int64)) >= _ENOUGH)
-    smallest = truth == enough[np.argmin(sizes[enough])] if len(enough) else None
+    code = smallest_tested(task)
+    smallest = None if code is None else truth == code
     for name, (released, original) in hits.items():
         place = f"accuracy-smallest-class-{name}"
         if smallest is None:
@@ -326,16 +393,38 @@ def _run(study: Study) -> Iterator[Stated]:
         else:
             yield place, _share(released[smallest], original[smallest], task.note)
     for name, (released, original) in hits.items():
-        for code, label in enumerate(task.classes if len(task.classes) <= FEW else ()):
+        for code, label in enumerate(task.classes):
             rows = truth == code
             if rows.any():
                 yield f"recall-{name}/{label}", _share(released[rows], original[rows], task.note)
 
 
-def _guesses(task: Task, miner: str, seed: int) -> tuple[Matrix, Matrix]:
-    """What is predicted for the test rows after learning from the released table, and from the original."""
+def _areas(task: Task, scores: dict[str, tuple[Matrix, Matrix]]) -> Iterator[Stated]:
+    """Area under the ROC curve of each model, if the original has two classes and both were held out."""
+    truth, classes = task.test.labels, int((task.sizes > 0).sum())
+    several = f"the column to predict has {classes} classes; see balanced accuracy"
+    lacking = NotRun(several, applies=False) if classes != 2 else None
+    if lacking is None and len(np.unique(truth)) < 2:
+        lacking = NotRun("the rows held out are all of one class")
+    for name, (released, original) in scores.items():
+        if lacking is not None:
+            yield f"auc-{name}", lacking
+        else:
+            yield f"auc-{name}", _score(auc_parts(truth, released), auc_parts(truth, original), 0.5, task.note)
+
+
+def _score(released: Matrix, original: Matrix, chance: float, note: str) -> Values:
+    value, baseline = (float(np.clip(parts.mean(), 0.0, 1.0)) for parts in (released, original))
+    return Values(value, parts_interval(released), baseline, attempts=len(released), chance=chance, note=note)
+
+
+_Guess = tuple[Matrix, Matrix]
+
+
+def _guesses(task: Task, miner: str, seed: int) -> tuple[_Guess, _Guess]:
+    """Predictions and scores for the test rows after learning from the released table, and from the original."""
     first, second = (
-        predict(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+        predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
         for lesson in (task.released, task.original)
     )
     return first, second
@@ -352,7 +441,17 @@ def _accuracy(start: str, spoken: str, meaning: str, end: str = "") -> tuple[Num
     return tuple(
         Number(
             f"{start}-{name}{end}", f"{spoken}, {MODELS[name]}", scale, f"models/{start}-{name}" if end else None
-        ).means(f"How often {model} that learned from the released table {meaning}, {_BESIDE}; higher is better")
+        ).means(f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}")
+        for name, (_, model) in _CLASSIFIERS.items()
+    )
+
+
+def _above_chance(start: str, spoken: str, meaning: str) -> tuple[Number, ...]:
+    """A number for each classifier, of a score that naming the commonest class does not raise."""
+    return tuple(
+        Number(f"{start}-{name}", f"{spoken}, {MODELS[name]}", SCORE.more, f"models/{start}").means(
+            f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}"
+        )
         for name, (_, model) in _CLASSIFIERS.items()
     )
 
@@ -365,32 +464,53 @@ PREDICTION = Measure(
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
     figure="models/accuracy",
 ).finds(
-    *_accuracy("accuracy", "Accuracy", "names the class of people whom it never saw"),
+    *_above_chance(
+        "auc",
+        "AUC",
+        "AUC of {model} on unseen people: 1 is best, 0.5 is the majority class",
+    ),
+    *_above_chance(
+        "balanced-accuracy",
+        "Balanced accuracy",
+        "Mean recall over the classes of {model} on unseen people: 1 is best, the majority class gets one over the "
+        "number of classes",
+    ),
+    *_accuracy("accuracy", "Accuracy", "Share of unseen people whose class is predicted correctly by {model}"),
     *_accuracy(
         "accuracy-smallest-class",
         "Accuracy on the smallest class",
-        "recognises people of the smallest class of which ten or more were held out",
+        "Recall of {model} for the smallest class with ten or more held-out people",
     ),
-    *_accuracy("recall", "Recall", "recognises people of the class {column}", "/"),
+    *_accuracy("recall", "Recall", "Recall of {model} for the class {column} on unseen people", "/"),
 )
 
 
 def _run_responses(study: Study) -> Iterator[Stated]:
-    if study.target is not None and is_class(study.pair(study.target)):
+    if study.target is not None and is_class(study.pair(study.target).field):
         raise NotRun("the column to predict holds classes, not numbers; see the findings on accuracy")
     rng = study.generator("responses")
     task = task_of(study, study.sizes.training, study.sizes.testing, rng)
     truth = task.test.labels
     if truth.min() == truth.max():
         raise NotRun(_ALIKE)
-    guesses = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _REGRESSORS.items()}
+    both = {name: _guesses(task, miner, int(rng.integers(2**31))) for name, (miner, _) in _REGRESSORS.items()}
+    guesses = {name: (released[0], original[0]) for name, (released, original) in both.items()}
     weights, once = redraw_weights(len(truth), _REDRAWS, rng), np.ones((1, len(truth)))
     for kind, score in (("correlation", correlations), ("r2", r_squares)):
         for name, (released, original) in guesses.items():
             value, baseline = (float(score(once, truth, guess)[0]) for guess in (released, original))
             redraws = np.append(score(weights, truth, released), value)
             interval = redraw_interval(value, redraws if kind == "r2" else redraws[:-1])
-            yield f"response-{kind}-{name}", Values(value, interval, baseline, attempts=len(truth), note=task.note)
+            found = Values(value, interval, baseline, attempts=len(truth), note=task.note)
+            yield f"response-{kind}-{name}", dataclasses.replace(found, chance=0.0)
+    tolerance = task.tolerance
+    assert tolerance is not None  # of a response
+    median = float(tolerance.hits(np.median(task.original.labels), truth).mean())
+    note = f"; an error of at most {tolerance.words} counts as right, always predicting the median is right for "
+    note += f"{median:.1%}{task.note}"
+    for name, (released, original) in guesses.items():
+        hits = tolerance.hits(released, truth), tolerance.hits(original, truth)
+        yield f"response-accuracy-{name}", dataclasses.replace(_share(*hits, note), chance=median)
 
 
 def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[Number, ...]:
@@ -401,7 +521,7 @@ def _response(kind: str, spoken: str, meaning: str, low: float | None) -> tuple[
             f"{spoken}, {MODELS[name]}",
             Scale((low, 1.0)).more,
             figure=f"models/response-{kind}",
-        ).means(meaning.format(model=f"{model} that learned from the released table", beside=_BESIDE))
+        ).means(f"{meaning.replace('{model}', f'{model} trained on the release')}. {_BASELINE}")
         for name, (_, model) in _REGRESSORS.items()
     )
 
@@ -415,17 +535,28 @@ RESPONSES = Measure(
 ).finds(
     *_response(
         "correlation",
-        "Correlation of answer and truth",
-        "How closely what {model} predicts for people whom it never saw goes along with the truth, {beside}; 1 is "
-        "best, 0 is no better than guessing",
+        "Correlation of prediction and truth",
+        "Correlation of the predictions of {model} with the truth on unseen people: 1 is best, 0 is guessing",
         -1.0,
     ),
     *_response(
         "r2",
         "Variance explained (R\u00b2)",
-        "The share of the response's variance among people never seen that {model} explains, {beside}; 1 is best, "
-        "0 is what always guessing the average gets and below 0 is worse than that",
+        "Share of the variance of the response on unseen people that {model} explains: 1 is best, 0 is the mean, below "
+        "0 is worse than the mean",
         None,
+    ),
+    *(
+        Number(
+            f"response-accuracy-{name}",
+            f"Accuracy within the tolerance, {MODELS[name]}",
+            SHARE.more,
+            figure="models/response-accuracy",
+        ).means(
+            f"Share of responses on unseen people that {model} predicts within the tolerance, trained on the release. "
+            f"{_BASELINE}"
+        )
+        for name, (_, model) in _REGRESSORS.items()
     ),
 )
 
@@ -495,8 +626,7 @@ ENDURANCE = Measure(
     needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
 ).finds(
     Number("endurance", scale=SCORE.more).means(
-        "Of what a miner learns from the original beyond guessing, the share that it also learns from the released "
-        "table, for the miner that loses most: 1 means that the table serves every miner that was tried, 0 that at "
-        "least one learns nothing from it"
+        "The share of what a miner learns from the original above chance that it also learns from the release, for "
+        "the miner that loses most: 1 means that no miner loses anything"
     )
 )

@@ -212,11 +212,13 @@ PROPENSITY = Measure(
     _run,
 ).finds(
     Number("pmse", "Propensity error (pMSE)", SIZE).means(
-        "How far the guesses of a simple model that tries to tell released rows from original ones are from "
-        "knowing nothing, as a mean square: 0 means that it sees no difference, and the baseline is what rows "
-        "drawn at random from the original itself would give"
+        "The propensity mean squared error of a simple model that separates released from original rows: 0 means that "
+        "it finds no difference. Baseline: rows drawn from the original"
     ),
-    Number("pmse-ratio", "Propensity error over its expectation", SIZE).means(_RATIO.format(others=2.0)),
+    Number("pmse-ratio", "Propensity error, ratio to expectation (pMSE ratio)", SIZE).means(
+        "The propensity error as a multiple of its baseline: 1 or less looks like rows drawn from the original, and a "
+        "second sample of the population gives about 2"
+    ),
 )
 
 
@@ -297,8 +299,8 @@ def _features(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matri
 PROPENSITY_AUC = Measure(
     "propensity-auc", Family.UTILITY, "Lopez-Paz and Oquab 2017; Hanley and McNeil 1982", _run_auc
 ).finds(
-    Number("propensity-auc", "Telling released from original rows (AUC)", Scale((0.5, 1.0))).means(
-        "How often a trained model ranks a released row as more likely released than an original row, on rows that "
-        "it did not learn from: one half means that it cannot tell them apart, 1 means that it always can"
+    Number("propensity-auc", "Propensity score AUC", Scale((0.5, 1.0))).means(
+        "AUC of a model that separates released from original rows, on rows that it was not trained on: 0.5 means "
+        "that it cannot separate them, 1 that it always can"
     )
 )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, least_count, partial_counts
+from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Kind
 from sfumato.tables.rules import Cells, broken_rows, period_of, read_rules
@@ -36,8 +36,8 @@ _BLOCKS = 32
 _TIMES = 20  # of the rows that models learn from
 _REDRAWS = 100
 _ABOUT = (
-    f"these link at most three of the {MOST} most frequent items, hold for {SUPPORT:.0%} of the rows and are right in "
-    f"{CONFIDENCE:.0%} of cases, with numbers cut into quarters"
+    f"Rules of at most three of the {MOST} most frequent items, support {SUPPORT:.0%}, confidence "
+    f"{CONFIDENCE:.0%}, numbers in quartiles"
 )
 
 
@@ -226,17 +226,14 @@ def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Gen
 RULES = Measure(
     "rules", Family.UTILITY, "JS07, sec. 2.5; Agrawal, Imielinski and Swami 1993", _run, needs=(Need.COLUMNS,)
 ).finds(
-    Number("rules-kept", "Association rules kept", SHARE.more).means(
-        "The share of the original's association rules that are rules of the released table too, which should be "
-        f"all; {_ABOUT}"
+    Number("rules-kept", "Association rules, preserved", SHARE.more).means(
+        f"The share of association rules of the original that hold in the release, too; 1 is best. {_ABOUT}"
     ),
-    Number("rules-new", "Association rules that are new", SHARE).means(
-        "The share of the released table's association rules that are none of the original, which should be none; "
-        f"{_ABOUT}"
+    Number("rules-new", "Association rules, new", SHARE).means(
+        f"The share of association rules of the release that do not hold in the original; 0 is best. {_ABOUT}"
     ),
-    Number("rule-confidence-shift", "Shift of the confidence of rules").means(
-        "How much the confidence of an association rule of the original, which is how often it is right, changed "
-        f"on average; 0 is best; {_ABOUT}"
+    Number("rule-confidence-shift", "Association rules, difference of confidence").means(
+        f"The mean absolute change of the confidence of association rules of the original; 0 is best. {_ABOUT}"
     ),
 )
 
@@ -264,8 +261,8 @@ def _run_columns(study: Study) -> Iterator[Stated]:
 COLUMN_RULES = Measure(
     "rules between columns", Family.UTILITY, "Patki, Wedge and Veeramachaneni 2016", _run_columns, uncompared={}
 ).finds(
-    Number("column-rules-obeyed", "Rows that obey all rules between columns", SHARE.more).means(
-        "The share of released rows that obey every rule between columns, such as an admission before its discharge; "
-        "beside it the share of the original's rows (baseline)"
+    Number("column-rules-obeyed", "Rows that satisfy all rules between columns", SHARE.more).means(
+        "The share of released rows that satisfy every rule between columns, such as admission before discharge. "
+        "Baseline: the original rows"
     ),
 )

@@ -5,19 +5,20 @@ Items as bitmaps over baskets, and in how many baskets of each class a set is he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Bools, Ints
-from sfumato.core.compiled import compiled, fixed
 
-__all__ = ["Baskets", "Bitmaps", "are_within", "distinct_keys", "partial_counts", "popcount"]
+__all__ = ["Baskets", "Bitmaps", "are_within", "distinct_keys", "least_count", "partial_counts"]
+
+
+_AT_ONCE = 200_000  # entries
+_HAIR = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +79,23 @@ class Baskets:
         np.cumsum(np.bincount(places, minlength=baskets), out=starts[1:])
         return cls(held.astype(np.int32), starts, width)
 
+    @classmethod
+    def from_ranks(cls, codes: NDArray[np.int32], starts: Ints, ranks: Ints) -> Baskets:
+        """Baskets of items in any order, numbered by the rank of their code; those that stand twice are taken once.
+
+        ``codes`` are overwritten, and some baskets at a time, so that little memory is used beside them.
+        """
+        width, used = max(len(ranks), 1), 0
+        sizes = np.zeros(len(starts) - 1, dtype=np.int64)
+        for first, last in _blocks(starts):
+            held = ranks[codes[starts[first] : starts[last]]]
+            rows = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+            places, items = np.divmod(distinct_keys(rows * width + held), width)
+            sizes[first:last] = np.bincount(places, minlength=last - first)
+            codes[used : used + len(items)] = items
+            used += len(items)
+        return cls(codes[:used], np.concatenate([[0], np.cumsum(sizes)]), len(ranks))
+
     @property
     def sizes(self) -> Ints:
         """How many items each basket holds."""
@@ -91,7 +109,16 @@ class Baskets:
     @property
     def counts(self) -> Ints:
         """How many baskets hold each item."""
-        return np.bincount(self.items, minlength=self.width)
+        return np.asarray(self.class_counts(np.zeros(len(self), dtype=np.int64), 1)[0])
+
+    def class_counts(self, classes: Ints, count: int) -> Ints:
+        """How many baskets of each of so many classes hold each item: (classes, items)."""
+        found = np.zeros(count * self.width, dtype=np.int64)
+        for first, last in _blocks(self.starts):
+            of = np.repeat(classes[first:last], np.diff(self.starts[first : last + 1]))
+            keys = of * self.width + self.items[self.starts[first] : self.starts[last]]
+            found += np.bincount(keys, minlength=len(found))
+        return found.reshape(count, self.width)
 
     def basket(self, place: int) -> NDArray[np.int32]:
         """Items of one basket."""
@@ -122,6 +149,16 @@ class Baskets:
         return self.rows * np.int64(max(self.width, 1)) + self.items
 
 
+def _blocks(starts: Ints) -> Iterator[tuple[int, int]]:
+    """First and last basket of blocks that hold about 200,000 entries each."""
+    first, baskets = 0, len(starts) - 1
+    while first < baskets:
+        last = int(np.searchsorted(starts, starts[first] + _AT_ONCE, side="right")) - 1
+        last = min(max(last, first + 1), baskets)
+        yield first, last
+        first = last
+
+
 def distinct_keys(keys: Ints) -> Ints:
     """Keys in rising order, each once; by sorting, which is many times faster than NumPy's hashing of long arrays."""
     ordered = np.sort(keys)
@@ -135,22 +172,14 @@ def are_within(keys: NDArray[Any], ordered: NDArray[Any]) -> Bools:
     return np.asarray(ordered[np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)] == keys)
 
 
+def least_count(share: float, baskets: int) -> int:
+    """Fewest baskets that are at least this share of all."""
+    return max(1, int(np.ceil(share * baskets - _HAIR)))
+
+
 Words = NDArray[np.uint64]
 _LONGEST = 15  # items of a set that is counted in part
-
-
-@intrinsic
-def _popcount(_context: Any, _word: Any) -> Any:
-    """How many bits of a word are set."""
-
-    def generate(_: Any, builder: Any, __: Any, words: Any) -> Any:
-        return builder.ctpop(words[0])
-
-    return types.uint64(types.uint64), generate
-
-
-popcount = cast("Callable[[np.uint64], np.uint64]", _popcount)
-"""How many bits of a word are set, inside a kernel."""
+_WORDS = 1 << 14  # that are looked at together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,15 +209,19 @@ class Bitmaps:
         sizes = np.bincount(labels, minlength=1)
         ranges = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(-(-sizes // 64), out=ranges[1:])
-        first = np.zeros(len(sizes), dtype=np.int64)
-        np.cumsum(sizes[:-1], out=first[1:])
+        before = np.zeros(len(sizes), dtype=np.int64)
+        np.cumsum(sizes[:-1], out=before[1:])
         order = np.argsort(labels, kind="stable")
         slot = np.empty(len(baskets), dtype=np.int64)
-        slot[order] = np.arange(len(baskets)) - first[labels[order]] + 64 * ranges[labels[order]]
+        slot[order] = np.arange(len(baskets)) - before[labels[order]] + 64 * ranges[labels[order]]
         places = np.full(baskets.width, -1, dtype=np.int64)
         places[items] = np.arange(len(items))
         bits = np.zeros((len(items), int(ranges[-1])), dtype=np.uint64)
-        _set_bits(fixed(baskets.items, np.int32), fixed(baskets.starts, np.int64), fixed(slot, np.int64), places, bits)
+        for first, last in _blocks(baskets.starts):
+            rows = places[baskets.items[baskets.starts[first] : baskets.starts[last]]]
+            slots = np.repeat(slot[first:last], np.diff(baskets.starts[first : last + 1]))[rows >= 0]
+            words = rows[rows >= 0] * bits.shape[1] + (slots >> 6)
+            np.add.at(bits.reshape(-1), words, np.uint64(1) << (slots & 63).astype(np.uint64))  # each bit is met once
         return cls(bits, places, ranges, sizes)
 
 
@@ -210,42 +243,27 @@ def partial_counts(bitmaps: Bitmaps, sets: Sequence[Sequence[int]] | Ints) -> In
     if (rows < 0).any():
         raise ValueError("a set holds an item without a bitmap")
     counts = np.zeros((len(array), len(bitmaps.sizes), array.shape[1] + 1), dtype=np.int64)
-    _count_parts(bitmaps.bits, fixed(rows, np.int64), fixed(bitmaps.ranges, np.int64), counts)
+    step = max(1, _WORDS // max(bitmaps.bits.shape[1], 1))
+    for first in range(0, len(array) if bitmaps.bits.shape[1] else 0, step):
+        some = slice(first, first + step)
+        _add_held(bitmaps.bits, rows[some], bitmaps.ranges, counts[some])
     counts[:, :, 0] = bitmaps.sizes - counts[:, :, 1:].sum(axis=2)
     return counts
 
 
-@compiled
-def _set_bits(items: Any, starts: Any, slot: Any, places: Any, bits: Any) -> None:
-    for basket in range(len(starts) - 1):
-        word, bit = slot[basket] >> 6, np.uint64(slot[basket] & 63)
-        for entry in range(starts[basket], starts[basket + 1]):
-            row = places[items[entry]]
-            if row >= 0:
-                bits[row, word] |= np.uint64(1) << bit
-
-
-@compiled
-def _count_parts(bits: Any, sets: Any, ranges: Any, counts: Any) -> None:
-    """Add up the items of a set bit by bit in four planes, 64 baskets at a time."""
-    none = np.uint64(0)
-    length = sets.shape[1]
-    for one in range(len(sets)):
-        for group in range(len(ranges) - 1):
-            for word in range(ranges[group], ranges[group + 1]):
-                p0, p1, p2, p3 = none, none, none, none
-                for place in range(length):
-                    carry = bits[sets[one, place], word]
-                    p0, carry = p0 ^ carry, p0 & carry
-                    if length > 1:
-                        p1, carry = p1 ^ carry, p1 & carry
-                    if length > 3:
-                        p2, carry = p2 ^ carry, p2 & carry
-                    if length > 7:
-                        p3 = p3 ^ carry
-                for held in range(1, length + 1):
-                    mask = p0 if held & 1 else ~p0
-                    mask &= p1 if held & 2 else ~p1
-                    mask &= p2 if held & 4 else ~p2
-                    mask &= p3 if held & 8 else ~p3
-                    counts[one, group, held] += popcount(mask)
+def _add_held(bits: Words, rows: Ints, ranges: Ints, counts: Ints) -> None:
+    """Add up the items of each set bit by bit in planes of binary digits, 64 baskets a word."""
+    planes: list[Words] = []
+    for place in range(rows.shape[1]):
+        carry = bits[rows[:, place]]
+        for digit, plane in enumerate(planes):
+            planes[digit], carry = plane ^ carry, plane & carry
+        if (place + 1).bit_count() == 1:  # so many items need one more binary digit
+            planes.append(carry)
+    there = np.flatnonzero(np.diff(ranges))
+    for held in range(1, rows.shape[1] + 1):
+        mask = planes[0] if held & 1 else ~planes[0]
+        for digit, plane in enumerate(planes[1:], start=1):
+            mask = mask & (plane if held >> digit & 1 else ~plane)
+        ones = np.bitwise_count(mask)
+        counts[:, there, held] = np.add.reduceat(ones, ranges[there], axis=1, dtype=np.int64)

@@ -6,22 +6,28 @@ and hold [EGSA02, sec. 5]; baskets of each size are undone by themselves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.core.arrays import Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, partial_counts
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
-from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, least_count, partial_counts
+from sfumato.core.itemsets.selection import selected_ends, wilson_ends
+from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator, hypergeometric
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.mining import Itemsets
 
 __all__ = [
     "CountEstimates",
     "Estimates",
     "check_share",
+    "classes_of",
     "estimate_counts",
     "estimate_itemsets",
     "interval_itemsets",
@@ -55,14 +61,17 @@ class CountEstimates:
         return np.asarray(np.sqrt(self.slope * true + self.rest))
 
     def ends(self) -> tuple[Counts, Counts]:
-        """Between which counts the true one lies, with a confidence of 95 %: those that the estimate does not refute.
+        """95 % confidence interval of each count, of sets that were named before the baskets were seen.
 
         As Wilson's interval, each count is judged by the variance that it would give itself: where few baskets decide,
         an estimate that came out low has a low variance of its own too, and would be trusted too much.
         """
-        shift = _Z**2 * self.slope / 2.0
-        half = _Z * np.sqrt(np.maximum(self.slope * self.counts + self.rest + (shift / _Z) ** 2, 0.0))
-        return self.counts + shift - half, self.counts + shift + half
+        return wilson_ends(self.counts, self.slope, self.rest, _Z)
+
+    def selected_ends(self, shown: Bools, least: float, baskets: int, candidates: float) -> tuple[Counts, Counts]:
+        """95 % confidence intervals of the sets that are shown because they seem to be in at least so many baskets."""
+        counts, rest = self.counts[shown], self.rest[shown]
+        return selected_ends(counts, least, self.slope, rest, most=float(baskets), candidates=candidates)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +82,8 @@ class Estimates:
     ----------
     sets : tuple of tuple of int
     support, low, high : array
-        Shares of all baskets; of blocked ones the ends are certain, else a confidence of 95 % each.
+        Shares of all baskets. The ends of randomized baskets are 95 % confidence intervals given that the set is
+        shown (`selected_ends`); those of blocked ones are certain.
     deviation : array
         Standard deviation of the estimate; 0 of blocked baskets.
     untold : int
@@ -144,11 +154,10 @@ def _slopes(operator: BasketOperator, sizes: Ints, baskets: Ints, pooled: Counts
 
 def _over_sizes(operator: BasketOperator, sizes: Ints, baskets: Ints, length: int) -> Counts:
     """Which share of the baskets with so many items of a set has each size, for all sets of a length together."""
-    from scipy.stats import hypergeom
-
     if not operator.by_size:
         return np.ones((1, length + 1))
-    chances = np.stack([hypergeom.pmf(np.arange(length + 1), operator.width, int(size), length) for size in sizes])
+    held = np.arange(length + 1)
+    chances = np.stack([hypergeometric(held, operator.width, int(size), length) for size in sizes])
     expected = chances * baskets[:, None]
     return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
 
@@ -193,7 +202,7 @@ def estimate_itemsets(
     longest : int
     """
     check_share("min_support", min_support)
-    kinds, classes = _classes(operator, released, sizes)
+    kinds, classes = classes_of(operator, released, sizes)
     baskets = len(released)
     candidates = np.arange(released.width)[:, None]
     bitmaps = Bitmaps.of(released, np.empty(0, dtype=np.int64), classes)
@@ -212,8 +221,9 @@ def estimate_itemsets(
         told = deviation <= min_support / _times_told(len(candidates))
         untold += int((~told).sum())
         frequent = told & (share >= min_support)
-        low, high = counted.ends()
-        numbers = np.column_stack([counted.counts, low, high, counted.deviation()])[frequent] / baskets
+        possible = longest * float(math.comb(released.width, length))  # sets that there are, of each of these lengths
+        low, high = counted.selected_ends(frequent, min_support * baskets, baskets, possible)
+        numbers = np.column_stack([counted.counts[frequent], low, high, counted.deviation()[frequent]]) / baskets
         found += zip(map(tuple, candidates[frequent].tolist()), numbers, strict=True)
         near = candidates[told & (share >= min_support - deviation)]
         if length == 1 and not told.any():
@@ -234,7 +244,7 @@ def _enough(operator: BasketOperator, sizes: Ints) -> str:
     return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few baskets"
 
 
-def _classes(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
+def classes_of(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
     """Sizes that there are, and which of them each basket has; one for all where sizes do not matter."""
     if not operator.by_size:
         return np.zeros(1, dtype=np.int64), np.zeros(len(released), dtype=np.int64)
@@ -249,8 +259,7 @@ def _classes(operator: BasketOperator, released: Baskets, sizes: Ints | None) ->
 def _single_parts(released: Baskets, classes: Ints) -> Ints:
     """How many baskets of each class lack each item, and how many hold it: without a bitmap for each item."""
     sizes = np.bincount(classes, minlength=1)
-    keys = classes[released.rows] * np.int64(released.width) + released.items
-    held = np.bincount(keys, minlength=len(sizes) * released.width).reshape(len(sizes), released.width).T
+    held = released.class_counts(classes, len(sizes)).T
     return np.stack([sizes - held, held], axis=2)
 
 
@@ -291,6 +300,8 @@ def interval_itemsets(
 
     The lower end counts baskets that hold all items for certain, the upper end those that lack none for certain.
     """
+    from sfumato.core.itemsets.mining import frequent_itemsets
+
     check_share("min_support", min_support)
     possible = held if unknown is None else merged(held, unknown)
     found = frequent_itemsets(possible, least_count(min_support, len(held)), longest=longest)

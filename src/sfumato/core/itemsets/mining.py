@@ -7,24 +7,26 @@ all baskets of a set hold is not tried with the larger sets: these are the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.baskets import Baskets, popcount
+from sfumato.core.itemsets.baskets import Baskets
 
 __all__ = [
     "MOST_SETS",
     "FoundRules",
     "Itemsets",
     "frequent_itemsets",
-    "least_count",
     "mix",
     "rules_of",
 ]
@@ -32,7 +34,19 @@ __all__ = [
 MOST_SETS = 20_000_000
 """Itemsets that are held at once; more are refused."""
 
-_HAIR = 1e-9
+
+@intrinsic
+def _popcount(_context: Any, _word: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def generate(_: Any, builder: Any, __: Any, words: Any) -> Any:
+        return builder.ctpop(words[0])
+
+    return types.uint64(types.uint64), generate
+
+
+popcount = cast("Callable[[np.uint64], np.uint64]", _popcount)
+"""How many bits of a word are set, inside a kernel."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,11 +105,6 @@ def mix(items: NDArray[Any]) -> NDArray[np.uint64]:
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return np.asarray(word ^ (word >> np.uint64(31)))
-
-
-def least_count(share: float, baskets: int) -> int:
-    """Fewest baskets that are at least this share of all."""
-    return max(1, int(np.ceil(share * baskets - _HAIR)))
 
 
 def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None = None) -> Itemsets:

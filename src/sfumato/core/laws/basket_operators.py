@@ -22,7 +22,7 @@ from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import BasketsRandomized
 from sfumato.core.itemsets.baskets import Baskets, are_within
 
-__all__ = ["MOST_SIZE", "OPERATORS", "BasketOperator", "OperatorName"]
+__all__ = ["MOST_SIZE", "OPERATORS", "BasketOperator", "OperatorName", "hypergeometric"]
 
 OperatorName = Literal["flip", "uniform", "cut-and-paste", "select-a-size"]
 OPERATORS: tuple[str, ...] = get_args(OperatorName)
@@ -260,7 +260,7 @@ def _joined(parts: list[Baskets], width: int) -> Baskets:
     return Baskets(items, starts.astype(np.int64), width)
 
 
-def _log_choose(total: int, some: Ints) -> Law:
+def _log_choose(total: Ints | int, some: Ints) -> Law:
     """Logarithms of binomial coefficients; what cannot be chosen has minus infinity."""
     from scipy.special import gammaln
 
@@ -270,23 +270,36 @@ def _log_choose(total: int, some: Ints) -> Law:
     return np.asarray(np.where(within, logs, -np.inf))
 
 
+def _binomial(count: Ints, trials: int | Ints, chance: float) -> Law:
+    """Chance of so many successes."""
+    from scipy.special import xlog1py, xlogy
+
+    count = np.asarray(count)
+    return np.asarray(np.exp(_log_choose(trials, count) + xlogy(count, chance) + xlog1py(trials - count, -chance)))
+
+
+def hypergeometric(count: Ints | int, total: int, marked: Ints | int, drawn: Ints | int) -> Law:
+    """Chance that so many are marked of those drawn from a total without replacement."""
+    count, marked, drawn = np.asarray(count), np.asarray(marked), np.asarray(drawn)
+    logs = _log_choose(marked, count) + _log_choose(total - marked, drawn - count) - _log_choose(total, drawn)
+    return np.asarray(np.exp(logs))
+
+
 @lru_cache(maxsize=4096)
 def _kept(operator: BasketOperator, size: int) -> Law:
-    from scipy.stats import binom
-
     held = np.arange(size + 1)
     if operator.keep is not None:
-        return np.asarray(binom.pmf(held, size, operator.keep))
+        return np.asarray(_binomial(held, size, operator.keep))
     assert operator.insert is not None
     if operator.cutoff is not None:
         chances = np.zeros(size + 1)
         for cut in range(min(operator.cutoff, size) + 1):
             whole = cut == size and size < operator.cutoff
             share = 1 - size / (operator.cutoff + 1) if whole else 1 / (operator.cutoff + 1)
-            chances[cut:] += share * binom.pmf(held[cut:] - cut, size - cut, operator.insert)
+            chances[cut:] += share * _binomial(held[cut:] - cut, size - cut, operator.insert)
         return chances
     assert operator.gamma is not None
-    noise = binom.pmf(held, size, operator.insert)
+    noise = _binomial(held, size, operator.insert)
     best = noise
     for least in range(1, size + 1):  # more weight on baskets that keep at least so many, where that keeps most
         tilted = noise * np.where(held >= least, operator.gamma, 1.0)
@@ -298,18 +311,16 @@ def _kept(operator: BasketOperator, size: int) -> Law:
 @lru_cache(maxsize=4096)
 def _transition(operator: BasketOperator, length: int, size: int) -> Law:
     """Of a set's items that were in the basket those stay that are among the kept; the others come in."""
-    from scipy.stats import binom, hypergeom
-
     kept, held = operator.kept(size), np.arange(size + 1)
     matrix = np.zeros((length + 1, length + 1))
     for before in range(min(length, size) + 1):
         lacking = length - before
         for stay in range(before + 1):
-            chances = kept * hypergeom.pmf(stay, size, before, held)
+            chances = kept * hypergeometric(stay, size, before, held)
             for come in range(lacking + 1):
                 if operator.insert is not None:
-                    enter: Any = binom.pmf(come, lacking, operator.insert)
+                    enter: Any = _binomial(np.asarray(come), lacking, operator.insert)
                 else:
-                    enter = hypergeom.pmf(come, operator.width - size, lacking, size - held)
+                    enter = hypergeometric(come, operator.width - size, lacking, size - held)
                 matrix[stay + come, before] += float((chances * enter).sum())
     return matrix

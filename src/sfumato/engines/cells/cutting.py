@@ -37,7 +37,7 @@ from sfumato.tables.schema import Role, Schema
 
 __all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
 
-_HELD = 1 << 26  # bytes that wait in memory before they are written
+_HELD = 1 << 25  # bytes that wait in memory before they are written
 _NONCE, _LENGTH = 12, struct.Struct("<Q")
 
 

@@ -19,9 +19,10 @@ from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.cells.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.cells.cuts import LEAST_ROWS, Cuts, cut_cells, merged
+from sfumato.engines.cells.cuts import Cuts, cut_cells, merged
 from sfumato.engines.cells.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
 from sfumato.engines.cells.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
+from sfumato.engines.cells.memory import LEAST_ROWS
 from sfumato.engines.cells.standing import Tally, ask
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Sink
@@ -38,6 +39,7 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import keep_rules
 from sfumato.tables.persons import persons_of_table
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.spreadsheet import FormulaCount
 from sfumato.tables.stored_codec import rescale
@@ -100,6 +102,7 @@ def run_by_cells(
     mark: str | None = None,
     into: Into | None = None,
     measured: int = SAMPLE_ROWS,
+    known: Sequence[str] = (),
     native: bool = False,
     spreadsheet_safe: bool = False,
 ) -> Outcome:
@@ -116,6 +119,7 @@ def run_by_cells(
         return look_at(runs, schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
 
     learned = learn(head.table, look, mechanism, randomness, told)
+    known_columns(known, learned.plan.schema)  # which the report needs, and which is refused before the work is done
     cuts = cuts_of(learned, most_rows)
     counted = _taken_up(spill, mark)
     if counted is None:

@@ -2,9 +2,9 @@
 
 Who is alone with a number among the rows that are measured need not be alone in the file, and a category that few of
 them hold may have many holders. So each cell counts who holds the numbers of people drawn at random from the whole
-file, whether those next to them are held and shown, and who holds each category. Added up, that is exact; only where a
-person may be in several cells, of numbers it is told whether nobody, one person or more hold them, and of categories
-up to 1,000.
+file, whether those next to them are held and shown, and who holds each category. Added up, that is exact; only if a
+person may be in several cells, the persons who hold a number are counted up to 21, and those who hold a category up to
+1,000.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.assess.attacks.coincidence import MOST_HOLDERS
 from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, Standing, chance_of
 from sfumato.assess.study import CATEGORIES, Column, read_column
 from sfumato.engines.cells.learn import Chance
@@ -30,6 +31,7 @@ __all__ = ["Asked", "Tally", "ask", "count_in_cell"]
 
 _PEOPLE = 5_000  # of whom it is counted
 _TOLD_APART = 1_000  # persons who hold a category and are told apart
+_NUMBER_HOLDERS = MOST_HOLDERS + 1  # the same of a number
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -156,7 +158,7 @@ def count_in_cell(asked: Asked, codec: Codec, original: pa.Table, released: pa.T
             near["shown"] = np.packbits(np.isin(grid.places, grid.steps.places(shown, exact=True))).tobytes()
             mine = np.isin(values, grid.own)
             values, who, shown = values[mine], None if who is None else who[mine], shown[np.isin(shown, grid.own)]
-        held = _Held.of(values, who, _TOLD_APART if grid is None else 2)
+        held = _Held.of(values, who, _TOLD_APART if grid is None else _NUMBER_HOLDERS)
         told = {"values": held.values, "who": held.who, "many": held.many, "there": shown}
         rows.append({"near_held": near["held"], "near_shown": near["shown"]} | told)
     kinds = {"values": pa.float64(), "who": pa.uint64(), "many": pa.int64(), "there": pa.float64()}
@@ -200,7 +202,7 @@ class Tally:
             if (own := self._sums.get(field.name)) is None:
                 self._sums[field.name] = _Sum(held, shown, near[0], near[1])
                 continue
-            most = _TOLD_APART if grid is None else 2
+            most = _TOLD_APART if grid is None else _NUMBER_HOLDERS
             own.held = own.held.with_more(held, most, persons=self._people.persons is not None)
             own.shown = np.union1d(own.shown, shown)
             own.near_held, own.near_shown = own.near_held | near[0], own.near_shown | near[1]

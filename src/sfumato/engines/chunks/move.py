@@ -165,7 +165,7 @@ def plan_columns(
     if categories and not pass_categories:
         raise PrivacyRefusal(
             f"{len(categories)} columns are no plain numbers and would be released as they are, the first is "
-            f"{categories[0]!r}; drop them as identifiers, or allow it with pass_categories"
+            f"{categories[0]!r}; drop them as identifiers, or allow it with --pass-categories"
         )
     _check_types(moved, source)
     return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))

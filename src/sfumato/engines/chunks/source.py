@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, header_of
+from sfumato.tables.encodings import encoding_of
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, found_words
+from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 __all__ = ["SAMPLE_ROWS", "Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
@@ -30,6 +32,7 @@ SAMPLE_ROWS = 100_000
 """Rows that are drawn for whatever is estimated: scales, cuts, keys, the schema where none is given, and measures."""
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
+_HEAD = 1 << 20  # bytes of CSV that say how it is written
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
 
 
@@ -46,7 +49,6 @@ class Source:
     form: FileForm
     schema: pa.Schema
     rows: int | None
-    encoding: str = "utf-8"
     table: pa.Table | None = None
 
     def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
@@ -55,7 +57,7 @@ class Source:
         if self.table is not None:
             yield from self.table.select(names).to_batches(max_chunksize=rows)
             return
-        with _plain_errors(self.path):
+        with _plain_errors(self.path, self.form.encoding):
             if self.form.format is FileFormat.PARQUET:
                 yield from self._parquet(names, rows, threads=threads)
             elif self.form.format is FileFormat.CSV:
@@ -100,14 +102,16 @@ class Source:
             return "skip"
 
         names = self.schema.names
-        blank = _blank_lines(self.path) if len(names) == 1 else 0  # after the header they are missing cells
         with (
             pa.input_stream(str(self.path), compression="detect") as stream,
-            _Checked(self.encoding) as checked,
+            _Checked(self.form.encoding) as checked,
             pa.csv.open_csv(
                 pa.TransformInputStream(stream, checked),
                 read_options=pa.csv.ReadOptions(
-                    use_threads=threads, block_size=_BLOCK, encoding=self.encoding, skip_rows=blank
+                    use_threads=threads,
+                    block_size=_BLOCK,
+                    encoding=self.form.encoding,
+                    skip_rows=self.form.header_row - 1,
                 ),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self.form.delimiter,
@@ -127,15 +131,8 @@ class Source:
         if ragged:
             raise TableError(
                 f"{ragged} rows near each other in {str(self.path)!r} do not have the {len(names)} cells of the "
-                "header; mend them"
+                "header; correct them"
             )
-
-
-def _blank_lines(path: Path) -> int:
-    """How many empty lines stand before the header."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        data = stream.read(1 << 20).removeprefix(codecs.BOM_UTF8)
-    return len(data[: len(data) - len(data.lstrip(b"\r\n"))].splitlines())
 
 
 class _Checked:
@@ -187,8 +184,12 @@ def form_of(path: Path) -> FileForm:
     return FileForm(ENDINGS[ending])
 
 
-def open_source(path: str | Path, *, encoding: str = "utf-8", delimiter: str | None = None) -> Source:
-    """Look at a file: its format, its columns and, where the format says, its rows; texts stay as they are.
+def open_source(
+    path: str | Path, *, encoding: str | None = None, delimiter: str | None = None, header_row: int | None = None
+) -> Source:
+    """Look at a file: its format, its columns and, if the format says, its rows; texts stay as they are.
+
+    Without an encoding and a header row, those of CSV are detected from its first MiB.
 
     Raises
     ------
@@ -201,6 +202,8 @@ def open_source(path: str | Path, *, encoding: str = "utf-8", delimiter: str | N
     with _plain_errors(place):
         if not place.is_file():
             raise TableError(f"there is no file {str(place)!r}; check its name")
+        if header_row not in (None, 1) and form.format is not FileFormat.CSV:
+            raise OptionError(f"{shown(place)} names its columns itself; leave out --header-row")
         if form.format is FileFormat.PARQUET:
             with pa.parquet.ParquetFile(place) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -208,18 +211,19 @@ def open_source(path: str | Path, *, encoding: str = "utf-8", delimiter: str | N
             with pa.memory_map(str(place)) as mapped, pa.ipc.open_file(mapped) as reader:
                 schema = reader.schema
         else:
-            delimiter, names = _header(place, encoding, delimiter)
-            schema, form = pa.schema([(name, pa.string()) for name in names]), FileForm(FileFormat.CSV, delimiter)
+            names, form = _csv_form(place, encoding, delimiter, header_row)
+            schema = pa.schema([(name, pa.string()) for name in names])
         check_names(schema.names, repr(str(place)))  # decodes the names
-    return Source(place, form, schema, rows, encoding)
+    return Source(place, form, schema, rows)
 
 
 def open_people(
     path: str | Path | Source,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
+    header_row: int | None = None,
     missing: tuple[str, ...] = (),
 ) -> Source:
     """A file as people write it: of CSV also numbers with decimal commas or marks between thousands.
@@ -236,7 +240,7 @@ def open_people(
     """
     if isinstance(path, Source):
         return path
-    source = open_source(path, encoding=encoding, delimiter=delimiter)
+    source = open_source(path, encoding=encoding, delimiter=delimiter, header_row=header_row)
     if source.form.format is not FileFormat.CSV:
         if delimiter is not None or decimal is not None:
             raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
@@ -249,21 +253,24 @@ def open_people(
     return replace(source, form=replace(source.form, numerals=look.decide(decimal, likely)))
 
 
-def _header(path: Path, encoding: str, delimiter: str | None) -> tuple[str, list[str]]:
-    try:
-        codec = codecs.lookup(encoding)
-    except LookupError:
-        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+def _csv_form(
+    path: Path, encoding: str | None, delimiter: str | None, header_row: int | None
+) -> tuple[list[str], FileForm]:
+    """Names of the columns of a CSV file, and how it is written, by its first MiB."""
     with pa.input_stream(str(path), compression="detect") as stream:
-        data = stream.read(1 << 20)
-    text = codec.decode(data, "ignore")[0].removeprefix("\ufeff").lstrip("\r\n")
+        data = stream.read(_HEAD)
+    name = repr(str(path))
+    known, detected = encoding_of(data, name, encoding, whole=len(data) < _HEAD)
+    text = data.decode(known, "ignore").removeprefix("\ufeff")
     if not text.strip():
-        raise TableError(f"{str(path)!r} is empty; bring a header and rows")
-    return header_of(text, repr(str(path)), delimiter)
+        raise TableError(f"{name} is empty; bring a header and rows")
+    delimiter, names, header = csv_header(text, name, delimiter, header_row)
+    found = found_words("line", header, known if detected else None)
+    return names, FileForm(FileFormat.CSV, delimiter, encoding=known, header_row=header.row, found=found)
 
 
 @contextmanager
-def _plain_errors(path: Path) -> Iterator[None]:
+def _plain_errors(path: Path, encoding: str = "") -> Iterator[None]:
     """Say in our own words what cannot be read; those of Arrow would quote a row."""
     try:
         yield
@@ -271,7 +278,9 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
     except UnicodeEncodeError:
         raise TableError(f"the name {shown(path)} is not UTF-8 text; rename the file or its folder") from None
-    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError):
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError) and encoding:
+            raise TableError(f"{shown(path)} is not {encoding} throughout; name its encoding with --encoding") from None
         raise TableError(f"{str(path)!r} cannot be read as its ending says; it may be damaged or misnamed") from None
 
 
@@ -310,7 +319,7 @@ def sample_file(
     rng: np.random.Generator,
     *,
     columns: Sequence[str] | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
 ) -> pa.Table:
     """Draw rows without replacement, each set of so many as likely as any other; they keep the order of the file.
 
@@ -325,8 +334,8 @@ def sample_file(
     rng : numpy.random.Generator
     columns : sequence of str, optional
         By default all.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     """
     sample = Reservoir(rows)
     source = open_people(path, encoding=encoding)

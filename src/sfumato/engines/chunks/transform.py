@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -169,7 +170,7 @@ def transform_file(
     batch_rows: int | None = None,
     seed: int | None = None,
     threads: bool = True,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     overwrite: bool = False,
     spreadsheet_safe: bool = False,
 ) -> MovedFile:
@@ -205,8 +206,8 @@ def transform_file(
         Makes a rehearsal: the order of the rows can be repeated.
     threads : bool
         Whether several columns are read at once.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or what is detected.
     overwrite : bool
         Replace a target that exists.
     spreadsheet_safe : bool
@@ -226,7 +227,7 @@ def transform_file(
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)
     elif spreadsheet_safe:
-        raise OptionError("apostrophes before formulas are for CSV; leave out spreadsheet_safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
     plan = plan_columns(
         origin,
         key,
@@ -441,7 +442,7 @@ def run_in_chunks(
     spreadsheet_safe: bool = False,
 ) -> Outcome:
     """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
-    plan = tried.plan
+    plan, begin = tried.plan, perf_counter()
     done = transform_file(
         source,
         place,
@@ -453,11 +454,19 @@ def run_in_chunks(
         seed=plan.randomness.seed,
         spreadsheet_safe=spreadsheet_safe,
     )
-    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts)
+    seconds = perf_counter() - begin
+    return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts, seconds=seconds)
 
 
 def outcome_of_moving(
-    tried: TriedOnSample, table: Path, rows: int, schema: Schema, facts: tuple[Fact, ...], *, where: str = "file"
+    tried: TriedOnSample,
+    table: Path,
+    rows: int,
+    schema: Schema,
+    facts: tuple[Fact, ...],
+    *,
+    seconds: float,
+    where: str = "file",
 ) -> Outcome:
     """What came of so many rows that were moved as the sample was, which is what is measured."""
     plan, job, records = tried.plan, tried.job, tried.sanitized.records
@@ -478,4 +487,5 @@ def outcome_of_moving(
         facts=facts,
         workings=tried.sanitized.workings,
         comparison=Comparison(job.original, released, job.codec, job.records, notes=(note,)),
+        seconds=seconds,
     )

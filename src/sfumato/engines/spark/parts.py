@@ -16,7 +16,8 @@ from sfumato.core.errors import OptionError, TableError
 from sfumato.engines.cells.learn import Run
 from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.files import FileForm, FileFormat, check_names, header_of
+from sfumato.tables.files import FileForm, FileFormat, check_names
+from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
 if TYPE_CHECKING:
@@ -139,9 +140,10 @@ def open_on_spark(
     path: str | Path,
     master: str | None,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
+    header_row: int | None = None,
     missing: tuple[str, ...] = (),
 ) -> ClusterFile:
     """A Parquet or CSV file, or a folder of them; cells of CSV are texts, numbers among them written plainly.
@@ -156,13 +158,18 @@ def open_on_spark(
     name = str(path)
     if name.lower().endswith((".arrow", ".feather", ".xlsx", ".ods", ".sqlite")):
         raise OptionError("Spark reads Parquet and CSV; convert the file first")
+    if header_row not in (None, 1):
+        raise OptionError(
+            "Spark reads the header from the first line; leave out --header-row, and remove the lines above the header "
+            "or take --engine chunks"
+        )
     csv = name.lower().endswith((".csv", ".csv.gz"))
     if not csv and (delimiter is not None or decimal is not None):
         raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
     spark = spark_session(master)
     if not csv:
         return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
-    frame, form = _csv(spark, name, encoding, delimiter)
+    frame, form = _csv(spark, name, encoding or "utf-8", delimiter)
     marks = (*MISSING_MARKS, *missing)
     look, ragged = NumeralLook(marks), 0
     for told in frames_from(frame, _Look(marks)):
@@ -192,7 +199,7 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
     if known is None:
         raise OptionError(f"Spark does not read the encoding {encoding!r}; convert the file to utf-8 first")
     first = spark.read.text(name).head()
-    mark, names = header_of("" if first is None else first[0].removeprefix("\ufeff"), repr(name), delimiter)
+    mark, names, _ = csv_header("" if first is None else first[0].removeprefix("\ufeff"), repr(name), delimiter, 1)
     check_names(names, repr(name))
     kinds = StructType([StructField(each, StringType()) for each in (*names, _RAGGED)])
     frame = spark.read.csv(
@@ -206,7 +213,7 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
         emptyValue="",
         columnNameOfCorruptRecord=_RAGGED,
     )
-    return frame, FileForm(FileFormat.CSV, mark)
+    return frame, FileForm(FileFormat.CSV, mark, encoding=known)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -418,7 +419,7 @@ def move_on_spark(
     ``schema`` is that of the rows as workers get them. The chance of what was tried must be repeatable. The key goes to
     the workers.
     """
-    source = Source(Path("spark"), FileForm(FileFormat.ARROW), schema, numbered.rows)
+    source, begin = Source(Path("spark"), FileForm(FileFormat.ARROW), schema, numbered.rows), perf_counter()
     allowed = tried.mechanism.pass_categories
     plan = plan_columns(source, tried.key, schema=tried.plan.schema, pass_categories=allowed)
     randomness, see = tried.plan.randomness, _See(plan, tried.key, csv)
@@ -446,7 +447,8 @@ def move_on_spark(
         *facts_of_moving(plan, tried.key, gaps, work.sizes, shuffled=True, exact_digits=exact),
         *formulas.facts(quoted=spreadsheet_safe),
     )
-    outcome = outcome_of_moving(tried, source.path, numbered.rows, plan.public, facts, where="table")
+    seconds = perf_counter() - begin
+    outcome = outcome_of_moving(tried, source.path, numbered.rows, plan.public, facts, seconds=seconds, where="table")
     return outcome, _released(rows, kinds)
 
 

@@ -249,8 +249,10 @@ def _from_bytes(body: bytes, cells: StreamCells, cell: int, vault: Vault | None)
         track=False,
         next_id=head.next_id,
         splits=head.splits,
+        stratified=False,
         pending_values=pool[:, 1:].astype(np.float64),
         pending_levels=pool[:, 0].astype(np.int64),
+        pending_strata=np.zeros(len(pool), dtype=np.int64),
     )
     blocks, tally = [block for block in layout if block.kind is BlockKind.CODE], None
     if blocks:

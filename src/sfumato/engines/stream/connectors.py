@@ -11,7 +11,6 @@ each commit, how far the state has come, for people who look at the server and t
 
 from __future__ import annotations
 
-import codecs
 import csv
 import dataclasses
 import io
@@ -29,10 +28,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyarrow as pa
 
 from sfumato.core.documents import Unparsable, parse_json
-from sfumato.core.errors import OptionError, TableError
+from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.engines.chunks.source import Source, form_of, open_source
 from sfumato.engines.stream.entries import Batch, batch_id, cut_batches, place_of
 from sfumato.engines.stream.settings import StateError
+from sfumato.tables.encodings import codec_name
 from sfumato.tables.numerals import Numerals, rewrite_numerals
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class ReadOptions:
     known: Mapping[str, int] = field(default_factory=dict, repr=False)
     awaited: Collection[str] = ()  # ids among them whose records wait, were in memory only, and must be given again
     source: str = ""  # goes into the ids, to tell inputs apart that may hold the same rows
-    encoding: str = "utf-8"
+    encoding: str | None = None  # of CSV and JSON lines, by default UTF-8, or what is detected of a file
+    header_row: int | None = None  # line of CSV that names the columns
     marks: Mapping[str, str] = field(default_factory=dict)  # decimal marks of columns of CSV
     form: str | None = None  # {"csv", "jsonl"}: how standard input is written, by default as its first character tells
     follow: bool = False  # wait for more at the end of a Redis stream
@@ -87,29 +88,26 @@ def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
     TableError
         For lines that cannot be read, with their number; the batches before stay.
     """
-    text = io.TextIOWrapper(stream, encoding=_known_encoding(reading.encoding), newline="")
+    encoding = reading.encoding or "utf-8"
+    text = io.TextIOWrapper(stream, encoding=codec_name(encoding), newline="")
     try:
+        for _ in range((reading.header_row or 1) - 1):
+            text.readline()
         first = next((line for line in text if line.strip("\ufeff \t\r\n")), "").removeprefix("\ufeff")
         if not first:
             raise TableError(f"{_NAME} is empty; bring a header and rows, or JSON lines")
         form = reading.form or ("jsonl" if first.lstrip().startswith("{") else "csv")
         if form == "jsonl":
+            if reading.header_row is not None:
+                raise OptionError("JSON lines name their fields themselves; leave out --header-row")
             tables = _json_tables(first, text, reading)
         else:
             tables = (rewrite_numerals(part, reading.marks) for part in _csv_tables(first, text, reading.rows))
         yield from cut_batches(tables, reading.rows, source=reading.source)
     except UnicodeDecodeError:
-        raise TableError(f"{_NAME} is not {reading.encoding}; name its encoding with --encoding") from None
+        raise TableError(f"{_NAME} is not {encoding}; name its encoding with --encoding") from None
     finally:
         text.detach()
-
-
-def _known_encoding(encoding: str) -> str:
-    try:
-        codec = codecs.lookup(encoding)
-    except LookupError:
-        raise OptionError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
-    return codec.name
 
 
 def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
@@ -172,7 +170,10 @@ def _read_file_batches(path: Path, reading: ReadOptions) -> Iterator[Batch]:
 
 def _opened(path: Path, reading: ReadOptions) -> Source:
     """A file whose numbers are written as those of the first records."""
-    file = open_source(path, encoding=reading.encoding)
+    of_csv = path.name.lower().endswith((".csv", ".csv.gz"))  # of a folder only some files may be CSV
+    file = open_source(path, encoding=reading.encoding, header_row=reading.header_row if of_csv else None)
+    for words in file.form.found:
+        logging.getLogger("sfumato").warning("%s: %s", shown(path), words)
     return dataclasses.replace(file, form=dataclasses.replace(file.form, numerals=Numerals(marks=reading.marks)))
 
 

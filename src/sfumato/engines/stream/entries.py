@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +24,7 @@ from sfumato.core.errors import TableError
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.strata import strata_of
 from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
 from sfumato.mechanisms.condense.slots import MISSING, CategoryTally
 from sfumato.tables.cells import is_text, plain
@@ -192,7 +194,7 @@ class KnownBatches:
 
 GROUP = "group"
 
-_FIELDS = tuple(field.name for field in fields(GroupRows))
+_FIELDS = tuple(field.name for field in fields(GroupRows) if field.name != "stratum")  # which its mean tells
 _WHOLE = ("ids", "count", "level_max", "family", "fresh", "fresh_level_max")
 
 LEFT = "kept-left"
@@ -215,8 +217,10 @@ def entries_of_rows(rows: GroupRows) -> list[StateEntry]:
     ]
 
 
-def rows_of_entries(held: Sequence[bytes], d: int) -> GroupRows:
-    """Read groups of so many coordinates back, in order of id.
+def rows_of_entries(
+    held: Sequence[bytes], d: int, stratum_of: Callable[[NDArray[np.float64]], NDArray[np.int64] | None] | None = None
+) -> GroupRows:
+    """Read groups of so many coordinates back, in order of id; ``stratum_of`` tells their strata by their means.
 
     Raises
     ------
@@ -239,16 +243,25 @@ def rows_of_entries(held: Sequence[bytes], d: int) -> GroupRows:
         else:
             numbers = part.view("<f8").astype(np.float64)
             found[name] = numbers[:, 0] if name == "level_sum" else numbers
+    stratum = None if stratum_of is None else stratum_of(found["mean"])  # type: ignore[arg-type]
+    found["stratum"] = np.zeros(len(held), dtype=np.int64) if stratum is None else stratum
     order = np.argsort(found["ids"], kind="stable")
     return GroupRows(**{name: array[order] for name, array in found.items()})  # type: ignore[arg-type]
 
 
 def state_on_disk(
-    state: State, settings: StreamSettings, progress: Progress, values: NDArray[np.float64], levels: NDArray[np.int64]
+    state: State,
+    settings: StreamSettings,
+    codec: Codec,
+    progress: Progress,
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
 ) -> MaintainerState:
     """State of the groups on disk, with these records waiting."""
-    rows = rows_of_entries(list(state.read_large(GROUP).values()), settings.d)
-    given: dict[str, Any] = {name: getattr(rows, name) for name in _FIELDS}
+    stratum_of = partial(strata_of, codec=codec, strata=settings.strata)
+    rows = rows_of_entries(list(state.read_large(GROUP).values()), settings.d, stratum_of)
+    given: dict[str, Any] = {name: getattr(rows, name) for name in (*_FIELDS, "stratum")}
+    waiting = stratum_of(values)
     return MaintainerState(
         **given,
         d=settings.d,
@@ -258,8 +271,10 @@ def state_on_disk(
         track=True,
         next_id=progress.next_id,
         splits=progress.splits,
+        stratified=settings.strata is not None,
         pending_values=values,
         pending_levels=levels,
+        pending_strata=np.zeros(len(levels), dtype=np.int64) if waiting is None else waiting,
     )
 
 
@@ -269,20 +284,24 @@ def _bytes_of(array: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]
 
 
 def absorb_traced(
-    maintainer: Maintainer, values: NDArray[np.float64], levels: NDArray[np.int64]
+    maintainer: Maintainer,
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
+    strata: NDArray[np.int64] | None = None,
 ) -> tuple[Absorbed, NDArray[np.int64]]:
     """Let records join, and tell the family that each joined; -1 where that is not known.
 
     Groups that split within a call are gone when it ends, so few records are absorbed at once; how they are cut changes
     no group. Not known are those who had to wait, and those who joined a group that came and went within a call.
     """
-    done = [maintainer.absorb(values[:0], levels[:0])]
+    done = [maintainer.absorb(values[:0], levels[:0], None if strata is None else strata[:0])]
     families = [np.empty(0, dtype=np.int64)]
     first = 0
     while first < len(levels):
         last = first + max(_FEWEST, len(maintainer.ids))
         ids, family = maintainer.ids, maintainer.family
-        done.append(maintainer.absorb(values[first:last], levels[first:last]))
+        part = None if strata is None else strata[first:last]
+        done.append(maintainer.absorb(values[first:last], levels[first:last], part))
         ids, where = np.unique(np.concatenate([ids, maintainer.ids]), return_index=True)
         family = np.concatenate([family, maintainer.family])[where]
         joined = done[-1].where

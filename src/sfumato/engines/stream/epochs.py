@@ -9,6 +9,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from sfumato.core.facts import (
     PersonRowsBounded,
     RowsKept,
     Shuffled,
+    Stratified,
 )
 from sfumato.core.groups import count_alike
 from sfumato.core.groups.generate import generate
@@ -259,7 +261,7 @@ class EpochWorkings(Watched):
 
 def run_epoch(session: StreamSession | Carried) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
-    before = session.left()
+    before, begin = session.left(), perf_counter()
     publication, ledger = session.publish()
     settings, schema = session.settings, session.codec.schema
     randomness = Randomness(settings.seed)
@@ -276,14 +278,14 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
     earlier = None if before is None else _rounded(before.table, settings.decimals)
     published, dropped = hidden_schema(schema, drawn)
     told = None if settings.rare == USUAL else settings.rare
-    sampled = session.measured_by()
+    seconds, sampled = perf_counter() - begin, session.measured_by()
     return Outcome(
         recipe=Recipe(
             "stream",
             parameters,
             schema,
             settings.level,
-            None,
+            settings.strata,
             None,
             settings.seed,
             __version__,
@@ -296,6 +298,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
         schema=published,
         facts=_facts(session, publication, drawn, ledger, randomness, dropped),
         comparison=_like_published(_comparison(session, sampled, drawn, earlier), schema, published),
+        seconds=seconds,
         workings=EpochWorkings(
             sizes=publication.count,
             highest=publication.level_max,
@@ -417,6 +420,7 @@ def _facts(
             session.empty,
         ),
         *coarsened_facts(schema),
+        *_strata_facts(settings.strata, schema, table),
         Maintained(
             algorithm=f"AY05 dynamic maintenance, started by {ALGORITHMS[settings.grouping]}",
             split=settings.split,
@@ -437,6 +441,14 @@ def _facts(
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )
+
+
+def _strata_facts(strata: str | None, schema: Schema, table: pa.Table) -> tuple[Stratified, ...]:
+    """State which column keeps groups apart, with the number of its values among the rows drawn so far."""
+    if strata is None:
+        return ()
+    values = int(pc.count_distinct(plain(table.column(strata)), mode="only_valid").as_py())
+    return (Stratified(strata, values, schema[strata].role is Role.TARGET),)
 
 
 def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sfumato.core.documents import Unparsable, from_json, write_json
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import RareValues
-from sfumato.core.records import BlockKind
 from sfumato.engines.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.strata import LISTED, category_places
 from sfumato.tables.cells import plain
-from sfumato.tables.codec import Codec, EncodedColumn
+from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.rare import lost_cells
 from sfumato.tables.recoding import Floors, Recoding, Way, recode, recode_counts
@@ -30,7 +30,6 @@ USUAL = "usual"
 """Way of a stream that was told none: wider categories or other ones, but a rare class of the target stops it."""
 
 _HELD, _RARE = "held", "rare"
-_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _NUMBER = np.dtype("<i8")
 
 
@@ -94,7 +93,7 @@ class HeldValues:
             counts = self._counts[column.field.name]
             counts[0] += np.count_nonzero(absent)
             if len(counts) > 1:
-                counts[1:] += np.bincount(_places(values, column)[~absent], minlength=len(counts) - 1)
+                counts[1:] += np.bincount(category_places(values, column)[~absent], minlength=len(counts) - 1)
 
     @property
     def counts(self) -> Mapping[str, NDArray[np.int64]]:
@@ -115,7 +114,7 @@ class HeldValues:
         PrivacyRefusal
             Where a class of the target is rare and nobody said what becomes of it.
         """
-        listed = [column.field for column in self._columns if column.field.kind in _LISTED]
+        listed = [column.field for column in self._columns if column.field.kind in LISTED]
         k = settings.k // settings.person_rows
         fact = RareValues("lift", k, len(listed), by_person=settings.person is not None)
         held = {each.name: self._counts[each.name][1:] for each in listed}
@@ -143,18 +142,7 @@ class HeldValues:
 
 
 def _size(field: Field) -> int:
-    return len(field.domain.categories or ()) if field.kind in _LISTED else 0
-
-
-def _places(values: NDArray[np.float64], column: EncodedColumn) -> NDArray[np.int64]:
-    """Places in the categories of records that have these coordinates."""
-    block = column.blocks[0]
-    if column.grid is not None:
-        numbers = column.grid.to_numbers(values[:, block.start] * column.scale + column.mean)
-        return np.asarray(np.clip(np.rint(numbers), 0, _size(column.field) - 1), dtype=np.int64)
-    if block.kind is BlockKind.CODE:
-        return block.places(values)
-    return np.asarray(np.argmax(values[:, block.where], axis=1), dtype=np.int64)
+    return len(field.domain.categories or ()) if field.kind in LISTED else 0
 
 
 def counts_of_bytes(body: bytes, size: int) -> NDArray[np.int64]:
@@ -199,7 +187,7 @@ def hidden_schema(schema: Schema, table: pa.Table) -> tuple[Schema, tuple[str, .
     """
     fields, dropped = [], []
     for field in schema:
-        if field.kind in _LISTED and field.role in (Role.CONFIDENTIAL, Role.TARGET):
+        if field.kind in LISTED and field.role in (Role.CONFIDENTIAL, Role.TARGET):
             column = table.column(field.name)
             if table.num_rows and column.null_count == table.num_rows:
                 dropped.append(field.name)

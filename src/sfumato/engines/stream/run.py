@@ -25,6 +25,7 @@ from sfumato.engines.stream.rare import USUAL, HeldValues
 from sfumato.engines.stream.screen import first_of_each, screen
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import StateEntry, Status, StreamSettings
+from sfumato.engines.stream.strata import check_strata, strata_of
 from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense import Condensation, effective_levels
 from sfumato.mechanisms.condense.maintainer import Maintainer
@@ -36,6 +37,7 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_way
+from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.stored_codec import with_indicators
@@ -60,6 +62,7 @@ def init_stream(
     schema: Schema | str | Path | None = None,
     target: str | None = None,
     level: str | int | None = None,
+    strata: str | None = None,
     identifiers: Iterable[str] = (),
     missing: Iterable[str] = (),
     k: int | None = None,
@@ -80,6 +83,9 @@ def init_stream(
     batch_rows: int = BATCH_ROWS,
     source: str = "",
     seed: int | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     form: FileForm | None = None,
     recipe: Recipe | str | Path | None = None,
 ) -> None:
@@ -89,13 +95,16 @@ def init_stream(
     ----------
     state : path or URL
         A new file, or ``postgresql://USER@HOST/NAME``.
-    table : pandas, polars or pyarrow table
+    table : pandas, polars or pyarrow table, or path
         Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
     schema : Schema or path, optional
         What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
         be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
     target, level, identifiers
         As in `sfumato.sanitize`.
+    strata : str, optional
+        A column of categories, the target for example: groups never hold records of two of them, which makes its value
+        certain for each group. A category without a group gets its first as soon as enough of its records wait.
     k : int, optional
         The floor of all levels; by default 10, or 2 where ``level`` says what records ask for.
     grouping : str
@@ -136,6 +145,8 @@ def init_stream(
         Name of the source that the rows come from, if sources may hold the same rows.
     seed : int, optional
         Makes a rehearsal.
+    encoding, sheet, header_row : optional
+        How a file of the first records is read, as in `sfumato.inspect`.
     form : FileForm, optional
         How published tables are written, by default as CSV.
     recipe : Recipe or path, optional
@@ -147,12 +158,13 @@ def init_stream(
         raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
     if recipe is not None:
         given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
-        given |= {"missing": tuple(missing)}
+        given |= {"missing": tuple(missing), "strata": strata}
         given |= {"rare": rare, "tails": tails, "person-rows": None if person_rows == 1 else person_rows}
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
         schema, level, seed, rare = replayed.schema, replayed.level, replayed.seed, check_way(replayed.rare)
+        strata = replayed.strata
         tails = check_tails(replayed.tails)
         k, grouping, split, person_rows = _replayed(replayed)
     k = (10 if level is None else 2) if k is None else k
@@ -161,7 +173,8 @@ def init_stream(
     if (measure_rows > 0) != (measure_key is not None):
         raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
     missing = tuple(missing)
-    arrow, origin = to_arrow(table, missing_marks(schema, missing))
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
         raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
     arrow = whole = arrow.slice(0, init_number)
@@ -183,7 +196,9 @@ def init_stream(
         arrow, k = counted.table, k * person_rows
     opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
     times = 1 if counted is None else person_rows
-    codec, values, levels = _first_records(arrow, opened, level, k, randomness, times)
+    plan = Plan(Condensation(k=max(2, k // times)), opened, level, strata, randomness=randomness, rare="keep")
+    codec, values, levels = _first_records(arrow, plan, k, times)
+    check_strata(codec.schema, strata)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
     form = FileForm(FileFormat.CSV) if form is None else form
     decimals = {} if schema is not None else _decimals(settled)
@@ -197,16 +212,16 @@ def init_stream(
         measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
         person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
         rare=rare or USUAL, tails="keep" if tails == "keep" else "code", marks=dict(form.numerals.marks),
-        frame=origin.kind,
+        frame=origin.kind, strata=strata,
     )  # fmt: skip
     tails_held = StreamTails.begun(codec, settings, values)
     coded = tails_held.code(values)
-    labels = partition(
-        coded, levels, np.zeros(len(levels), dtype=np.int64), randomness.generator("sanitize"), grouping=grouping
-    )
-    tally = empty_tally(codec.layout)
-    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, tally=tally)  # type: ignore[arg-type]
-    maintainer.start(coded, levels, labels)
+    codes = strata_of(coded, codec, strata)
+    apart = np.zeros(len(levels), dtype=np.int64) if codes is None else codes
+    labels = partition(coded, levels, apart, randomness.generator("sanitize"), grouping=grouping)
+    options: dict[str, Any] = {"tally": empty_tally(codec.layout), "stratified": strata is not None}
+    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, **options)  # type: ignore[arg-type]
+    maintainer.start(coded, levels, labels, codes)
     held = HeldValues(codec)
     held.add(values)
     told, kept_out, out = [*held.entries(), *tails_held.entries()], {}, 0
@@ -214,7 +229,7 @@ def init_stream(
         out = whole.num_rows - arrow.num_rows
         told, kept_out = [*counted.entries, *told], {counted.column: out} if out else {}
     elif measuring is not None:
-        screened = screen(aside, codec, level)
+        screened = screen(aside, codec, level, strata)
         others = effective_levels(screened.levels, k, allow_level_1=False)
         taken = (np.flatnonzero(~outside), values, levels, labels)
         left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
@@ -256,14 +271,13 @@ def _count_persons(
 
 
 def _first_records(
-    arrow: pa.Table, schema: Schema, level: str | int | None, k: int, randomness: Randomness, times: int
+    arrow: pa.Table, plan: Plan, k: int, times: int
 ) -> tuple[Codec, NDArray[np.float64], NDArray[np.int64]]:
     """Encode the first records, with so many times the levels that they ask for.
 
     The codec takes means and scales from the records with coded tails, and ends nowhere.
     """
-    floor = Condensation(k=max(2, k // times))
-    job = prepare(arrow, Plan(floor, schema, level, randomness=randomness, rare="keep"))
+    job = prepare(arrow, plan)
     assert job.shared is not None
     coded = job.tails.code(job.shared.table, np.full(job.original.num_rows, 0.5))
     codec = with_indicators(Codec.fit(coded, job.codec.schema, codes=True))

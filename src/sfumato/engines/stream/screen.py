@@ -52,13 +52,15 @@ class Screened:
         return Screened(self.rows[taken], self.levels[taken], counts, cells)
 
 
-def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
+def screen(table: pa.Table, codec: Codec, level: str | int | None, strata: str | None = None) -> Screened:
     """Tell the rows that the codec can encode from those with a cell outside its domain.
 
     Parameters
     ----------
     level : str, int or None
         As in `sfumato.tables.levels.levels_of_table`.
+    strata : str, optional
+        A column whose missing cells keep their rows out.
 
     Raises
     ------
@@ -78,6 +80,8 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None) -> Screened:
         name, cells = column.field.name, table.column(column.field.name)
         read[name] = (read_codes if column.field.kind in _LISTED else read_numbers)(cells, column.field)
         out[name] = _misfits(read[name], column, cells.type)
+        if name == strata:
+            out[name] |= read[name][1]
     asked = np.zeros(table.num_rows, dtype=np.int64)
     if isinstance(source, str):
         asked, out[source] = _levels(table.column(source), schema[source])

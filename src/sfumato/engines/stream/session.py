@@ -49,6 +49,7 @@ from sfumato.engines.stream.settings import (
     whole_number,
 )
 from sfumato.engines.stream.state import State
+from sfumato.engines.stream.strata import strata_of
 from sfumato.engines.stream.tails import StreamTails
 from sfumato.mechanisms.condense import effective_levels
 from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer, refusal_of
@@ -235,7 +236,7 @@ class StreamSession:
 
     def _maintainer_on_disk(self) -> Maintainer:
         """Build the groups as they are on disk, with all waiting records in the pool that are at hand."""
-        state = state_on_disk(self._state, self.settings, self._progress, *self._pending.pool())
+        state = state_on_disk(self._state, self.settings, self.codec, self._progress, *self._pending.pool())
         return Maintainer.from_state(state, tally_on_disk(self._state, self.codec.layout, state.ids, state.count))
 
     def _published(self) -> Publication:
@@ -285,7 +286,7 @@ class StreamSession:
         skip = self._known_part(identity, table)
         self._bring_back()
         fresh = table.slice(skip)
-        screened = self._of_persons(screen(fresh, self.codec, self.settings.level), fresh)
+        screened = self._of_persons(self._screened(fresh), fresh)
         levels = self._levels(screened)
         values = self.codec.coordinates(screened.cells)
         came = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
@@ -319,6 +320,9 @@ class StreamSession:
         aside = len(came.aside) - len(came.returned)
         return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
 
+    def _screened(self, table: pa.Table) -> Screened:
+        return screen(table, self.codec, self.settings.level, self.settings.strata)
+
     def _of_persons(self, screened: Screened, table: pa.Table) -> Screened:
         """Those of the rows that are not more of a person than are taken in; the others count as kept out."""
         if self.persons.column is None:
@@ -335,7 +339,8 @@ class StreamSession:
         written, retired = self.maintainer.changed()
         progress = dataclasses.replace(
             progress,
-            next_id=int(self.maintainer.ids[-1]) + 1,  # the last piece of the last split is always there
+            next_id=int(self.maintainer.ids[-1])
+            + 1,  # the group that was made last is there, or has split into later ones
             splits=self.maintainer.splits,
             next_place=self._pending.next_place,
         )
@@ -354,10 +359,11 @@ class StreamSession:
         From here until the commit has returned, memory is ahead of the disk.
         """
         self._ahead = True
+        strata = strata_of(values, self.codec, self.settings.strata)
         try:
             if self.kept.active:
-                return absorb_traced(self.maintainer, values, levels)
-            return self.maintainer.absorb(values, levels), np.empty(0, dtype=np.int64)
+                return absorb_traced(self.maintainer, values, levels, strata)
+            return self.maintainer.absorb(values, levels, strata), np.empty(0, dtype=np.int64)
         except PrivacyRefusal:
             if self.kept.active:  # some were taken in before it
                 self.maintainer = self._maintainer_on_disk()
@@ -419,7 +425,7 @@ class StreamSession:
         return Acknowledged(identity, 0, table.num_rows, 0, 0, 0)
 
     def _encode(self, table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        screened = screen(table, self.codec, self.settings.level)
+        screened = self._screened(table)
         if len(screened.rows) != table.num_rows:
             raise StateError(f"{table.num_rows - len(screened.rows)} waiting records cannot be read again; replay them")
         return self.codec.coordinates(screened.cells), self._levels(screened)
@@ -436,7 +442,7 @@ class StreamSession:
             return
         came, values, levels = self._pending.arrivals()
         self._ahead = True  # those who came are nowhere else in memory
-        self.maintainer.absorb(values, levels)
+        self.maintainer.absorb(values, levels, strata_of(values, self.codec, self.settings.strata))
         places = [waiting.place for waiting in came]
         put, drop = self._pending.update(self.maintainer, came.__getitem__, values, levels, places)
         self._write(dataclasses.replace(self._progress, late=self._pending.away > 0), put, drop)

@@ -145,6 +145,7 @@ class StreamSettings:
     key. ``rare`` is what becomes of categories that too few persons hold. ``tails`` says whether values beyond those
     of k persons are coded to cut-offs. ``marks`` are the decimal marks of columns of CSV whose numbers are not written
     plainly. ``frame`` is the kind of frame that the first records came in, and that published tables come back in.
+    Groups never hold records of two categories of ``strata``, a column.
     """
 
     state_id: str
@@ -172,6 +173,7 @@ class StreamSettings:
     tails: Literal["code", "keep"]
     marks: dict[str, str] = dataclasses.field(hash=False)
     frame: Literal["arrow", "pandas", "polars"] = dataclasses.field(default="arrow", metadata=UNLESS_DEFAULT)
+    strata: str | None = dataclasses.field(default=None, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         if self.pending not in MODES:

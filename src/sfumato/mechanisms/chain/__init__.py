@@ -71,7 +71,14 @@ class Chain:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=True, floor=max(self.k, self.leaf), holders=self.k, conditional=True, codes=True)
+        return Traits(
+            synthetic=True,
+            floor=max(self.k, self.leaf),
+            holders=self.k,
+            conditional=True,
+            codes=True,
+            grouped=True,
+        )
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""

@@ -87,7 +87,15 @@ class Condensation:
     def traits(self) -> Traits:
         """What an engine must know of it."""
         paper = self.grouping == "paper"
-        return Traits(synthetic=True, floor=self.k, level_1=self.allow_level_1, links=True, codes=True, paper_law=paper)
+        return Traits(
+            synthetic=True,
+            floor=self.k,
+            level_1=self.allow_level_1,
+            links=True,
+            codes=True,
+            paper_law=paper,
+            grouped=True,
+        )
 
     @property
     def method(self) -> str:

@@ -78,14 +78,14 @@ def is_stale(index: Index, groups: int) -> bool:
 
 
 @inner
-def closest_in_index(index: Index, store: Slots, x: Floats, level: int) -> int:
-    """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
+def closest_in_index(index: Index, store: Slots, x: Floats, level: int, stratum: int) -> int:
+    """Slot of the closest centroid of a stratum whose group has level - 1 records or more, or -1; lowest id of equals.
 
     The arrays are taken out of the tuples once: handing on whole tuples costs more than looking at a leaf.
     """
     stack, bounds, apart, most, child = index.stack, index.bounds, index.apart, index.most, index.child
     point, member, used, low, high = index.point, index.member, index.used, index.low, index.high
-    count, ids, numbers = store.count, store.ids, index.numbers
+    count, ids, strata, numbers = store.count, store.ids, store.stratum, index.numbers
     best, nearest, looked = -1, np.inf, 0
     stack[0], bounds[0] = 0, 0.0
     for loose in range(numbers[LOOSE]):  # on top of the root, so that they are looked at first
@@ -102,7 +102,9 @@ def closest_in_index(index: Index, store: Slots, x: Floats, level: int) -> int:
             for j in range(used[leaf]):
                 if apart[j] <= nearest:
                     slot = member[leaf, j]
-                    if count[slot] >= level - 1 and (apart[j] < nearest or best < 0 or ids[slot] < ids[best]):
+                    if count[slot] < level - 1 or strata[slot] != stratum:
+                        continue
+                    if apart[j] < nearest or best < 0 or ids[slot] < ids[best]:
                         best, nearest = slot, apart[j]
             continue
         node, base = stack[top], top

@@ -97,7 +97,7 @@ class ClasswiseCondensation:
     def traits(self) -> Traits:
         """What an engine must know of it."""
         floor = FLOOR if self.k is None else self.k
-        return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True, classed=True)
+        return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True, classed=True, grouped=True)
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
         """Replace the records by as many synthetic ones of the same classes.

@@ -94,22 +94,23 @@ def _columns(groups: int, records: int) -> int:
 
 
 @inner
-def closest_cached(cache: DistanceCache, store: Slots, i: int, x: Floats, level: int) -> int:
-    """Slot of the closest centroid whose group has at least level - 1 records, or -1; the lowest id of equals.
+def closest_cached(cache: DistanceCache, store: Slots, i: int, x: Floats, level: int, stratum: int) -> int:
+    """Slot of the closest centroid of a stratum whose group has level - 1 records or more, or -1; lowest id of equals.
 
-    Where the closest of all is too small for the level, the row is gone through once more.
+    Where the closest of all is too small for the level or of another stratum, the row is gone through once more.
     """
-    near, lanes, count, ids, mean = cache.near, cache.lanes, store.count, store.ids, store.mean
+    near, lanes, count, ids, mean, strata = cache.near, cache.lanes, store.count, store.ids, store.mean, store.stratum
     row = i - cache.first[0]
     own, reach = cache.own[row], cache.reach[row]
-    best = _best_within(near, row, _least(near, row, lanes), own, reach, lanes, count, ids, mean, x, level)
+    least = _least(near, row, lanes)
+    best = _best_within(near, row, least, own, reach, lanes, count, ids, strata, mean, x, level, stratum)
     if best >= 0:
         return best
-    least = np.inf  # the closest group is too small: look at those that are not
+    least = np.inf  # the closest group is no candidate: look at those that are
     for slot in range(near.shape[1]):
-        if near[row, slot] < least and count[slot] >= level - 1:
+        if near[row, slot] < least and count[slot] >= level - 1 and strata[slot] == stratum:
             least = near[row, slot]
-    return _best_within(near, row, least, own, reach, lanes, count, ids, mean, x, level)
+    return _best_within(near, row, least, own, reach, lanes, count, ids, strata, mean, x, level, stratum)
 
 
 @inner
@@ -138,9 +139,11 @@ def _best_within(
     lanes: Floats,
     count: Ints,
     ids: Ints,
+    strata: Ints,
     mean: Floats,
     x: Floats,
     level: int,
+    stratum: int,
 ) -> int:
     """Compute the distances near the least again and give the slot of the smallest; -1 where the least is of no use."""
     if least == np.inf:
@@ -152,7 +155,7 @@ def _best_within(
         if lanes[lane] > limit:
             continue
         for slot in range(lane, near.shape[1], width):
-            if near[row, slot] > limit or count[slot] < level - 1:
+            if near[row, slot] > limit or count[slot] < level - 1 or strata[slot] != stratum:
                 continue
             sure = sure or near[row, slot] == least
             apart = 0.0

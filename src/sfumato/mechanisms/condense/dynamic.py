@@ -28,10 +28,12 @@ from sfumato.mechanisms.condense.slots import (
     GROUPS,
     LEAST,
     NEXT_ID,
+    NO_ROOM,
     NOTED,
     PENDING,
     RIPE,
     SPLITS,
+    STOPPED,
     Journal,
     Pool,
     Slots,
@@ -134,6 +136,7 @@ def _write_piece(store: Slots, slot: int, into: int, count: int, share: float, l
     store.level_sum[into] = store.level_sum[slot] * count / n
     store.level_max[into] = store.level_max[slot]
     store.family[into] = store.family[slot]
+    store.stratum[into] = store.stratum[slot]
     store.fresh_level_max[into] = store.fresh_level_max[slot]
     store.pseudo[into] = True
     store.written[into] = True
@@ -147,9 +150,12 @@ def maintain(
     cache: DistanceCache,
     numbers: Ints,
     pool: Pool,
+    ripe: Ints,
     strict: bool,
+    stratified: bool,
     values: Floats,
     levels: Ints,
+    strata: Ints,
     first: int,
     last: int,
     where: Ints,
@@ -157,8 +163,9 @@ def maintain(
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
 
-    Stops early where slots, columns of the cache or places of the pool are used up or the index is stale: see to it
-    and call again.
+    Stops early where slots, columns of the cache or places of the pool are used up or the index is stale, or, of
+    ``stratified`` groups, where waiting records can form the first group of their stratum: see to it and call again.
+    ``ripe`` is of each stratum the size of a group that has grown, until its waiting records have been looked at again.
     ``where`` gets the id of the group that each record joined, -1 where it waits. The cache is used if it is of these
     records, and the index otherwise; the groups do not depend on it. Joins and splits are noted in the journal.
     """
@@ -168,24 +175,26 @@ def maintain(
     i = first
     room = min(store.ids.shape[0], cache.near.shape[1]) if cached else store.ids.shape[0]
     while numbers[GROUPS] < room and not is_stale(index, numbers[GROUPS]):
-        waiting = _first_ripe(pool, numbers)
+        waiting = _first_ripe(pool, numbers, ripe)
         if waiting >= 0:
-            level = _copy(pool.values, pool.levels, waiting, x)
+            level, stratum = _copy(pool.values, pool.levels, waiting, x), pool.strata[waiting]
         else:
-            numbers[RIPE] = 0
+            if numbers[RIPE]:
+                numbers[RIPE], ripe[:] = 0, 0
             if numbers[GAPS]:
                 _close_ranks(pool, numbers)
             if i == last:
                 return i, True
-            level = _copy(values, levels, i, x)
+            level, stratum = _copy(values, levels, i, x), strata[i]
         if cached and waiting < 0:
-            slot = closest_cached(cache, store, i, x, level)
+            slot = closest_cached(cache, store, i, x, level, stratum)
         else:
-            slot = closest_in_index(index, store, x, level)
+            slot = closest_in_index(index, store, x, level, stratum)
         if slot < 0 and waiting >= 0:  # the group that was large enough has split meanwhile
-            numbers[RIPE] = _largest(store.count, numbers[GROUPS])
+            ripe[stratum] = _largest(store, numbers[GROUPS], stratum)
             continue
         if slot < 0 and numbers[PENDING] == pool.levels.shape[0]:
+            numbers[STOPPED] = NO_ROOM
             return i, False
         if waiting >= 0:
             _leave(pool, numbers, waiting)
@@ -193,9 +202,12 @@ def maintain(
             where[i] = store.ids[slot] if slot >= 0 else -1
             i += 1
         if slot < 0:
-            _wait(pool, numbers, x, level)
+            _wait(pool, numbers, x, level, stratum)
+            if stratified and _can_found(store, pool, numbers, stratum):
+                numbers[STOPPED] = stratum + 1
+                return i, False
         else:
-            _join(store, index, cache, numbers, slot, x, level, strict, values, i, work, journal)
+            _join(store, index, cache, numbers, ripe, slot, x, level, strict, values, i, work, journal)
     return i, False
 
 
@@ -208,12 +220,27 @@ def _copy(values: Floats, levels: Ints, i: int, x: Floats) -> int:
 
 
 @inner
-def _largest(count: Ints, groups: int) -> int:
-    """Size of the largest group."""
+def _largest(store: Slots, groups: int, stratum: int) -> int:
+    """Size of the largest group of a stratum."""
     largest = whole(0)
     for slot in range(groups):
-        largest = max(largest, count[slot])
+        if store.stratum[slot] == stratum:
+            largest = max(largest, store.count[slot])
     return largest
+
+
+@inner
+def _can_found(store: Slots, pool: Pool, numbers: Ints, stratum: int) -> bool:
+    """Tell whether a stratum has no group and enough waiting records for one: none asks for more than there are."""
+    if _largest(store, numbers[GROUPS], stratum):
+        return False
+    before, able = whole(-1), whole(numbers[PENDING])
+    while able != before:
+        before, able = able, whole(0)
+        for place in range(numbers[PENDING]):
+            if pool.strata[place] == stratum and pool.levels[place] <= before:
+                able += 1
+    return bool(able > 0)
 
 
 @inner
@@ -222,6 +249,7 @@ def _join(
     index: Index,
     cache: DistanceCache,
     numbers: Ints,
+    ripe: Ints,
     slot: int,
     x: Floats,
     level: int,
@@ -247,6 +275,7 @@ def _join(
         numbers[SPLITS] += 1
     elif numbers[PENDING]:  # pieces are no larger than the group was: only one that did not split can serve more
         numbers[RIPE] = max(numbers[RIPE], store.count[slot])
+        ripe[store.stratum[slot]] = max(ripe[store.stratum[slot]], store.count[slot])
     index.numbers[SINCE] += 1
     move(index, store, slot)
     if grown:
@@ -280,22 +309,22 @@ def _note_split(journal: Journal, numbers: Ints, before: int, store: Slots, slot
 
 
 @inner
-def _wait(pool: Pool, numbers: Ints, x: Floats, level: int) -> None:
+def _wait(pool: Pool, numbers: Ints, x: Floats, level: int, stratum: int) -> None:
     """Put a record at the end of the pool."""
     place = numbers[PENDING]
     for t in range(x.shape[0]):
         pool.values[place, t] = x[t]
-    pool.levels[place] = level
+    pool.levels[place], pool.strata[place] = level, stratum
     numbers[LEAST] = min(numbers[LEAST], level) if place else level
     numbers[PENDING] = place + 1
 
 
 @inner
-def _first_ripe(pool: Pool, numbers: Ints) -> int:
-    """First record in the pool that some group is now large enough for, or -1."""
+def _first_ripe(pool: Pool, numbers: Ints, ripe: Ints) -> int:
+    """First record in the pool that some group of its stratum is now large enough for, or -1."""
     if numbers[PENDING] and numbers[LEAST] <= numbers[RIPE] + 1:
         for place in range(numbers[PENDING]):
-            if 0 < pool.levels[place] <= numbers[RIPE] + 1:
+            if 0 < pool.levels[place] <= ripe[pool.strata[place]] + 1:
                 return place
     return -1
 
@@ -317,7 +346,7 @@ def _close_ranks(pool: Pool, numbers: Ints) -> None:
             least = min(least, pool.levels[place]) if left else pool.levels[place]
             for t in range(pool.values.shape[1]):
                 pool.values[left, t] = pool.values[place, t]
-            pool.levels[left] = pool.levels[place]
+            pool.levels[left], pool.strata[left] = pool.levels[place], pool.strata[place]
             left += 1
     numbers[PENDING], numbers[LEAST], numbers[GAPS] = left, least, 0
 

@@ -12,19 +12,23 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, TableError
 from sfumato.core.groups import Groups, check_partition, summarize
 from sfumato.mechanisms.condense.closest import CentroidSearch
 from sfumato.mechanisms.condense.dynamic import maintain, rows_of
+from sfumato.mechanisms.condense.partition import can_begin
 from sfumato.mechanisms.condense.slots import (
     ADMITTED,
     GROUPS,
     LEAST,
     NEXT_ID,
+    NO_ROOM,
     NOTED,
     NUMBERS,
     PENDING,
     RIPE,
     SPLITS,
+    STOPPED,
     CategoryTally,
     Pool,
     as_batch,
+    as_strata,
     check_options,
     empty_journal,
     empty_slots,
@@ -83,6 +87,7 @@ class GroupRows:
     fresh: Ints
     fresh_level_max: Ints
     pseudo: Bools
+    stratum: Ints
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(g={len(self.ids)}, d={self.mean.shape[1]})"
@@ -94,9 +99,9 @@ class GroupRows:
         return Groups(self.count.copy(), self.mean.copy(), scatter, self.level_sum.copy(), self.level_max.copy())
 
 
-def first_rows(groups: Groups) -> GroupRows:
+def first_rows(groups: Groups, stratum: Ints, first_id: int = 0) -> GroupRows:
     """Rows of groups that a stream starts from: each a family of its own, all its records fresh."""
-    ids, upper = np.arange(len(groups)), np.triu_indices(groups.mean.shape[1])
+    ids, upper = first_id + np.arange(len(groups)), np.triu_indices(groups.mean.shape[1])
     return GroupRows(
         ids=ids,
         count=groups.count,
@@ -108,6 +113,7 @@ def first_rows(groups: Groups) -> GroupRows:
         fresh=groups.count,
         fresh_level_max=groups.level_max,
         pseudo=np.zeros(len(groups), dtype=np.bool_),
+        stratum=stratum,
     )
 
 
@@ -122,8 +128,10 @@ class MaintainerState(GroupRows):
     track: bool
     next_id: int
     splits: int
+    stratified: bool
     pending_values: Floats
     pending_levels: Ints
+    pending_strata: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +185,9 @@ class Maintainer:
         Keep what `changed` needs.
     tally : CategoryTally, optional
         Counts the categories of columns that have very many in each group.
+    stratified : bool
+        Records come with strata, and no group holds records of two. The first group of a stratum that has none is
+        formed of its waiting records as soon as none of them asks for a level above their number.
 
     Examples
     --------
@@ -199,13 +210,15 @@ class Maintainer:
         pending_limit: int = 10_000,
         track: bool = True,
         tally: CategoryTally | None = None,
+        stratified: bool = False,
     ) -> None:
         check_options(d, k, split, pending_limit)
-        self.tally = tally
+        self.tally, self.stratified = tally, stratified
         self.d, self.k, self.split, self.pending_limit, self.track = d, k, split, pending_limit, track
         self._numbers = np.zeros(NUMBERS, dtype=np.int64)
         self._store = empty_slots(_FIRST_SLOTS, d)
-        self._pool = Pool(np.empty((0, d)), np.empty(0, dtype=np.int64))
+        self._pool = Pool(np.empty((0, d)), *(np.empty(0, dtype=np.int64) for _ in range(2)))
+        self._ripe = np.zeros(1, dtype=np.int64)
         self._search = CentroidSearch(self._store)
         self._known = np.empty(0, dtype=np.int64)
 
@@ -270,7 +283,7 @@ class Maintainer:
         """Whether each group came from a split, so that its count is the model's and not of people (errata AY05.11)."""
         return np.asarray(self._store.pseudo[self._order])
 
-    def start(self, values: Floats, levels: Ints, labels: Ints) -> None:
+    def start(self, values: Floats, levels: Ints, labels: Ints, strata: Ints | None = None) -> None:
         """Begin with the groups of a static condensation of the first records; each is a family of its own.
 
         Parameters
@@ -279,6 +292,8 @@ class Maintainer:
         levels : ndarray of shape (n,)
         labels : ndarray of shape (n,)
             Group of each record, 0 to g-1, from `sfumato.mechanisms.condense.partition.partition`.
+        strata : ndarray of shape (n,), optional
+            Stratum of each record, of stratified groups.
         """
         if self._g:
             raise OptionError(f"there are {self._g} groups already; start once, then absorb")
@@ -287,17 +302,21 @@ class Maintainer:
         if labels.shape != levels.shape:
             raise TableError(f"there are {len(values)} records and {len(labels)} labels; give one label to each")
         check_partition(labels, levels)
-        rows = first_rows(summarize(values, labels, levels))
+        strata = as_strata(strata, len(values), stratified=self.stratified)
+        pairs = np.unique(np.column_stack([labels, strata]), axis=0)
+        if len(pairs) > len(np.unique(labels)):
+            raise TableError("a group holds records of two strata; give each group records of one")
+        rows = first_rows(summarize(values, labels, levels), pairs[:, 1])
         g = len(rows.ids)
         self._fill(rows)
         self._numbers[NEXT_ID] = g
         self._store.written[:g] = True
-        self._numbers[RIPE] = rows.count.max()
+        self._ripen(rows)
         if self.tally is not None:
             self.tally.start(values, labels)
-        self._run(values[:0], levels[:0])  # records that came before may wait
+        self._run(values[:0], levels[:0], strata[:0])  # records that came before may wait
 
-    def absorb(self, values: Floats, levels: Ints) -> Absorbed:
+    def absorb(self, values: Floats, levels: Ints, strata: Ints | None = None) -> Absorbed:
         """Let records join the closest group that is large enough for them, one after the other; split what has grown.
 
         Parameters
@@ -305,6 +324,8 @@ class Maintainer:
         values : ndarray of shape (n, d)
         levels : ndarray of shape (n,)
             Effective levels, none below k.
+        strata : ndarray of shape (n,), optional
+            Stratum of each record, a whole number from 0, of stratified groups.
 
         Raises
         ------
@@ -312,10 +333,11 @@ class Maintainer:
             Where more records would have to wait than the pool may hold. Nothing of the batch is absorbed then.
         """
         values, levels = as_batch(values, levels, self.d, self.k)
+        strata = as_strata(strata, len(values), stratified=self.stratified)
         before = self._numbers.copy()
         may_overflow = self.pending + len(values) > self.pending_limit
         kept = (self.state(), self._store.written[self._order]) if may_overflow else None
-        where = self._run(values, levels)
+        where = self._run(values, levels, strata)
         if where is None:
             assert kept is not None  # a pool that has room for all cannot overflow
             self._load(kept[0])
@@ -381,8 +403,9 @@ class Maintainer:
         return MaintainerState(
             **{field.name: getattr(rows, field.name) for field in fields(GroupRows)},
             d=self.d, k=self.k, split=self.split, pending_limit=self.pending_limit, track=self.track,
-            next_id=int(self._numbers[NEXT_ID]), splits=self.splits,
+            next_id=int(self._numbers[NEXT_ID]), splits=self.splits, stratified=self.stratified,
             pending_values=self._pool.values[:waiting].copy(), pending_levels=self._pool.levels[:waiting].copy(),
+            pending_strata=self._pool.strata[:waiting].copy(),
         )  # fmt: skip
 
     @classmethod
@@ -390,35 +413,75 @@ class Maintainer:
         """Continue from a state as if there had been no interruption; nothing counts as changed."""
         split = cast('Literal["strict", "paper"]', state.split)  # checked below
         limit, track = state.pending_limit, state.track
-        made = cls(state.d, k=state.k, split=split, pending_limit=limit, track=track, tally=tally)
+        told = {"pending_limit": limit, "track": track, "tally": tally, "stratified": state.stratified}
+        made = cls(state.d, k=state.k, split=split, **told)  # type: ignore[arg-type]
         made._load(state)
         made._known = made.ids
         return made
 
-    def _run(self, values: Floats, levels: Ints) -> Ints | None:
+    def _run(self, values: Floats, levels: Ints, strata: Ints) -> Ints | None:
         """Absorb records and give the group of each; None where the pool is full."""
         where = np.full(len(values), -1, dtype=np.int64)
-        following, done = 0, False
+        following, done, founded = 0, False, list[tuple[int, Floats]]()
+        self._know_strata(strata)
         journal = empty_journal(() if self.tally is None else self.tally.followed, len(values) + self.pending)
         self._numbers[NOTED] = 0
         while following < len(values) or not done:
             last, cache = self._search.next_block(self._store, self._g, values, following)
             following, done = maintain(
-                self._store, self._search.index, cache, self._numbers, self._pool, self.split == "strict",
-                values, levels, following, last, where, journal,
+                self._store, self._search.index, cache, self._numbers, self._pool, self._ripe, self.split == "strict",
+                self.stratified, values, levels, strata, following, last, where, journal,
             )  # fmt: skip
             if done:
                 continue
-            if self._g == len(self._store.ids):
+            stopped, self._numbers[STOPPED] = int(self._numbers[STOPPED]), 0
+            if stopped > 0:
+                founded.append(self._found(stopped - 1))
+            elif self._g == len(self._store.ids):
                 self._store = grown(self._store, 2 * self._g)
-            elif self.pending == len(self._pool.levels):
+            elif stopped == NO_ROOM:
                 if self.pending == self.pending_limit:
                     return None
                 self._pool = grown(self._pool, min(self.pending_limit, max(64, 2 * self.pending)))
             self._search.renew(self._store, self._g)  # it was stale, or has to follow the longer arrays
         if self.tally is not None:
+            for group, first in founded:
+                self.tally.found(group, first)
             self.tally.replay(journal, int(self._numbers[NOTED]))
         return where
+
+    def _know_strata(self, strata: Ints) -> None:
+        """Make room for strata that have not occurred before."""
+        lacking = int(strata.max(initial=0)) + 1 - len(self._ripe)
+        if lacking > 0:
+            self._ripe = np.concatenate([self._ripe, np.zeros(lacking, dtype=np.int64)])
+
+    def _ripen(self, rows: GroupRows) -> None:
+        """Look again at the waiting records that groups of these sizes may serve."""
+        self._know_strata(rows.stratum)
+        np.maximum.at(self._ripe, rows.stratum, rows.count)
+        self._numbers[RIPE] = max(self._numbers[RIPE], self._ripe.max())
+
+    def _found(self, stratum: int) -> tuple[int, Floats]:
+        """Form the first group of a stratum of its waiting records; its id, and these records."""
+        waiting, identity = self.pending, int(self._numbers[NEXT_ID])
+        pool = Pool(self._pool.values[:waiting], self._pool.levels[:waiting], self._pool.strata[:waiting])
+        own = np.flatnonzero(pool.strata == stratum)
+        own = own[can_begin(pool.levels[own])]
+        values, levels = pool.values[own], pool.levels[own]
+        rows = first_rows(summarize(values, np.zeros(len(own), dtype=np.int64), levels), np.array([stratum]), identity)
+        for field in fields(GroupRows):
+            getattr(self._store, field.name)[self._g] = getattr(rows, field.name)[0]
+        self._store.written[self._g] = True
+        left = np.delete(np.arange(waiting), own)
+        for kept, held in zip(self._pool, [each[left] for each in pool], strict=True):
+            kept[: len(left)] = held
+        self._numbers[GROUPS], self._numbers[NEXT_ID] = self._g + 1, identity + 1
+        self._numbers[PENDING] = len(left)
+        self._numbers[LEAST] = self._pool.levels[: len(left)].min() if len(left) else 0
+        self._numbers[ADMITTED] += len(own)
+        self._ripen(rows)
+        return identity, values
 
     def _fill(self, rows: GroupRows) -> None:
         """Put groups into the slots, in order of id."""
@@ -434,7 +497,10 @@ class Maintainer:
         order = np.argsort(state.ids, kind="stable")
         self._fill(GroupRows(**{field.name: getattr(state, field.name)[order] for field in fields(GroupRows)}))
         waiting = len(state.pending_levels)
-        self._pool = Pool(state.pending_values.astype(np.float64), state.pending_levels.astype(np.int64))
+        waiting_levels, waiting_strata = state.pending_levels.astype(np.int64), state.pending_strata.astype(np.int64)
+        self._pool = Pool(state.pending_values.astype(np.float64), waiting_levels, waiting_strata)
+        self._know_strata(np.concatenate([self._store.stratum[: len(order)], waiting_strata]))
+        self._ripe[:] = 0
         self._numbers[:] = 0
         self._numbers[GROUPS], self._numbers[NEXT_ID] = len(order), state.next_id
         self._numbers[SPLITS], self._numbers[PENDING] = state.splits, waiting

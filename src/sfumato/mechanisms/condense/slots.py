@@ -23,15 +23,18 @@ __all__ = [
     "MISSING",
     "NEXT_ID",
     "NOTED",
+    "NO_ROOM",
     "NUMBERS",
     "PENDING",
     "RIPE",
     "SPLITS",
+    "STOPPED",
     "CategoryTally",
     "Journal",
     "Pool",
     "Slots",
     "as_batch",
+    "as_strata",
     "check_options",
     "divide",
     "empty_journal",
@@ -40,14 +43,17 @@ __all__ = [
     "places_of",
 ]
 
-GROUPS, NEXT_ID, SPLITS, PENDING, LEAST, RIPE, GAPS, ADMITTED, NOTED = range(9)
-NUMBERS = 9
+GROUPS, NEXT_ID, SPLITS, PENDING, LEAST, RIPE, GAPS, ADMITTED, NOTED, STOPPED = range(10)
+NUMBERS = 10
 """Length of the array of whole numbers that the steps count in, by the names above.
 
 ``LEAST`` is the lowest level that waits. ``RIPE`` is the size of a group that has grown, until the records that wait
 have been looked at again; ``GAPS`` counts those of them that were taken in since, ``ADMITTED`` all of them.
-``NOTED`` are the lines of the journal.
+``NOTED`` are the lines of the journal. ``STOPPED`` is `NO_ROOM` if a record must wait and the pool is full, and 1 more
+than the stratum whose waiting records can form its first group.
 """
+
+NO_ROOM = -1
 
 
 class Slots(NamedTuple):
@@ -67,6 +73,7 @@ class Slots(NamedTuple):
     fresh: Ints
     fresh_level_max: Ints
     pseudo: Bools
+    stratum: Ints
     written: Bools
 
 
@@ -75,6 +82,7 @@ class Pool(NamedTuple):
 
     values: Floats
     levels: Ints
+    strata: Ints
 
 
 class Journal(NamedTuple):
@@ -97,11 +105,12 @@ _FARTHEST = 1e140  # of a coordinate: scatters of any number of records stay fin
 
 def empty_slots(slots: int, d: int) -> Slots:
     """Make room for groups; the system gives memory only to slots that are written."""
-    whole = [np.zeros(slots, dtype=np.int64) for _ in range(6)]
-    flags = [np.zeros(slots, dtype=np.bool_) for _ in range(2)]
-    ids, count, level_max, family, fresh, fresh_level_max = whole
+    whole = [np.zeros(slots, dtype=np.int64) for _ in range(7)]
+    pseudo, written = (np.zeros(slots, dtype=np.bool_) for _ in range(2))
+    ids, count, level_max, family, fresh, fresh_level_max, stratum = whole
     mean, triangle, level_sum = np.zeros((slots, d)), np.zeros((slots, d * (d + 1) // 2)), np.zeros(slots)
-    return Slots(ids, count, mean, triangle, level_sum, level_max, family, fresh, fresh_level_max, *flags)
+    counted = level_sum, level_max, family, fresh, fresh_level_max
+    return Slots(ids, count, mean, triangle, *counted, pseudo, stratum, written)
 
 
 def empty_journal(followed: tuple[int, ...], records: int) -> Journal:
@@ -137,6 +146,18 @@ def as_batch(values: Floats, levels: Ints, d: int, k: int) -> tuple[Floats, Ints
     if low:
         raise LevelError(f"{low} privacy levels lie below k={k}; give the higher of k and the record's own")
     return fixed(values, np.float64), fixed(levels, np.int64)
+
+
+def as_strata(strata: Ints | None, records: int, *, stratified: bool) -> Ints:
+    """Strata in the form that the steps take, all 0 where groups are not kept apart."""
+    if not stratified:
+        if strata is not None:
+            raise OptionError("strata were given to groups that are not kept apart; begin with stratified=True")
+        return fixed(np.zeros(records, dtype=np.int64), np.int64)
+    codes = np.empty(0, dtype=np.int64) if strata is None else np.asarray(strata)
+    if codes.shape != (records,) or codes.dtype.kind not in "iu" or (codes < 0).any():
+        raise TableError(f"there are {records} records; give each one stratum, a whole number from 0")
+    return fixed(codes, np.int64)
 
 
 def check_options(d: int, k: int, split: str, pending_limit: int) -> None:
@@ -196,6 +217,10 @@ class CategoryTally:
         for place, group in enumerate(labels.tolist()):
             for held, column in zip(self._held[group], places, strict=True):
                 held.append(column[place])
+
+    def found(self, group: int, values: Floats) -> None:
+        """Begin a new group with its records."""
+        self._held[group] = self._places(values[:, self.followed])
 
     def replay(self, journal: Journal, lines: int) -> None:
         """Let records join and groups split as the first lines of a journal tell."""

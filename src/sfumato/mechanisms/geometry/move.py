@@ -263,6 +263,6 @@ def _untouched(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
     if passed and not pass_categories:
         raise PrivacyRefusal(
             f"{len(passed)} columns are no plain numbers and would be released as they are, the first is "
-            f"{passed[0].named}; drop them as identifiers, or allow it with pass_categories (--pass-categories)"
+            f"{passed[0].named}; drop them as identifiers, or allow it with --pass-categories"
         )
     return (Untouched(len(passed), gaps),) if passed or gaps else ()

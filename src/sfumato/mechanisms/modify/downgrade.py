@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.errors import LevelError, OptionError
+from sfumato.core.errors import LevelError, Notice, OptionError
 from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.mechanisms.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
@@ -105,12 +105,12 @@ class Downgrading:
 def _warn(lost: int, cells: int, limit: float) -> None:
     """Say before anything is written that most of what there is would be missing."""
     if lost > cells / 2:
-        warnings.warn(
+        words = (
             f"{lost} of {cells} other cells become missing so that no rule tells the label by more than {limit:g} "
             "bits: most columns tell it; allow more with --limit, leave columns out, or hide the label of a share with "
-            "--hidden",
-            stacklevel=2,
+            "--hidden"
         )
+        warnings.warn(Notice(words), stacklevel=2)
 
 
 def _downgrade(
@@ -204,16 +204,18 @@ def _page(
 
     blocked = np.column_stack([columns[column.name].absent(values) for column in first.grown.asked])
     blocked &= np.column_stack([~np.isnan(column.cells) for column in first.grown.asked])
-    before, after = first.posterior(np.zeros_like(blocked))[hidden], first.posterior(blocked)[hidden]
+    before, after = first.label_counts(np.zeros_like(blocked), hidden), first.label_counts(blocked, hidden)
+    labels = before.sum(axis=0)
     kept = first.give_up(limit, hidden)
     lines = [
         f"Rules that tell {first.grown.told.name!r}, for the owner alone: they were grown on the original.",
         f"Entropy of the label over all records: {float(entropy_of(first.counts[:1])[0]):.3f} bits; a rule may lower "
-        f"it by {limit:g}.",
-        f"Mean entropy left to whoever follows the rules, over {int(hidden.sum())} hidden rows: "
-        f"{float(entropy_of(before).mean()):.3f} bits before, {float(entropy_of(after).mean()):.3f} after.",
-        f"Mean confidence of the likeliest label: {float(before.max(axis=1).mean()):.3f} before, "
-        f"{float(after.max(axis=1).mean()):.3f} after; {cells} cells were blocked for it.",
+        f"it by {limit:g}. Over the {int(labels.sum())} hidden labels: {float(entropy_of(labels)):.3f} bits.",
+        f"Mean entropy of these to whoever follows the rules: {_mean_entropy(before):.3f} bits before, "
+        f"{_mean_entropy(after):.3f} after.",
+        f"Mean confidence of the likeliest label: {float(before.max(axis=1).sum() / labels.sum()):.3f} before, "
+        f"{float(after.max(axis=1).sum() / labels.sum()):.3f} after, {float(labels.max() / labels.sum()):.3f} by "
+        f"naming the commonest alone; {cells} cells were blocked for it.",
         "A blocked answer is marked ?, with theta, the probability that stands for it: the share of the records there.",
     ]
     parts = (
@@ -227,3 +229,11 @@ def _page(
     for title, rules in parts:
         lines += ["", title, *(f"- {rule}" for rule in rules)]
     return "\n".join([*lines, ""])
+
+
+def _mean_entropy(counts: Floats) -> float:
+    """Entropy of the labels of a record's row of counts, averaged over the records."""
+    from sfumato.mechanisms.modify.rules import entropy_of
+
+    of = counts.sum(axis=1)
+    return float(entropy_of(counts) @ of / of.sum())

@@ -254,6 +254,30 @@ class InferenceChannel:
                 reach[left], reach[right] = chance * first, chance * (1.0 - first)
         return found
 
+    def label_counts(self, blocked: Bools, hidden: Bools) -> Floats:
+        """Labels of the hidden records, a row for each set of rules that blocked answers leave possible.
+
+        Records to which the same rules may apply look alike to whoever follows the rules. Their labels are what the
+        rules tell of each of them, so the mean entropy is never above that of all their labels, nor the mean
+        confidence below the share of the commonest. The mixture of rules by theta [`posterior`] has no such bound: it
+        takes a blocked answer for independent of those that are left.
+        """
+        nodes, lower = self.grown.tree.nodes, self.grown.tree.lower
+        rows = np.flatnonzero(hidden & ~np.isnan(self.grown.told.cells))
+        possible = np.zeros((len(rows), len(nodes)), dtype=np.bool_)
+        possible[:, 0] = True
+        for node, (column, left, right) in enumerate(nodes.tolist()):
+            if column >= 0:
+                code = self.grown.codes[rows, column]
+                first, open_ = (lower[node, code >> 3] >> (code & 7) & 1).astype(np.bool_), blocked[rows, column]
+                possible[:, left] = possible[:, node] & (first | open_)
+                possible[:, right] = possible[:, node] & (~first | open_)
+        packed = np.packbits(possible[:, list(self.leaves)], axis=1)
+        kinds, kind = np.unique(packed, axis=0, return_inverse=True)
+        counts = np.zeros((len(kinds), self.counts.shape[1]))
+        np.add.at(counts, (kind.ravel(), self.grown.told.cells[rows].astype(np.int64)), 1.0)
+        return counts
+
     def lines(self, ends: tuple[int, ...], lost: dict[int, frozenset[int]]) -> list[str]:
         """Each rule on a line: its conditions, the likeliest label, its confidence and the entropy that it takes."""
         labels, drops = _labels(self.grown.told), self.drops

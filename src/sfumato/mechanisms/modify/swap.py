@@ -131,8 +131,7 @@ class Swapping:
         if categories and not self.pass_categories:
             raise PrivacyRefusal(
                 f"{len(categories)} columns are categories, the first is {categories[0].named}: swapping by rank would "
-                "publish them as they are; leave them out, swap within leaves, or allow it with pass_categories "
-                "(--pass-categories)"
+                "publish them as they are; leave them out, swap within leaves, or allow it with --pass-categories"
             )
         return chosen
 
@@ -258,7 +257,7 @@ class Sampling:
     """
 
     method: ClassVar[str] = "sample"
-    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
+    traits: ClassVar[Traits] = Traits(synthetic=False, codes=True, control=True)
 
     share: float = 0.1
 

@@ -71,7 +71,7 @@ def check_records(records: Records, noise: Noise) -> None:
     if categories and not noise.pass_categories:
         raise PrivacyRefusal(
             f"{len(categories)} columns are categories, the first is {categories[0].named}: noise would publish them "
-            "as they are; leave them out, use another method, or allow it with pass_categories (--pass-categories)"
+            "as they are; leave them out, use another method, or allow it with --pass-categories"
         )
     refuse_levels(records, "noise")
     refuse_strata(records, "noise")

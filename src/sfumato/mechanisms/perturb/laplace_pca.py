@@ -126,7 +126,7 @@ class LaplacePCA:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        return Traits(synthetic=False, floor=self.k, row_is_person=True, codes=True)
+        return Traits(synthetic=False, floor=self.k, row_is_person=True, codes=True, grouped=True)
 
     @property
     def noise(self) -> float:

@@ -96,7 +96,7 @@ class Randomization:
             if spec is None:
                 if self.epsilon is None:
                     raise OptionError(
-                        f"column {name!r} has no specification; give it one (--spec), or an epsilon for such columns"
+                        f"column {name!r} has no specification; give it one with --spec, or an epsilon for such columns"
                     )
                 spec = spec_for_epsilon(
                     places, self.epsilon, allow_observed=self.allow_observed, pass_missing=self.pass_missing

@@ -286,7 +286,7 @@ def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pa
     if extent.low is None or extent.high is None:
         raise OptionError(
             f"column {name!r} is declared without a lower and an upper bound, so no noise hides every number of it; "
-            "declare both in the schema, or give a specification (--spec)"
+            "declare both in the schema, or give a specification with --spec"
         )
     if not extent.low < extent.high:
         raise OptionError(f"column {name!r} has a single value, so there is nothing to hide; drop the column")
@@ -300,13 +300,13 @@ def _refusal(places: Places, *, labels_gap: bool) -> PrivacyRefusal:
     if labels_gap:
         return PrivacyRefusal(
             f"column {name!r} has missing cells: that there are some is read off the data; list the empty text among "
-            "the labels of a specification (--spec), publish which are missing (--pass-missing), or allow it "
-            "(--allow-observed)"
+            "the labels of a specification with --spec, publish which are missing with --pass-missing, or allow it "
+            "with --allow-observed"
         )
     what = "categories" if places.extent.labels else "bounds"
     return PrivacyRefusal(
         f"the {what} of column {name!r} were read off the data, so no guarantee would hold for whoever stands out; "
-        "declare them in the schema, give a specification (--spec), or allow it (--allow-observed)"
+        "declare them in the schema, give a specification with --spec, or allow it with --allow-observed"
     )
 
 

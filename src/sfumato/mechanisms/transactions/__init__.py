@@ -11,9 +11,8 @@ import numpy as np
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Fact
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
+from sfumato.core.itemsets.baskets import Baskets, Bitmaps, least_count, partial_counts
 from sfumato.core.itemsets.estimate import check_share
-from sfumato.core.itemsets.mining import least_count
 from sfumato.tables.baskets import BasketTable
 
 __all__ = ["BasketMechanism", "BasketRule", "OfNamedRules", "SanitizedBaskets", "count_sets", "holding", "read_rules"]

@@ -6,8 +6,8 @@ not frequent. Which baskets and which items is chosen greedily: those first that
 be lost.
 
 Blocking makes items unknown that were there and items that were not, or the origin of a question mark would be plain. A
-set's support lies between the baskets that surely hold it and those that may; a rule's confidence between the least of
-the one over the most of the other, and the other way round.
+set's support lies between the baskets that surely hold it and those that may; a rule's confidence between the least and
+the greatest that any way to settle the unknown entries gives.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked, RulesHidden
-from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys
+from sfumato.core.itemsets.baskets import Baskets, are_within, distinct_keys, least_count
+from sfumato.core.itemsets.confidence import confidence_bounds
 from sfumato.core.itemsets.estimate import merged
-from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, least_count
 from sfumato.mechanisms.protocol import check_parameters
 from sfumato.mechanisms.transactions import BasketRule, OfNamedRules, SanitizedBaskets, count_sets, holding
 from sfumato.tables.baskets import BasketTable
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.mining import Itemsets
 
 __all__ = ["STRATEGIES", "Interval", "RuleBlocking", "RuleHiding", "changes_needed", "is_hidden", "rule_intervals"]
 
@@ -177,6 +180,8 @@ class _Work:
 
     def _near(self, item: int, needed: int) -> tuple[list[tuple[int, ...]], list[int]]:
         """Frequent sets with the item that so many changes could push below the threshold, and how far they are."""
+        from sfumato.core.itemsets.mining import frequent_itemsets
+
         if self.watched is None:
             self.watched = frequent_itemsets(self.baskets, self.least, longest=_LONGEST)
         slack = self.watched.counts - self.least
@@ -363,7 +368,7 @@ def _likeness(baskets: Baskets, item: int) -> Floats:
 
 
 def rule_intervals(held: Baskets, unknown: Baskets, rule: BasketRule) -> tuple[Interval, Interval]:
-    """Between what the support and the confidence of a rule lie, for all that unknown entries tell.
+    """Least and greatest support and confidence of a rule, over all ways to settle the unknown entries.
 
     Examples
     --------
@@ -372,7 +377,6 @@ def rule_intervals(held: Baskets, unknown: Baskets, rule: BasketRule) -> tuple[I
     >>> [round(end, 2) for end in (*support, *confidence)]
     [0.33, 0.67, 0.5, 1.0]
     """
-    possible, total = merged(held, unknown), len(held)
-    (low, low_left), (high, high_left) = (count_sets(each, [rule.items, rule.left]) for each in (held, possible))
-    most = 1.0 if low_left == 0 else min(1.0, high / low_left)
-    return (low / total, high / total), (low / max(high_left, 1), most)
+    low, high = (count_sets(each, [rule.items])[0] / len(held) for each in (held, merged(held, unknown)))
+    least, most = confidence_bounds(held, unknown, [(rule.left, rule.right)])
+    return (low, high), (float(least[0]), float(most[0]))

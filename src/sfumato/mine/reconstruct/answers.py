@@ -58,7 +58,8 @@ class Reconstruction:
         P-value of the released values under the law and the distribution that fits them best.
     iterations : int
     stopped_by : str
-        ``likelihood``, ``chi-square``, ``limit``, ``penalty`` (direct) or ``start`` (one interval: nothing to do).
+        ``likelihood``, ``held-out`` (later than that), ``chi-square``, ``limit``, ``penalty`` (direct) or ``start``
+        (one interval: nothing to do).
     records : int
         Released values that it is made from.
     effective_records : float

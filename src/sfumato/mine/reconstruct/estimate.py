@@ -38,9 +38,13 @@ from sfumato.mine.reconstruct.cells import (
     summed,
 )
 from sfumato.mine.reconstruct.channel import Channel, Ridge
-from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, iterate, make_stop
+from sfumato.mine.reconstruct.held_out import Folds
+from sfumato.mine.reconstruct.iterate import LIMIT, METHODS, STOPS, bayes_step, iterate, make_stop
 
-__all__ = ["DOUBTFUL", "Counted", "doubt", "reconstruct", "solve"]
+__all__ = ["DOUBTFUL", "HELD_OUT", "Counted", "doubt", "reconstruct", "solve"]
+
+HELD_OUT = "held-out"
+"""Stop that goes on from the likelihood stop while records held out become likelier."""
 
 DOUBTFUL = 0.01
 """P-value of the fit below which the law is called into doubt."""
@@ -70,11 +74,12 @@ def reconstruct(
     intervals : int, sequence of float or None
         Number of equal intervals, or their edges. None: labels and up to 1,024 integers one by one, else 50.
     stop : str
-        ``likelihood`` (the default) or ``chi-square`` [JS07]; ``direct`` has none.
+        ``held-out`` (the default): where ``likelihood`` stops, or later if that makes records likelier which the
+        estimate has not seen; ``likelihood``; or ``chi-square`` [JS07]. ``direct`` has none.
     method : str
         ``em``: noise summed over small parts of the intervals, which are added up; ``bayes``: noise at the midpoints of
         intervals [JS07]. The two differ only for intervals of several places. ``direct``: a smooth solution at once.
-        ``auto`` (the default): ``em`` or ``direct``, whichever predicts a third of the records from the others better;
+        ``auto`` (the default): ``em`` or ``direct``, whichever predicts a fifth of the records from the others better;
         ``em`` where a stop is named.
     bands : float
         Level of the bands of each value or interval. They do not depend on the method.
@@ -148,8 +153,8 @@ def reconstruct(
 def _check(stop: str | None, method: str, bands: float, least: float, limit: int) -> None:
     if method not in ("auto", *METHODS):
         raise OptionError(f"there is no method {method!r}; choose one of auto, {', '.join(METHODS)}")
-    if stop is not None and stop not in STOPS:
-        raise OptionError(f"there is no stop {stop!r}; choose one of {', '.join(STOPS)}")
+    if stop is not None and stop not in (HELD_OUT, *STOPS):
+        raise OptionError(f"there is no stop {stop!r}; choose one of {', '.join((HELD_OUT, *STOPS))}")
     if stop is not None and method == "direct":
         raise OptionError("the direct method does not iterate, so it has no stop; leave the stop out")
     if isinstance(bands, bool) or not 0 < bands < 1:
@@ -225,16 +230,26 @@ class Solved:
 def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit: int) -> Solved:
     """Estimate the probability of each part."""
     counts, channel = seen.counts, seen.channel
+    named = "em" if method == "auto" else method
     if channel.inputs == 1:
-        return Solved(np.ones(1), 0, "start", "em" if method == "auto" else method)
-    if method == "direct" or (method == "auto" and stop is None):
-        ridge = Ridge.of(channel, ordered=ordered)
-        if method == "direct" or _predicts_better(counts, channel, ridge, stop=STOPS[0], limit=limit, ordered=ordered):
-            return Solved(ridge.solve(counts), 0, "penalty", "direct")
-    stop = stop or STOPS[0]
-    path = iterate(counts[None, :], channel, make_stop(stop, channel), limit=limit)
-    ended = stop if path.stopped[0] else "limit"
-    return Solved(path.probability[0], int(path.iterations[0]), ended, "em" if method == "auto" else method)
+        return Solved(np.ones(1), 0, "start", named)
+    if method == "direct":
+        return Solved(Ridge.of(channel, ordered=ordered).solve(counts), 0, "penalty", "direct")
+    first = STOPS[0] if stop in (None, HELD_OUT) else str(stop)
+    path = iterate(counts[None, :], channel, make_stop(first, channel), limit=limit)
+    done, probability = int(path.iterations[0]), path.probability
+    ended = first if path.stopped[0] else "limit"
+    folds = Folds.of(counts, channel) if stop in (None, HELD_OUT) else None
+    if folds is not None:
+        last, predicted = folds.iterate(done, limit)
+        if method == "auto" and stop is None:
+            ridge = Ridge.of(channel, ordered=ordered)
+            if folds.prefer_direct(ridge, predicted, ordered=ordered):
+                return Solved(ridge.solve(counts), 0, "penalty", "direct")
+        for _ in range(last - done):
+            probability = bayes_step(counts[None, :], channel, probability, channel.mix(probability))
+        done, ended = last, HELD_OUT if last > done else ended
+    return Solved(probability[0], done, ended, named)
 
 
 def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands, coarse: float) -> tuple[str, ...]:
@@ -268,39 +283,3 @@ def doubt(fit: float) -> str:
         f"the values do not fit the law (p = {fit:.1g}): no distribution on this domain gives such values; check "
         "that the specification is the one they were made with"
     )
-
-
-_PARTS = 3
-_EVEN = 1e-3  # share of the uniform distribution in a prediction, so that none is impossible
-_LEAD = 2.0  # in log-likelihood, that the smooth solution must have: it can be far off where records are few
-
-
-def _predicts_better(
-    counts: Floats, channel: Channel, ridge: Ridge, *, stop: str, limit: int, ordered: bool = True
-) -> bool:
-    """Whether the direct solution predicts a third of the records from the others better than the iteration does.
-
-    The records are dealt into three parts by chance, the same whenever the counts are; each part is predicted from the
-    other two. The direct solution must be ahead by 2 in log-likelihood, all parts together; of labels, which have no
-    neighbours to be drawn to, it must only be ahead.
-    """
-    rng = np.random.default_rng(20070501)  # nothing private: it decides which counts are predicted from which
-    left = counts.astype(np.int64)
-    dealt = []
-    for still in range(_PARTS, 0, -1):
-        part = rng.binomial(left, 1.0 / still)
-        dealt.append(part.astype(np.float64))
-        left = left - part
-    if min(part.sum() for part in dealt) < 1.0 or min((counts - part).sum() for part in dealt) < 1.0:
-        return False
-    others = counts - np.array(dealt)
-    iterated = iterate(others, channel, make_stop(stop, channel), limit=limit).probability
-    direct = np.stack([ridge.solve(each) for each in others])
-    return _height(direct, channel, dealt) > _height(iterated, channel, dealt) + (_LEAD if ordered else 0.0)
-
-
-def _height(probability: Floats, channel: Channel, dealt: list[Floats]) -> float:
-    even = (1.0 - _EVEN) * probability + _EVEN / channel.inputs
-    seen = np.array(dealt)
-    logs = np.log(even @ channel.chances, out=np.zeros_like(seen), where=seen > 0.0)
-    return float((seen * logs).sum())

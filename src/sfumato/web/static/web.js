@@ -19,7 +19,7 @@
   async function answered(response) {
     let told = {};
     try { told = await response.json(); } catch { /* not of this server */ }
-    if (!response.ok) throw new Error(told.error || "It was refused");
+    if (!response.ok) throw Object.assign(new Error(told.error || "It was refused"), { proposed: told.proposed || {} });
     return told;
   }
 
@@ -70,6 +70,7 @@
       });
       if (told.state === "done") { location.assign(next); return; }
       problem(told.state === "cancelled" ? "It was cancelled; nothing was made" : told.error);
+      if (told.kind === "look") unread(told.proposed);
     } catch (error) { problem(error.message); }
     for (const each of others) each.disabled = false;
     box.hidden = true;
@@ -83,6 +84,47 @@
 
   const choices = () => JSON.parse(by("data").dataset.choices);
 
+  /* How the file is read and which marks mean a missing cell, as the fields say. */
+  function reading(before) {
+    const text = (id) => by(id)?.value.trim() || null;
+    const sheet = by("sheet");
+    const same = sheet?.tagName === "SELECT" && before.reading.sheet === null && sheet.selectedOptions[0].defaultSelected;
+    const row = text("header-row");
+    return {
+      reading: {
+        encoding: text("encoding"),
+        delimiter: by("delimiter")?.value || null,
+        decimal: by("decimal")?.value || null,
+        sheet: same ? null : text("sheet"),
+        header_row: row === null ? null : Number(row),
+      },
+      missing: (text("missing") || "").split(",").map((each) => each.trim()).filter((each) => each),
+    };
+  }
+
+  /* A file could not be read: shows the fields, filled with what may read it. */
+  function unread(proposed) {
+    const box = by("reading");
+    if (!box) return;
+    box.open = true;
+    box.before(by("problem")); // beside what corrects it
+    by("reread").hidden = false;
+    for (const [name, value] of Object.entries(proposed || {})) {
+      const field = by(name.replace("_", "-"));
+      if (field) field.value = value;
+    }
+    box.scrollIntoView({ block: "nearest" });
+  }
+
+  function reread(next) {
+    by("reread").addEventListener("click", async () => {
+      const before = choices();
+      problem("");
+      try { await post("/api/look", { ...before, columns: [], rules: null, ...reading(before) }); location.assign(next); }
+      catch (error) { problem(error.message); unread(error.proposed); }
+    });
+  }
+
   function start() {
     const drop = by("drop"), input = by("file");
     function send(file) {
@@ -92,7 +134,7 @@
       by("working").hidden = false;
       by("working-title").textContent = `Reading ${file.name}`;
       const request = new XMLHttpRequest();
-      const told = { name: file.name, encoding: by("encoding").value, delimiter: by("delimiter").value };
+      const told = { name: file.name, choices: JSON.stringify(reading(choices())) };
       request.open("POST", `/api/file?${new URLSearchParams(told)}`);
       request.setRequestHeader("x-sfumato-page", TOKEN);
       request.setRequestHeader("content-type", "application/octet-stream");
@@ -104,11 +146,13 @@
       request.onload = () => {
         let told = {};
         try { told = JSON.parse(request.responseText); } catch { /* not of this server */ }
+        by("open")?.remove(); // it is no longer the file that is read
         if (request.status === 200) working(`Looking at ${file.name}`, "/columns").then(() => { input.value = ""; });
         else failed(told.error || "It was refused");
       };
       request.send(file);
     }
+    reread("/columns");
     input.addEventListener("change", () => send(input.files[0]));
     for (const name of ["dragenter", "dragover"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.remove("over"); });
@@ -122,13 +166,12 @@
     const text = (id) => by(id)?.value.trim() || null;
     const number = (id) => (by(id).value === "" ? null : Number(by(id).value));
 
-    function chosen(reread) {
+    function chosen() {
       const before = choices();
       const kept = [...document.querySelectorAll(".rule")].filter((each) => each.checked).map((each) => each.value);
-      const sheet = by("sheet");
       return {
         ...before,
-        columns: reread ? [] : rows.map((row) => ({
+        columns: rows.map((row) => ({
           name: row.dataset.column,
           role: row.querySelector(".role").value,
           kind: row.querySelector(".kind-of").value,
@@ -137,16 +180,10 @@
           known: row.querySelector(".known").checked,
           known_level: row.querySelector(".known-level").hidden ? 0 : Number(row.querySelector(".known-level").value) || 0,
         })),
-        rules: rulesTouched && !reread ? kept : null,
+        rules: rulesTouched ? kept : null,
         rare: text("rare"),
         k: number("k"),
         level: text("level"),
-        reading: {
-          encoding: text("encoding") || "utf-8",
-          delimiter: by("delimiter")?.value || null,
-          decimal: by("decimal")?.value || null,
-          sheet: sheet && (before.reading.sheet !== null || sheet.selectedOptions[0].defaultSelected === false) ? sheet.value : null,
-        },
       };
     }
 
@@ -189,7 +226,7 @@
         again = false;
         problem("");
         failed = "";
-        const sent = chosen(false);
+        const sent = chosen();
         speak(by("said"), "Working out what happens.", true);
         try { show(await post("/api/look", sent), sent); }
         catch (error) { if (!again) { failed = error.message; problem(failed); speak(by("said"), "That cannot be done; change it.", true); } }
@@ -219,10 +256,7 @@
       problem(text);
     });
     by("rule").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); by("add-rule").click(); } });
-    by("reread").addEventListener("click", async () => {
-      problem("");
-      try { await post("/api/look", chosen(true)); location.reload(); } catch (error) { problem(error.message); }
-    });
+    reread("/columns");
     for (const link of document.querySelectorAll("a[href='/policy']")) link.addEventListener("click", async (event) => {
       if (!busy && !failed) return;
       event.preventDefault();

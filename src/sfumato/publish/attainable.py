@@ -1,0 +1,160 @@
+"""What a policy requires that a run cannot give, found before the table is read or before the method runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.assess.report import Exceeded, Missing, Ruling, Verdict
+from sfumato.mechanisms.protocol import Mechanism
+from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet
+from sfumato.publish.policy import PURPOSES, Policy
+
+__all__ = ["PlannedRun", "refuse_unattainable", "without_control"]
+
+_HOLD_OUT = "add --holdout 0.3"
+_NO_CONTROL = "take a policy with neither 'held_out' nor limits"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """What is known of a run before it starts; what is not known yet refuses nothing.
+
+    Parameters
+    ----------
+    control : bool
+        There is a control group, whose rows are not in the release.
+    how_to_control : str
+        How to get one, as the end of a sentence.
+    control_rows : int, optional
+        At most so many rows are in the control group.
+    mechanism : Mechanism, optional
+    level : str or int, optional
+        Privacy levels, as `sfumato.sanitize` takes them.
+    rare : str, optional
+        What becomes of rare categories, as `sfumato.sanitize` takes it.
+    transactions : bool
+        The table holds transactions, whose methods make no groups and show every item.
+    """
+
+    control: bool
+    how_to_control: str = _HOLD_OUT
+    control_rows: int | None = None
+    mechanism: Mechanism | None = None
+    level: str | int | None = None
+    rare: str | None = None
+    transactions: bool = False
+
+    @property
+    def compares(self) -> bool:
+        """Whether attacks can be compared with a control group."""
+        return self.control or (self.mechanism is not None and self.mechanism.traits.control)
+
+    @property
+    def makes_groups(self) -> bool:
+        """Whether rows are made from groups, as far as is known."""
+        return not self.transactions and (self.mechanism is None or self.mechanism.traits.grouped)
+
+    @property
+    def smallest_group(self) -> int | None:
+        """Smallest group that the run allows; None if that is not known before the run."""
+        floor = None if self.mechanism is None else self.mechanism.traits.floor
+        if floor is None or getattr(self.mechanism, "k", floor) is None:  # it chooses the size from the data
+            return None
+        if self.level is None:
+            return floor
+        return max(floor, int(self.level)) if str(self.level).isdecimal() else None
+
+
+def without_control() -> PlannedRun:
+    """Planned run of an engine that never has a control group."""
+    return PlannedRun(control=False, how_to_control=_NO_CONTROL)
+
+
+def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool | None = False) -> None:
+    """Refuse a run whose release cannot meet its policy, whatever the table holds.
+
+    Parameters
+    ----------
+    policy : Policy, optional
+    run : PlannedRun
+    despite : bool, optional
+        Whether the caller goes on although the policy is not met; None if that cannot be chosen.
+
+    Raises
+    ------
+    PolicyNotMet
+        With a verdict, and without a report.
+    """
+    if policy is None or despite:
+        return
+    found = [*_control(policy, run), *_groups(policy, run), *_rare(policy, run)]
+    if not found:
+        return
+    unmet = tuple(each for each, _, _ in found if isinstance(each, Exceeded))
+    verdict = Verdict(
+        policy.name,
+        Ruling.DOES_NOT_MEET if unmet else Ruling.CANNOT_TELL,
+        unmet,
+        tuple(each for each, _, _ in found if isinstance(each, Missing)),
+        purpose=PURPOSES.get(policy.title, ""),
+        edited=policy.title != policy.name,
+    )
+    reasons = " and ".join(reason for _, reason, _ in found)
+    ways = " and ".join(dict.fromkeys(way for _, _, way in found))
+    otherwise = "" if despite is None else ", or add --despite-policy to release anyway"
+    raise PolicyNotMet(verdict, f'this run cannot meet policy "{policy.title}": {reasons}; {ways}{otherwise}')
+
+
+_Found = tuple[Exceeded | Missing, str, str]  # the entry of the verdict, the reason, and what to do
+
+
+def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
+    """What compares with a control group: the requirement of one, and every limit."""
+    required = bool(policy.require.get("held_out"))
+    if not run.compares and (required or policy.limits):
+        entry = (
+            Exceeded("held_out", None, False, True)
+            if required
+            else Missing(next(iter(policy.limits)), None, "no people were held out")
+        )
+        return [(entry, "there is no control group to compare attacks with", run.how_to_control)]
+    if set(policy.limits) == {TPR} and run.control_rows is not None and run.control_rows < LEAST_HELD_OUT:
+        why = f"its limit {TPR!r} needs a control group of {LEAST_HELD_OUT:,} people and at most "
+        why += f"{run.control_rows:,} can be held out"
+        return [(Missing(TPR, None, why), why, "take another limit")]
+    return []
+
+
+def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
+    asked = int(policy.require.get("persons_per_group", 0))
+    if not asked:
+        return []
+    if not run.makes_groups:
+        method = "methods for transactions make" if run.mechanism is None else f"{run.mechanism.method!r} makes"
+        way = "take a policy without 'persons_per_group'" if run.transactions else "take --method chain"
+        why = f"{method} no groups and the policy requires groups of {asked} people"
+        return [(Exceeded("persons_per_group", None, None, asked), why, way)]
+    smallest = run.smallest_group
+    if smallest is None or smallest >= asked:
+        return []
+    why = f"the policy requires groups of {asked} people and this run allows groups of {smallest}"
+    option = "--leaf" if hasattr(run.mechanism, "leaf") else "--k"
+    return [(Exceeded("persons_per_group", None, smallest, asked), why, f"raise {option} to {asked}")]
+
+
+def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
+    if policy.require.get("rare") != "hidden":
+        return []
+    if run.transactions:
+        why, way = (
+            "every item shows and the policy requires rare categories to be hidden",
+            "take a policy without 'rare'",
+        )
+    elif run.rare == "keep":
+        why, way = (
+            "the policy requires rare categories to be hidden and --rare keep shows them",
+            "leave out --rare keep",
+        )
+    else:
+        return []
+    return [(Exceeded("rare", RAREST, "shown", "hidden"), why, way)]

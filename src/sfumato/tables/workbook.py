@@ -1,0 +1,319 @@
+"""Sheets of .xlsx and .ods files, unpacked and looked through within bounds before a library sees them."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import itertools
+import shutil
+import zipfile
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import pyarrow as pa
+
+from sfumato.core.errors import BadInput, OptionError, TableError, shown
+from sfumato.tables.header import Header, find_header, sheet_rows_from
+
+__all__ = ["EXACT", "MOST_CELLS", "WORKBOOKS", "Sheet", "as_text", "column_of_cells", "read_workbook"]
+
+WORKBOOKS = (".xlsx", ".ods")
+"""Endings of workbooks that are read."""
+
+MOST_CELLS = 20_000_000
+"""Cells of a sheet or table that are read at most."""
+
+EXACT = 2**53
+"""Whole numbers below it are exact in a sheet."""
+
+MOST_BYTES = 1 << 29
+_MOST_PARTS = 2_000
+_MOST_NAMED = 20  # sheets in a sentence
+_BLOCK = 1 << 20
+_REFUSED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, OSError)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Name of the sheet or table that was read, and the names of the others."""
+
+    name: str
+    others: tuple[str, ...] = ()
+    what: str = "Sheet"
+    detected: bool = False  # not the first, but the only one that holds a table
+
+
+def read_workbook(
+    path: Path,
+    sheet: str | None = None,
+    *,
+    header_row: int | None = None,
+    most_bytes: int | None = None,
+    most_cells: int = MOST_CELLS,
+) -> tuple[list[str], list[pa.Array], Sheet, Header]:
+    """Names, columns, sheet and header of a table in a workbook; empty rows are passed over.
+
+    Columns of numbers, of dates and of true and false keep their types; all others are texts.
+
+    Parameters
+    ----------
+    path : Path
+    sheet : str, optional
+        Without it, the first, or the only one that holds a table.
+    header_row : int, optional
+        Row that names the columns, as a spreadsheet counts, of the first sheet if none is named; without it, the first
+        with a cell, or the one below a title.
+    most_bytes : int, optional
+        Bytes that the file may unpack to; 512 MiB unless told.
+    most_cells : int
+        Cells that a sheet may span, empty ones between others among them.
+
+    Raises
+    ------
+    TableError
+        For a file that is damaged, protected, unpacks to more, or spans more cells; and for a header that is only
+        likely.
+    """
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise OptionError("reading .xlsx and .ods needs python-calamine; install sfumato[excel]") from None
+    damaged = TableError(f"{shown(path)} is not a readable {path.suffix.lower()} file; it may be damaged or protected")
+    try:
+        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes, most_cells)
+    except _REFUSED:
+        raise damaged from None
+    try:
+        with calamine.CalamineWorkbook.from_filelike(packed) as book:
+            names = book.sheet_names
+            chosen = _chosen(names, sheet, path)
+            rows = _rows_of(book, chosen.name)
+            if sheet is None and header_row is None and chosen.others and not _is_table(rows):
+                others = {}
+                for other in chosen.others:
+                    with suppress(calamine.CalamineError):  # one that cannot be read holds no table
+                        others[other] = _rows_of(book, other)
+                chosen, rows = _only_table(chosen, rows, others, path)
+    except BadInput:
+        raise
+    except (calamine.CalamineError, OSError, ValueError, OverflowError):  # their own words may quote a cell
+        raise damaged from None
+    except BaseException as error:  # a panic of the library has no class that could be named
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged from None
+    name = f"the sheet {shown(chosen.name)} of {shown(path)}"
+    found = Header(header_row) if header_row is not None else find_header(rows) or Header(_first_filled(rows))
+    if not any(map(_is_filled, rows)):
+        raise TableError(f"{name} is empty; name another with --sheet")
+    if not found.sure:
+        raise TableError(
+            f"row {_first_filled(rows)} of {name} looks like a title and row {found.row} like the header; give "
+            f"--header-row {found.row}, or --header-row {_first_filled(rows)} if that row names the columns"
+        ).propose(header_row=found.row)
+    header, *body = filter(_is_filled, sheet_rows_from(rows, found.row, name))
+    columns = [[row[place] for row in body] for place in range(len(header))]
+    kept = [place for place, name in enumerate(header) if name != "" or any(cell != "" for cell in columns[place])]
+    return (
+        [as_text(header[place]) for place in kept],
+        [column_of_cells(columns[place]) for place in kept],
+        chosen,
+        found,
+    )
+
+
+def _rows_of(book: Any, sheet: str) -> list[list[Any]]:
+    return list(map(list, book.get_sheet_by_name(sheet).iter_rows()))
+
+
+def _is_filled(row: list[Any]) -> bool:
+    return any(cell != "" for cell in row)
+
+
+def _first_filled(rows: list[list[Any]]) -> int:
+    """Number of the first row with a cell."""
+    return next((place for place, row in enumerate(rows, 1) if _is_filled(row)), 1)
+
+
+def _is_table(rows: list[list[Any]]) -> bool:
+    """Whether there are two rows with two cells or more."""
+    wide = (row for row in rows if sum(cell != "" for cell in row) > 1)
+    return sum(1 for _ in itertools.islice(wide, 2)) == 2
+
+
+def _only_table(
+    first: Sheet, rows: list[list[Any]], others: dict[str, list[list[Any]]], path: Path
+) -> tuple[Sheet, list[list[Any]]]:
+    """The only other sheet that holds a table, in place of a first one that holds none."""
+    tables = {name: found for name, found in others.items() if _is_table(found)}
+    if not tables:
+        return first, rows
+    if len(tables) > 1:
+        listed = ", ".join(map(shown, list(tables)[:_MOST_NAMED]))
+        raise TableError(
+            f"the first sheet {shown(first.name)} of {shown(path)} holds no table and {len(tables)} others do "
+            f"({listed}); name one with --sheet"
+        ).propose(sheet=next(iter(tables)))
+    name = next(iter(tables))
+    return Sheet(name, (first.name, *(other for other in first.others if other != name)), detected=True), tables[name]
+
+
+def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
+    if not names:
+        raise TableError(f"{shown(path)} has no sheets; bring one with a table")
+    name = names[0] if sheet is None else sheet
+    if name not in names:
+        raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:_MOST_NAMED]))}")
+    return Sheet(name, tuple(other for other in names if other != name))
+
+
+def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
+    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed.
+
+    Every part is looked through a block at a time before any of it is kept.
+    """
+    packed, left = io.BytesIO(), most_bytes
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as again:
+        parts = archive.infolist()
+        if len(parts) > _MOST_PARTS or len({part.filename for part in parts}) < len(parts):
+            raise zipfile.BadZipFile
+        for part in parts:
+            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise zipfile.BadZipFile
+            size, xml = _looked_through(archive, part, left, _Extent(path, most_cells))
+            left -= size
+            if left < 0:
+                raise TableError(
+                    f"{shown(path)} unpacks to more than {max(1, most_bytes >> 20)} MiB; save its sheet as CSV"
+                )
+            if part.filename == "mimetype" or xml:
+                with archive.open(part) as file, again.open(zipfile.ZipInfo(part.filename), "w") as copy:
+                    shutil.copyfileobj(file, copy, _BLOCK)
+    packed.seek(0)
+    return packed
+
+
+def _looked_through(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, extent: _Extent) -> tuple[int, bool]:
+    """Bytes that a part unpacks to, or one more than it may, and whether it is XML; too many cells are refused."""
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = extent.start
+    parser.EndElementHandler = extent.end
+    parser.StartDoctypeDeclHandler = extent.doctype
+    size, xml = 0, True
+    with archive.open(part) as file:
+        while size <= most and (block := file.read(min(_BLOCK, most + 1 - size))):
+            size += len(block)
+            try:
+                if xml:
+                    parser.Parse(block, False)
+            except expat.ExpatError:
+                xml = False
+    try:
+        if xml:
+            parser.Parse(b"", True)
+    except expat.ExpatError:
+        xml = False
+    return size, xml
+
+
+class _Extent:
+    """Counts the cells that a sheet spans, as both formats place and repeat them."""
+
+    def __init__(self, path: Path, most_cells: int) -> None:
+        self.path, self.most_cells = path, most_cells
+        self.row = self.column = self.width = self.height = 0
+        self.row_repeats = self.cell_repeats = 1
+        self.inside = False
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        if local == "c":
+            self._place(attributes.get("r", ""))
+            self._span()
+        elif local == "row":
+            self.row, self.column = _number(attributes.get("r", "")) or self.row + 1, 0
+        elif local == "table":
+            self.row = self.column = 0
+        elif local == "table-row":
+            self.row_repeats, self.column = _repeats(attributes, "table:number-rows-repeated"), 0
+            self.row += self.row_repeats
+        elif local in ("table-cell", "covered-table-cell"):
+            self.column += _repeats(attributes, "table:number-columns-repeated")
+            self.inside = True
+            if any(key.endswith("value-type") for key in attributes):
+                self._span()
+        elif local == "p" and self.inside:
+            self._span()
+
+    def end(self, name: str) -> None:
+        if name.endswith("table-cell"):
+            self.inside = False
+
+    def doctype(self, *_: Any) -> None:
+        raise zipfile.BadZipFile
+
+    def _place(self, where: str) -> None:
+        letters = where.rstrip("0123456789")
+        self.column += 1
+        if letters and letters.isascii() and letters.isalpha() and len(letters) <= 6:
+            self.column = 0
+            for letter in letters.upper():
+                self.column = 26 * self.column + ord(letter) - 64
+            self.row = _number(where[len(letters) :]) or self.row
+        elif where:
+            raise zipfile.BadZipFile
+
+    def _span(self) -> None:
+        self.width, self.height = max(self.width, self.column), max(self.height, self.row)
+        if self.width * self.height > self.most_cells:
+            raise TableError(
+                f"a sheet of {shown(self.path)} spans more than {self.most_cells} cells; remove stray cells far from "
+                "the table, or save it as CSV"
+            )
+
+
+def _number(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise zipfile.BadZipFile
+    return int(text)
+
+
+def _repeats(attributes: dict[str, str], name: str) -> int:
+    return _number(attributes.get(name, "")) or 1
+
+
+def column_of_cells(cells: list[Any]) -> pa.Array:
+    """A column of one type, texts where it has several; an empty text is a missing cell."""
+    kinds = {type(cell) for cell in cells if cell != ""}
+    present = [None if cell == "" else cell for cell in cells]
+    if kinds == {int}:
+        return pa.array(present, pa.int64())
+    if kinds and kinds <= {int, float}:
+        numbers = [None if cell is None else float(cell) for cell in present]
+        whole = all(number is None or (number.is_integer() and abs(number) < EXACT) for number in numbers)
+        return pa.array(numbers, pa.float64()).cast(pa.int64()) if whole else pa.array(numbers, pa.float64())
+    if kinds == {bool}:
+        return pa.array(present, pa.bool_())
+    if kinds == {datetime.date}:
+        return pa.array(present, pa.date32())
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        return pa.array([None if cell is None else _moment(cell) for cell in present], pa.timestamp("us"))
+    return pa.array(["" if cell is None else as_text(cell) for cell in present], pa.string())
+
+
+def _moment(cell: datetime.date) -> datetime.datetime:
+    return cell if isinstance(cell, datetime.datetime) else datetime.datetime(cell.year, cell.month, cell.day)
+
+
+def as_text(cell: Any) -> str:
+    """A cell as text: whole numbers without decimals, dates and times as ISO 8601 has them."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
+        return str(int(cell))
+    return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
