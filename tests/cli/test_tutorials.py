@@ -97,7 +97,7 @@ def test_a_tutorial_runs_in_a_shell_from_an_empty_folder(name: str, tmp_path: Pa
             seeded = line.replace("sfumato sanitize ", "sfumato sanitize --seed 7 ").replace("8000", port)
             rehearsal = "verify" in line and any("sanitize" in other for other in step.commands)
             script.append(f"{seeded} || test $? = 3" if rehearsal else seeded)
-            step.shown = step.shown.replace(SIGNED, " a rehearsal:") if rehearsal else step.shown
+            step.shown = step.shown.replace(SIGNED, " a rehearsal made with a seed") if rehearsal else step.shown
             if line.endswith("&"):
                 script.append(f"until (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.2; done")
         script.append(f"echo '{mark}'")
