@@ -1,6 +1,6 @@
 """The best that hiding rules can do on a small instance, by an integer program: what the greedy way is measured by.
 
-Hiding with the fewest side effects is NP-hard [JS07, sec. 2.2.1.1], so this is for some hundred baskets.
+Hiding with the fewest side effects is NP-hard [JS07, sec. 2.2.1.1], so this is for some hundred transactions.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.itemsets.baskets import Baskets, least_count
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
-from sfumato.mechanisms.transactions import BasketRule, count_sets
+from sfumato.core.itemsets.transactions import Transactions, least_count
+from sfumato.mechanisms.transactions import TransactionRule, count_sets
 from sfumato.mechanisms.transactions.rules import RuleHiding, changes_needed
 
 __all__ = ["BestHiding", "best_hiding", "sets_lost"]
@@ -23,9 +23,9 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BestHiding:
-    """Baskets with the rules hidden, the fewest other sets that had to be lost, and with these the fewest changes."""
+    """Transactions with the rules hidden: the fewest other sets lost, and with these the fewest changes."""
 
-    baskets: Baskets
+    transactions: Transactions
     lost: int
     changed: int
 
@@ -33,19 +33,21 @@ class BestHiding:
         return f"BestHiding(lost={self.lost}, changed={self.changed})"
 
 
-def sets_lost(before: Itemsets, after: Baskets, rules: Sequence[BasketRule], least: int) -> int:
+def sets_lost(before: Itemsets, after: Transactions, rules: Sequence[TransactionRule], least: int) -> int:
     """Frequent sets, but for those that hold all items of a rule, that are not frequent any more."""
     watched = _watched(before, rules)
     return sum(count < least for count in count_sets(after, [some for some, _ in watched]))
 
 
-def _watched(before: Itemsets, rules: Sequence[BasketRule]) -> list[tuple[tuple[int, ...], int]]:
+def _watched(before: Itemsets, rules: Sequence[TransactionRule]) -> list[tuple[tuple[int, ...], int]]:
     secret = [set(rule.items) for rule in rules]
     pairs = zip(before.as_tuples(), before.counts.tolist(), strict=True)
     return [(some, count) for some, count in pairs if not any(each <= set(some) for each in secret)]
 
 
-def best_hiding(baskets: Baskets, rules: Sequence[BasketRule], how: RuleHiding, *, longest: int = 3) -> BestHiding:
+def best_hiding(
+    transactions: Transactions, rules: Sequence[TransactionRule], how: RuleHiding, *, longest: int = 3
+) -> BestHiding:
     """Take items out so that every rule is hidden, with the fewest sets lost and then the fewest entries changed.
 
     For the strategies that take out. The rules' left sides must hold no item that another rule takes out, so that what
@@ -56,8 +58,8 @@ def best_hiding(baskets: Baskets, rules: Sequence[BasketRule], how: RuleHiding, 
 
     if how.strategy == "antecedent":
         raise OptionError("what is put in is counted, not searched for; take a strategy that takes out")
-    least = least_count(how.min_support, len(baskets))
-    model = _Model(baskets, rules, how, least, frequent_itemsets(baskets, least, longest=longest))
+    least = least_count(how.min_support, len(transactions))
+    model = _Model(transactions, rules, how, least, frequent_itemsets(transactions, least, longest=longest))
     rows, columns, values, lower = model.rows, model.columns, model.values, model.lower
     matrix = csr_array((values, (rows, columns)), shape=(len(lower), model.size))
     done = milp(
@@ -68,18 +70,23 @@ def best_hiding(baskets: Baskets, rules: Sequence[BasketRule], how: RuleHiding, 
         options={"time_limit": _SECONDS},
     )
     if done.x is None or done.status != 0:
-        raise SfumatoError("the integer program was not solved in time; take fewer baskets")
+        raise SfumatoError("the integer program was not solved in time; take fewer transactions")
     gone = [key for key, place in model.entries.items() if done.x[place] > 0.5]
-    keys = np.array([row * baskets.width + item for row, item in gone], dtype=np.int64)
-    after = baskets.without(keys)
+    keys = np.array([row * transactions.width + item for row, item in gone], dtype=np.int64)
+    after = transactions.without(keys)
     return BestHiding(after, sets_lost(model.frequent, after, rules, least), len(gone))
 
 
 class _Model:
-    """Rows of the program: an entry goes or stays, a basket supports a rule no more, a set is lost."""
+    """Rows of the program: an entry goes or stays, a transaction supports a rule no more, a set is lost."""
 
     def __init__(
-        self, baskets: Baskets, rules: Sequence[BasketRule], how: RuleHiding, least: int, frequent: Itemsets
+        self,
+        transactions: Transactions,
+        rules: Sequence[TransactionRule],
+        how: RuleHiding,
+        least: int,
+        frequent: Itemsets,
     ) -> None:
         self.rows: list[int] = []
         self.columns: list[int] = []
@@ -87,9 +94,9 @@ class _Model:
         self.lower: list[float] = []
         self.entries: dict[tuple[int, int], int] = {}
         self.size, self.lost, self.frequent = 0, list[int](), frequent
-        held = [set(baskets.basket(place).tolist()) for place in range(len(baskets))]
+        held = [set(transactions.transaction(place).tolist()) for place in range(len(transactions))]
         for rule in rules:
-            whole, left = count_sets(baskets, [rule.items, rule.left])
+            whole, left = count_sets(transactions, [rule.items, rule.left])
             victims = rule.right if how.strategy == "consequent" else rule.items
             freed = []
             for row in (row for row, items in enumerate(held) if items >= set(rule.items)):

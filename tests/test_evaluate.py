@@ -124,10 +124,10 @@ def test_nothing_is_said_where_nothing_is_odd() -> None:
     [
         ({"holdout": 0.2}, "released already"),
         ({"holdout": frame().drop(columns="x")}, "held-out table lacks 1 columns"),
-        ({"budget": 0}, "above 0"),
-        ({"budget": -3.0}, "above 0"),
-        ({"budget": float("nan")}, "above 0"),
-        ({"budget": float("inf")}, "above 0"),
+        ({"time_limit": 0}, "above 0"),
+        ({"time_limit": -3.0}, "above 0"),
+        ({"time_limit": float("nan")}, "above 0"),
+        ({"time_limit": float("inf")}, "above 0"),
         ({"identifiers": ["height"]}, "'height'"),
     ],
 )
@@ -142,19 +142,21 @@ def test_lacking_columns_are_counted_and_named() -> None:
 
 
 @columns_alone
-@pytest.mark.parametrize("budget", [0.001, 60.0])
-def test_a_budget_is_in_the_report(budget: float) -> None:
-    report = sf.evaluate(frame(), frame(seed=4), budget=budget)
-    assert report.sizes["budget"] == budget
+@pytest.mark.parametrize("time_limit", [0.001, 60.0])
+def test_a_time_limit_is_in_the_report(time_limit: float) -> None:
+    report = sf.evaluate(frame(), frame(seed=4), time_limit=time_limit)
+    assert report.sizes["time_limit"] == time_limit
     assert report.sizes["estimate"] > 0
-    release = sf.sanitize(pa.Table.from_pandas(frame(), preserve_index=False), sf.Condensation(k=5), budget=budget)
+    release = sf.sanitize(
+        pa.Table.from_pandas(frame(), preserve_index=False), sf.Condensation(k=5), time_limit=time_limit
+    )
     assert release.report is not None
-    assert release.report.sizes["budget"] == budget
+    assert release.report.sizes["time_limit"] == time_limit
 
 
 @pytest.mark.slow
-def test_a_larger_budget_looks_at_no_fewer_rows() -> None:
-    sizes = [sf.evaluate(frame(), frame(seed=4), budget=budget).sizes for budget in (0.001, 1e6)]
+def test_a_larger_time_limit_looks_at_no_fewer_rows() -> None:
+    sizes = [sf.evaluate(frame(), frame(seed=4), time_limit=time_limit).sizes for time_limit in (0.001, 1e6)]
     assert sizes[0]["attempts"] <= sizes[1]["attempts"]
     assert sizes[0]["training"] < sizes[1]["training"]
 
@@ -192,13 +194,13 @@ def test_a_release_is_evaluated_by_its_folder_with_what_its_certificate_says(tmp
     release.save(tmp_path / "out")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = sf.evaluate(before, tmp_path / "out", seed=1, budget=0.01)
+        report = sf.evaluate(before, tmp_path / "out", seed=1, time_limit=0.01)
     assert report.certificate is not None
     assert report.certificate["rows_in"] == 60
     with (tmp_path / "out" / "release" / "table.csv").open("a", encoding="utf-8") as file:
         file.write("30\n")
     with pytest.warns(UserWarning, match="the certificate in the folder of the released table is for another table"):
-        altered = sf.evaluate(before, tmp_path / "out" / "release" / "table.csv", identifiers=["name"], budget=0.01)
+        altered = sf.evaluate(before, tmp_path / "out" / "release" / "table.csv", identifiers=["name"], time_limit=0.01)
     assert altered.certificate is None
     with pytest.raises(OptionError, match="not a release of one table"):
         sf.evaluate(before, tmp_path)

@@ -97,7 +97,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
     done = sanitize_file(
-        source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, budget=1
+        source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, time_limit=1
     )
     note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
     assert done.report is not None
@@ -114,7 +114,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
 
 def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: Path) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    sanitize_file(source, out, Translation(), new_key=place, batch_rows=50, budget=1)
+    sanitize_file(source, out, Translation(), new_key=place, batch_rows=50, time_limit=1)
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
         *(f"release/{name}" for name in ("table.parquet", "certificate.json", "certificate.sig")),
@@ -193,7 +193,7 @@ def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, m
     assert not (tmp_path / "new.toml").exists()
 
 
-def test_a_rehearsal_repeats_to_the_byte(tmp_path: Path) -> None:
+def test_a_dry_run_repeats_to_the_byte(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
     for name in ("one", "two"):
         sanitize_file(
@@ -216,7 +216,9 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
         sanitize_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place)
     assert not place.exists()
     mechanism = Rotation(pass_categories=True)
-    done = sanitize_file(tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, budget=1)
+    done = sanitize_file(
+        tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, time_limit=1
+    )
     assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.columns for fact in done.certificate.facts if isinstance(fact, Transformed)] == [("age", "pay")]
@@ -245,5 +247,5 @@ def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_
         sanitize_file(nowhere, out, Rotation())
     with pytest.raises(PrivacyRefusal):
         sanitize_file(nowhere, out, Rotation(), new_key=out / "key.toml")
-    with pytest.raises(PrivacyRefusal, match="rehearsal"):
+    with pytest.raises(PrivacyRefusal, match="dry run"):
         sanitize_file(nowhere, out, Rotation(), new_key=tmp_path / "key.toml", seed=1, sign=tmp_path / "sign.pem")

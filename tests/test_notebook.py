@@ -22,7 +22,7 @@ def people(library: Any = pa) -> Any:
 
 @pytest.fixture(scope="module")
 def release() -> sf.Release:
-    return sf.sanitize(people(pl), k=6, effort="fast", seed=1, target=ODD, budget=0.01)
+    return sf.sanitize(people(pl), k=6, effort="fast", seed=1, target=ODD, time_limit=0.01)
 
 
 @pytest.mark.parametrize("part", ["release", "certificate", "schema", "report"])
@@ -37,7 +37,7 @@ def test_what_is_shown_is_escaped_and_can_be_seen_on_any_page(release: sf.Releas
 def test_the_schema_names_its_columns_and_the_certificate_its_claims(release: sf.Release) -> None:
     assert "&lt;script&gt;" in release.schema._repr_html_()
     shown = release.certificate._repr_html_()
-    assert "REHEARSAL" in shown
+    assert "DRY RUN" in shown
     assert shown.count(">refused<") == len(release.certificate.refused)
     assert "made with a seed" in release._repr_html_()
     assert "nothing was measured" in sf.sanitize(people(), k=6, effort="fast", seed=1, report=False)._repr_html_()
@@ -57,7 +57,7 @@ def test_findings_come_in_the_kind_of_frame_that_came_in(release: sf.Release) ->
     assert isinstance(report.to_frame(), pl.DataFrame)
     assert isinstance(report.to_frame("pandas"), pd.DataFrame)
     assert isinstance(report.to_frame("arrow"), pa.Table)
-    compared = sf.evaluate(people(pd), people(pl), seed=1, budget=0.01)
+    compared = sf.evaluate(people(pd), people(pl), seed=1, time_limit=0.01)
     assert isinstance(compared.to_frame(), pd.DataFrame)
     assert compared.to_frame().shape == compared.to_frame("polars").shape
 

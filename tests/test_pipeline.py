@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_table_and_another_gives_another() -> None:
     first, again, other = (sf.sanitize(table, sf.Condensation(k=5), seed=seed, report=False) for seed in (1, 1, 2))
     assert first.table.equals(again.table)
     assert not first.table.equals(other.table)
-    assert first.certificate.randomness == "rehearsal"
+    assert first.certificate.randomness == "dry-run"
 
 
 def test_the_original_is_untouched() -> None:

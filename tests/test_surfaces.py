@@ -296,7 +296,7 @@ def test_whole_numbers_and_shares_of_numpy_are_taken_as_those_of_python() -> Non
     made: list[Any] = [kind(value) for kind, value in ((np.int16, 60), (np.float32, 0.5), (np.float64, 8.0))]
     short, single, double = made
     assert sf.Chain(leaf=short) == sf.Chain(leaf=60)
-    assert sf.Sampling(share=single) == sf.Sampling(share=0.5)
+    assert sf.Subsampling(share=single) == sf.Subsampling(share=0.5)
     with pytest.raises(OptionError, match="k is of type float; give a whole number"):
         sf.Condensation(k=double)
 

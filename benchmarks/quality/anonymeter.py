@@ -251,7 +251,7 @@ def _row(release: str, name: str, finding: Any, seconds: float) -> Row:
     """Turn shares into the risk, with the errors carried over as Anonymeter does it."""
     row: Row = {"release": release, "risk": name, "seconds": seconds, "value": None}
     if finding.value is None or finding.control is None or finding.control >= 1:
-        return row | {"because": finding.because or "the control always succeeds"}
+        return row | {"reason": finding.reason or "the control always succeeds"}
     rest = 1 - finding.control
     risk = (finding.value - finding.control) / rest
     halves = [(high - low) / 2 for low, high in (finding.interval, finding.control_interval)]

@@ -31,7 +31,7 @@ METHODS = {
     **{name: frontier.METHODS[name] for name in ("cart, leaf 5", "cart, leaf 50")},
     "a copy": frontier.METHODS["original"],
 }
-MARKS = {"meets": "meets", "does-not-meet": "no", "cannot-tell": "?"}
+MARKS = {"meets": "meets", "does-not-meet": "no", "inconclusive": "?"}
 
 
 def outcomes(table: str, method: str) -> dict[str, dict[str, str | None]]:
@@ -43,7 +43,7 @@ def outcomes(table: str, method: str) -> dict[str, dict[str, str | None]]:
         report = sf.evaluate(inside, released, target=columns.target, holdout=outside, policy="public", seed=0)
     found = {}
     for name, policy in BUILT_IN.items():
-        verdict = judge(report, dataclasses.replace(policy, require={"held_out": True}))
+        verdict = judge(report, dataclasses.replace(policy, require={"control": True}))
         reasons = [*(each.limit for each in verdict.exceeded), *(each.limit for each in verdict.missing if each.needed)]
         found[name] = {"outcome": verdict.outcome.value, "by": reasons[0] if reasons else None}
     return found

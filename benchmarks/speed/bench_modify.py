@@ -9,13 +9,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.speed.modify import records_with_gaps
 from sfumato.mechanisms.modify.block import Blocking
 from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.swap import Sampling, Swapping
+from sfumato.mechanisms.modify.swap import Subsampling, Swapping
 from sfumato.mechanisms.protocol import Mechanism
 
 MECHANISMS: dict[str, Mechanism] = {
     "swap": Swapping(pass_categories=True),
     "swap-leaves": Swapping(within="leaves"),
-    "sample": Sampling(),
+    "subsample": Subsampling(),
     "block": Blocking(columns=("c0", "c1", "w0", "w1"), k=200),
     "downgrade": Downgrading("c0", limit=0.5),
 }

@@ -31,10 +31,10 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from sfumato.collect.store import AnswerStore  # noqa: E402
-from sfumato.collect.survey import check_token, mark, mint, seal  # noqa: E402
-from tests.collect.postgres import postgres_cluster, postgres_programs  # noqa: E402
-from tests.collect.process import Load, bodies_for, collector, send_all  # noqa: E402
+from sfumato.survey.questions import check_token, mark, mint, seal  # noqa: E402
+from sfumato.survey.store import AnswerStore  # noqa: E402
+from tests.survey.postgres import postgres_cluster, postgres_programs  # noqa: E402
+from tests.survey.process import Load, bodies_for, collector, send_all  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 GOAL = 2000

@@ -92,13 +92,13 @@ def run(case: Case, folder: str | None) -> dict[str, Any]:
         facts=sanitized.facts,
         workings=sanitized.workings,
         holdout=holdout,
-        budget=case.budget,
+        time_limit=case.budget,
         rng=seed,
     )
     report = assess(study)
     seconds, after = perf_counter() - begin, os.times()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    unknown = [finding.name for finding in report.findings if finding.because and "failed" in finding.because]
+    unknown = [finding.name for finding in report.findings if finding.reason and "failed" in finding.reason]
     return {
         "case": case.name,
         "rows": table.num_rows,

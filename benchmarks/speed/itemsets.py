@@ -1,4 +1,4 @@
-"""CPU seconds of frequent itemset mining beside mlxtend and pyfim, on the same baskets in the same run.
+"""CPU seconds of frequent itemset mining beside mlxtend and pyfim, on the same transactions in the same run.
 
 ``python benchmarks/speed/itemsets.py --peers PYTHON`` writes benchmarks/results/itemsets.md. PYTHON is that of an
 environment with mlxtend, pandas and pyfim; the peers run there, one after the other, so that ours stays without them.
@@ -30,25 +30,25 @@ MOST_ENTRIES = 3_000_000  # of a table of 0 and 1 that mlxtend is given: it need
 HEAD = """# Frequent itemsets: CPU seconds beside other miners
 
 `python benchmarks/speed/itemsets.py --peers PYTHON`; {machine}, one thread, best of {rounds} rounds, which take
-turns. Ours is `core.itemsets.frequent_itemsets` on baskets in compressed sparse rows, and what it returns are arrays;
-pyfim 6.28 (MIT, C, by C. Borgelt) is given lists and returns lists of tuples, mlxtend 0.25 (BSD-3, Python) is given a
-Boolean data frame and returns one; reading the file and making that form is not timed. mlxtend is run where a case
-takes it less than minutes (retail and T10I4D100K as
+turns. Ours is `core.itemsets.frequent_itemsets` on transactions in compressed sparse rows, and what it returns are
+arrays; pyfim 6.28 (MIT, C, by C. Borgelt) is given lists and returns lists of tuples, mlxtend 0.25 (BSD-3, Python) is
+given a Boolean data frame and returns one; reading the file and making that form is not timed. mlxtend is run where a
+case takes it less than minutes (retail and T10I4D100K as
 Boolean frames do not). All find the same sets, but that pyfim leaves
-out one of mushroom: the item that every basket holds, alone.
+out one of mushroom: the item that every transaction holds, alone.
 
-| baskets | support | sets | ours | pyfim eclat | pyfim fpgrowth | mlxtend fpgrowth | fastest other / ours |
+| transactions | support | sets | ours | pyfim eclat | pyfim fpgrowth | mlxtend fpgrowth | fastest other / ours |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 TAIL = """
-Chosen: our own. Of sets whose baskets all hold a further item (mushroom has many) the larger ones are written down and
-not counted. It needs no compiler at installation (pyfim comes as C sources) and the report's rule measures use the same
-arrays.
+Chosen: our own. Of sets whose transactions all hold a further item (mushroom has many) the larger ones are written down
+and not counted. It needs no compiler at installation (pyfim comes as C sources) and the report's rule measures use the
+same arrays.
 
-## A million baskets
+## A million transactions
 
-Drawn on the spot: {baskets:,} baskets of {items:,} items, {entries:,} entries, with item frequencies as steep as those
-of click streams (Zipf). CPU seconds of each step, and the largest memory of the process after it.
+Drawn on the spot: {transactions:,} transactions of {items:,} items, {entries:,} entries, with item frequencies as steep
+as those of click streams (Zipf). CPU seconds of each step, and the largest memory of the process after it.
 
 | step | seconds | MB |
 | --- | --- | --- |
@@ -93,18 +93,18 @@ def peers(name: str, supports: Iterable[float]) -> None:
 
 
 def compare(python: Path) -> str:
-    from sfumato.core.itemsets.baskets import Baskets, least_count
     from sfumato.core.itemsets.mining import frequent_itemsets
+    from sfumato.core.itemsets.transactions import Transactions, least_count
 
-    frequent_itemsets(Baskets.of([[0, 1]]), 1)
+    frequent_itemsets(Transactions.of([[0, 1]]), 1)
     lines = []
     for name, supports in CASES:
         command = [str(python), __file__, "--case", name, *map(str, supports)]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        baskets = Baskets.of(read_lists(name))
+        transactions = Transactions.of(read_lists(name))
         for line in map(json.loads, told):
-            least = least_count(line["support"], len(baskets))
-            ours, sets = best(lambda baskets=baskets, least=least: frequent_itemsets(baskets, least))
+            least = least_count(line["support"], len(transactions))
+            ours, sets = best(lambda transactions=transactions, least=least: frequent_itemsets(transactions, least))
             others = [line.get(miner) for miner in ("eclat", "fpgrowth", "mlxtend")]
             shown = ["-" if other is None else f"{other[0]:.3f}" for other in others]
             ratio = min(other[0] for other in others if other) / ours
@@ -123,12 +123,12 @@ def main() -> None:
     if asked.case:
         peers(asked.case[0], map(float, asked.case[1:]))
         return
-    from million_baskets import BASKETS, steps
+    from million_transactions import TRANSACTIONS, steps
 
     cores = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
     text = HEAD.format(machine=cores, rounds=ROUNDS) + compare(asked.peers)
     facts, lines = steps()
-    RESULT.write_text(text + TAIL.format(baskets=BASKETS, **facts) + "".join(lines), encoding="utf-8")
+    RESULT.write_text(text + TAIL.format(transactions=TRANSACTIONS, **facts) + "".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from benchmarks.speed.hot_paths import spent  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records  # noqa: E402
 from sfumato.mechanisms.modify.block import Blocking  # noqa: E402
 from sfumato.mechanisms.modify.downgrade import Downgrading  # noqa: E402
-from sfumato.mechanisms.modify.swap import Sampling, Swapping  # noqa: E402
+from sfumato.mechanisms.modify.swap import Subsampling, Swapping  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "modify.md"
 ROWS, TURNS = 50_000, 2
@@ -79,7 +79,7 @@ def main() -> None:
     cases: list[tuple[str, Callable[[Records], object], str, Callable[[Records], object]]] = [
         ("swap, eight columns by rank", _run(Swapping(pass_categories=True)), "sorting them", _sort),
         ("swap in leaves", _run(Swapping(within="leaves")), "scikit-learn's tree", _tree),
-        ("sample, a tenth", _run(Sampling()), "sorting eight columns", _sort),
+        ("sample, a tenth", _run(Subsampling()), "sorting eight columns", _sort),
         ("block, four columns, k 500", _run(Blocking(columns=four, k=500)), "counting rows alike once, Arrow", _count),
         ("downgrade, limit 0.5", _run(Downgrading("c0", limit=0.5)), "scikit-learn's tree", _tree),
     ]
@@ -102,7 +102,7 @@ def main() -> None:
     print(RESULTS.read_text("utf-8"))
 
 
-def _run(mechanism: Swapping | Sampling | Blocking | Downgrading) -> Callable[[Records], object]:
+def _run(mechanism: Swapping | Subsampling | Blocking | Downgrading) -> Callable[[Records], object]:
     return lambda records: mechanism.sanitize(records, rng=np.random.default_rng(8))
 
 

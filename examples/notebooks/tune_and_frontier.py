@@ -33,17 +33,17 @@ table = pa.table(
 # %%
 policy = sf.Policy(
     "colleagues under contract",
-    limits={"linkage-gain": 0.15, "attribute-gain": 0.15, "singling-gain": 0.15, "membership-auc": 0.70},
-    require={"held_out": True, "persons_per_group": 10},
+    limits={"linkage-excess": 0.15, "attribute-excess": 0.15, "singling-out-excess": 0.15, "membership-auc": 0.70},
+    require={"control": True, "min_group_size": 10},
 )
 
 # %% [markdown]
 # ## Search
-# It ends by the budget with what was measured. Every point of the frontier was attacked; the recommended one was
+# It ends by the time limit with what was measured. Every point of the frontier was attacked; the recommended one was
 # confirmed on people whom the search had not seen.
 
 # %%
-tuning = sf.tune(table, target="owns", policy=policy, budget=90)
+tuning = sf.tune(table, target="owns", policy=policy, time_limit=90)
 tuning
 
 # %% [markdown]
@@ -52,4 +52,4 @@ tuning
 
 # %%
 found = tuning.to_json()
-found["command"] or found["nearest"]["because"]
+found["command"] or found["nearest"]["reason"]

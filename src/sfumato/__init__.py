@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.geometry.key import Key
     from sfumato.mechanisms.modify.block import Aggregation, Blocking
     from sfumato.mechanisms.modify.downgrade import Downgrading
-    from sfumato.mechanisms.modify.swap import Sampling, Swapping
+    from sfumato.mechanisms.modify.swap import Subsampling, Swapping
     from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
     from sfumato.mechanisms.randomize import Randomization
-    from sfumato.mechanisms.transactions.randomize import BasketRandomization
+    from sfumato.mechanisms.transactions.randomize import TransactionRandomization
     from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.privacy.certificate import Certificate
-    from sfumato.publish.baskets import baskets
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.signing_key import new_signing_key, signing_key
+    from sfumato.publish.transactions import transactions
     from sfumato.publish.verify import verify_release as verify
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AdditiveNoise",
     "Aggregation",
-    "BasketRandomization",
     "Blocking",
     "Certificate",
     "Chain",
@@ -67,13 +66,13 @@ __all__ = [
     "Rotation",
     "RuleBlocking",
     "RuleHiding",
-    "Sampling",
     "Scaling",
     "Schema",
+    "Subsampling",
     "Swapping",
+    "TransactionRandomization",
     "Translation",
     "__version__",
-    "baskets",
     "breach",
     "evaluate",
     "inspect",
@@ -84,6 +83,7 @@ __all__ = [
     "sanitize_file",
     "signing_key",
     "stream",
+    "transactions",
     "tune",
     "verify",
 ]
@@ -91,7 +91,7 @@ __all__ = [
 _HOMES = {
     "AdditiveNoise": "sfumato.mechanisms.perturb",
     "Aggregation": "sfumato.mechanisms.modify.block",
-    "BasketRandomization": "sfumato.mechanisms.transactions.randomize",
+    "TransactionRandomization": "sfumato.mechanisms.transactions.randomize",
     "Blocking": "sfumato.mechanisms.modify.block",
     "Certificate": "sfumato.privacy.certificate",
     "Chain": "sfumato.mechanisms.chain",
@@ -116,12 +116,12 @@ _HOMES = {
     "Rotation": "sfumato.mechanisms.geometry",
     "RuleBlocking": "sfumato.mechanisms.transactions.rules",
     "RuleHiding": "sfumato.mechanisms.transactions.rules",
-    "Sampling": "sfumato.mechanisms.modify.swap",
+    "Subsampling": "sfumato.mechanisms.modify.swap",
     "Scaling": "sfumato.mechanisms.geometry",
     "Schema": "sfumato.tables.schema",
     "Swapping": "sfumato.mechanisms.modify.swap",
     "Translation": "sfumato.mechanisms.geometry",
-    "baskets": "sfumato.publish.baskets",
+    "transactions": "sfumato.publish.transactions",
     "breach": "sfumato.core.laws.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",

@@ -41,7 +41,7 @@ def found(measure: Measure, subject: Study) -> dict[str, Finding]:
 
 
 def value(finding: Finding) -> float:
-    assert finding.value is not None, finding.because
+    assert finding.value is not None, finding.reason
     return finding.value
 
 
@@ -60,7 +60,7 @@ def is_complete(finding: Finding) -> bool:
     if not finding.meaning.endswith(".") or ".." in finding.meaning:
         return False
     if finding.value is None:
-        return bool(finding.because) and "fail" not in str(finding.because)
+        return bool(finding.reason) and "fail" not in str(finding.reason)
     low, high = (np.inf * sign if end is None else end for end, sign in zip(finding.range, (-1, 1), strict=True))
     inside = interval(finding)[0] <= finding.value <= interval(finding)[1]
     return bool(inside and low <= finding.value <= high and np.isfinite(base(finding)))

@@ -83,7 +83,7 @@ def found(measure: Measure, of: Study) -> dict[str, Finding]:
 
 def value(measure: Measure, of: Study, name: str) -> float:
     finding = found(measure, of)[name]
-    assert finding.value is not None, finding.because
+    assert finding.value is not None, finding.reason
     return finding.value
 
 
@@ -98,8 +98,8 @@ def check_sound(measure: Measure, of: Study) -> None:
         assert number is not None
         assert finding.public == number.scale.public
         if finding.value is None:
-            assert finding.because
-            assert "failed" not in finding.because, finding.because
+            assert finding.reason
+            assert "failed" not in finding.reason, finding.reason
             continue
         numbers_of = [finding.value, finding.baseline, *(finding.interval or ()), *(finding.control_interval or ())]
         assert all(number is not None and math.isfinite(number) for number in numbers_of), finding.name

@@ -20,7 +20,7 @@ from sfumato.publish.policy import PURPOSES
 
 __all__ = ["OUTCOMES", "recorded"]
 
-OUTCOMES = {"meets": Ruling.MEETS, "inconclusive": Ruling.CANNOT_TELL, "refused": Ruling.DOES_NOT_MEET}
+OUTCOMES = {"meets": Ruling.MEETS, "inconclusive": Ruling.INCONCLUSIVE, "refused": Ruling.DOES_NOT_MEET}
 _FOLDER = Path(__file__).parent / "recorded"
 _RUNS: dict[str, tuple[int, Any, str]] = {
     "meets": (6_000, sfumato.Chain(k=10, leaf=200), "trusted"),

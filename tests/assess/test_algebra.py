@@ -38,7 +38,7 @@ def measure(**more: object) -> Measure:
 def test_what_a_measure_lacks_is_the_reason_why_it_was_not_run(need: Need) -> None:
     (finding,) = run_measure(measure(needs=(need,)), study())
     assert finding.status == "not-run"
-    assert finding.because == need.value
+    assert finding.reason == need.value
 
 
 def test_a_measure_runs_where_nothing_lacks() -> None:
@@ -59,7 +59,7 @@ def test_groups_may_be_known_by_their_sizes_alone_or_without_whose_rows_are_whos
     made: dict[str, object], lacking: set[Need]
 ) -> None:
     needs = (Need.GROUP_SIZES, Need.GROUPS, Need.ROW_GROUPS)
-    found = {need: run_measure(measure(needs=(need,)), study(**made))[0].because for need in needs}
+    found = {need: run_measure(measure(needs=(need,)), study(**made))[0].reason for need in needs}
     assert {need for need, because in found.items() if because is not None} == lacking
 
 
@@ -68,7 +68,7 @@ def test_the_facts_choose_which_attack_applies() -> None:
         return None if any(isinstance(fact, Grouped) for fact in facts) else "the rows were not grouped"
 
     (finding,) = run_measure(measure(applies=grouped), study())
-    assert finding.because == "the rows were not grouped"
+    assert finding.reason == "the rows were not grouped"
     fact = Grouped("MDAV", 600, 60, 10, 0, 0, 0, 0)
     (finding,) = run_measure(measure(applies=grouped), study(facts=(fact,)))
     assert finding.value == 0.5
@@ -81,14 +81,14 @@ def test_an_attack_that_fails_is_unknown_and_never_safe(error: type[Exception]) 
 
     (finding,) = run_measure(measure(run=fail), study())
     assert finding.value is None
-    assert finding.because is not None
-    assert "failed" in finding.because
-    assert "4711" not in finding.because
+    assert finding.reason is not None
+    assert "failed" in finding.reason
+    assert "4711" not in finding.reason
 
 
 def test_an_empty_release_runs_no_measure() -> None:
     (finding,) = run_measure(measure(), study(released=np.empty((0, 3))))
-    assert finding.because == "the released table has no rows"
+    assert finding.reason == "the released table has no rows"
 
 
 def test_chance_is_each_measures_own() -> None:
@@ -154,7 +154,7 @@ def test_a_reason_speaks_for_all_numbers_that_were_not_found_before_it() -> None
 
     numbers = (HALF, Number("b").means("More"), Number("b/").means("Of {column}"))
     first, second = run_measure(measure(run=run, numbers=numbers), study())
-    assert (first.value, second.value, second.because, second.applies) == (0.5, None, "the table is too small", False)
+    assert (first.value, second.value, second.reason, second.applies) == (0.5, None, "the table is too small", False)
     assert second.range == (None, None)
 
 

@@ -108,7 +108,7 @@ def test_a_redraw_links_people_with_several_rows_no_more_than_people_held_out() 
 def test_attempts_of_a_report_are_persons() -> None:
     table = visits()
     made = sf.Condensation(k=5)
-    report = sf.sanitize(table, made, person="who", seed=1, holdout=0.4, budget=2.0, no_rules=True).report
+    report = sf.sanitize(table, made, person="who", seed=1, holdout=0.4, time_limit=2.0, no_rules=True).report
     assert report is not None
     kept = round(0.6 * PERSONS)
     found = {finding.name: finding for finding in report.findings if finding.value is not None}
@@ -123,7 +123,7 @@ def test_attempts_of_a_report_are_persons() -> None:
 def test_an_evaluation_takes_the_person_column() -> None:
     table, outside = visits(), visits(2, 1_000)
     released = visits(3).drop_columns(["who"])
-    report = sf.evaluate(table, released, person="who", holdout=outside, no_rules=True, seed=1, budget=2.0)
+    report = sf.evaluate(table, released, person="who", holdout=outside, no_rules=True, seed=1, time_limit=2.0)
     found = {finding.name: finding for finding in report.findings}
     assert found["linkage-euclid"].attempts == PERSONS
 
@@ -217,7 +217,7 @@ def test_nearest_persons_are_those_of_a_slow_search(seed: int, count: int, own: 
 def test_people_alike_in_known_columns_are_counted_once() -> None:
     table = pa.table({"town": ["a"] * 6 + ["b"] * 3, "pay": np.arange(9.0)})
     codec = Codec.fit(table, Schema.infer(table).without_rules())
-    told: dict[str, Any] = {"known": ("town",), "rng": np.random.default_rng(1)}
+    told: dict[str, Any] = {"quasi_identifiers": ("town",), "rng": np.random.default_rng(1)}
     rows = {each.name: each for each in class_findings(study_of(table, table, codec, **told))}
     whose = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7])
     people = {each.name: each for each in class_findings(study_of(table, table, codec, persons=whose, **told))}

@@ -142,13 +142,13 @@ def test_no_awkward_table_stops_it(name: str) -> None:
 def test_laws_of_another_kind_than_the_column_guess_nothing() -> None:
     wrong = {"x": TRUTHFUL["colour"], "colour": TRUTHFUL["count"]}
     made = with_facts(study(draw_table(1), draw_table(2)), wrong)
-    assert "no randomized column" in (found(BEST_GUESS, made)[GUESS].because or "")
+    assert "no randomized column" in (found(BEST_GUESS, made)[GUESS].reason or "")
 
 
 def test_without_randomized_columns_known_origins_or_small_domains_it_is_not_run() -> None:
-    assert "no column was randomized" in (found(BEST_GUESS, case("copy"))[GUESS].because or "")
+    assert "no column was randomized" in (found(BEST_GUESS, case("copy"))[GUESS].reason or "")
     alone = study(draw_table(1), draw_table(2), facts=facts_of(TRUTHFUL))
-    assert "descends" in (found(BEST_GUESS, alone)[GUESS].because or "")
+    assert "descends" in (found(BEST_GUESS, alone)[GUESS].reason or "")
     wide = {"count": NoiseSpec(Integers(0, 5000), {"name": "laplace", "scale": 50})}
     made = with_facts(study(draw_table(1), draw_table(2)), wide)
-    assert "at most 1000 values" in (found(BEST_GUESS, made)[GUESS].because or "")
+    assert "at most 1000 values" in (found(BEST_GUESS, made)[GUESS].reason or "")

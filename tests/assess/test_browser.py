@@ -216,7 +216,7 @@ def test_one_sheet_holds_the_summary_of_every_outcome_and_a_phone_shows_it_whole
     options = "--method chain --k 20 --leaf 400 --holdout 0.3 --policy research --overwrite"
     line = f"sfumato sanitize people.csv -o out {options}"
     report = dataclasses.replace(report, verdict=dataclasses.replace(report.verdict, to_try=(line,)))
-    certificate |= {"table_sha256": "a" * 64, "created": "2026-01-01", "sfumato": "0.2.0", "randomness": "rehearsal"}
+    certificate |= {"table_sha256": "a" * 64, "created": "2026-01-01", "sfumato": "0.2.0", "randomness": "dry-run"}
     (tmp_path / "summary.html").write_text(report.to_summary(certificate=certificate), encoding="utf-8")
     with Look(browser, tmp_path / "summary.html", width=390) as seen:
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -208,7 +208,7 @@ def test_density_without_two_clusters_says_so() -> None:
     rng = np.random.default_rng(7)
     table = pa.table({name: rng.normal(size=300) for name in "abcdef"})
     finding = clustered(table, table, workings=Workings(origin=np.arange(300)))[f"{OWN}-density"]
-    assert "finds fewer than two clusters in the original" in (finding.because or "")
+    assert "finds fewer than two clusters in the original" in (finding.reason or "")
 
 
 @pytest.mark.usefixtures("few_redraws")
@@ -223,7 +223,7 @@ def test_the_number_of_clusters_is_the_owners() -> None:
 def test_without_origins_own_rows_are_not_run() -> None:
     for workings in (None, Workings(), Workings(origin=np.arange(3))):
         finding = clustered(blobs(1), blobs(2), workings=workings)[OWN]
-        assert finding.because == "it is not known from which original row a released row descends"
+        assert finding.reason == "it is not known from which original row a released row descends"
 
 
 @pytest.mark.usefixtures("few_redraws")
@@ -254,7 +254,7 @@ def test_a_release_of_any_size_is_measured(rows: int) -> None:
 def test_an_original_without_clusters_is_not_run(original: pa.Table) -> None:
     told = Workings(origin=np.arange(original.num_rows))
     for finding in clustered(original, original, workings=told).values():
-        assert "nothing to cluster" in (finding.because or "")
+        assert "nothing to cluster" in (finding.reason or "")
 
 
 @pytest.mark.usefixtures("few_redraws")

@@ -77,6 +77,6 @@ def test_only_the_people_of_the_stretched_group_are_wide() -> None:
 
 def test_without_groups_it_is_not_run_and_it_stays_with_the_owner() -> None:
     rows = numbers(np.random.default_rng(6).normal(size=(20, 2)))
-    assert all("no groups" in (finding.because or "") for finding in found(CONDITIONING, study(rows, rows)).values())
+    assert all("no groups" in (finding.reason or "") for finding in found(CONDITIONING, study(rows, rows)).values())
     assert all(not finding.public for finding in found(CONDITIONING, case("redraw")).values())
     assert value(CONDITIONING, case("redraw"), "people-wide") > 0.0

@@ -63,7 +63,7 @@ def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group
     assert findings["arrivals-recovered/sex"].value == 1.0
     assert findings["arrivals-recovered/town"].value == 1.0
     assert value(DIFFERENCING, study_with(before), "arrivals-recovered/pay") < 0.5  # numbers are drawn anew each time
-    assert findings["arrivals-recovered-statistics"].because == "nothing of that kind was published"
+    assert findings["arrivals-recovered-statistics"].reason == "nothing of that kind was published"
 
 
 @pytest.mark.parametrize("number", [1, LEVEL, *at_length(3, 3 * LEVEL)])
@@ -147,10 +147,10 @@ def test_a_table_that_is_no_publication_of_a_stream_is_not_attacked() -> None:
     for study in (case("copy"), dataclasses.replace(study_with(fixed("copy")), facts=EPOCHS[:1])):
         for finding in run_measure(DIFFERENCING, study):
             assert finding.value is None
-            assert "not one of several publications" in str(finding.because)
+            assert "not one of several publications" in str(finding.reason)
     study = dataclasses.replace(case("copy"), facts=(EpochPublished(1, 1, 0, 9, 9), EpochPublished(2, 1, 0, 9, 9)))
     for finding in run_measure(DIFFERENCING, study):
-        assert "not at hand" in str(finding.because)
+        assert "not at hand" in str(finding.reason)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.lists(st.integers(0, 3), max_size=8))

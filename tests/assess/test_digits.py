@@ -140,7 +140,7 @@ def test_a_redraw_a_constant_table_and_numbers_without_a_step_give_no_more_than_
 def test_tables_without_factors_are_not_attacked() -> None:
     for mechanism in (Translation(), Rotation()):
         finding = found(DIGITS, moved(draw(1), mechanism, 1))["recovered-cells-digits"]
-        assert "neither a shift nor a turn" in str(finding.because)
+        assert "neither a shift nor a turn" in str(finding.reason)
 
 
 def factor_by_places(written: NDArray[np.float64], apart: float, low: float, high: float) -> float:

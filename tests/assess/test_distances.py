@@ -34,7 +34,7 @@ def of(rows: np.ndarray, released: np.ndarray, origin: np.ndarray | None = None,
 
 
 def test_without_known_origins_it_is_not_run() -> None:
-    assert all("descends" in (finding.because or "") for finding in found(DISTANCES, case("copy")).values())
+    assert all("descends" in (finding.reason or "") for finding in found(DISTANCES, case("copy")).values())
 
 
 @pytest.mark.parametrize("name", AWKWARD)
@@ -50,7 +50,7 @@ def test_a_single_known_row_is_not_enough() -> None:
     origin = np.full(20, -1, dtype=np.int64)
     origin[3] = 4
     assert all(
-        "fewer than two" in (finding.because or "") for finding in found(DISTANCES, of(rows, rows, origin)).values()
+        "fewer than two" in (finding.reason or "") for finding in found(DISTANCES, of(rows, rows, origin)).values()
     )
 
 

@@ -87,7 +87,7 @@ def test_groups_among_thirty_thousand_are_as_close_as_the_definition_says() -> N
 
 def test_without_groups_or_target_it_is_not_run_and_it_stays_with_the_owner() -> None:
     assert all(not finding.public for finding in found(DIVERSITY, case("redraw")).values())
-    assert "--target" in (found(DIVERSITY, case("redraw", target=None))["diversity-smallest"].because or "")
+    assert "--target" in (found(DIVERSITY, case("redraw", target=None))["diversity-smallest"].reason or "")
     table = pa.table({"x": [1.0, 2.0, 3.0], "t": ["a", "b", "a"]})
-    assert "no groups" in (found(DIVERSITY, study(table, table, target="t"))["closeness-mean"].because or "")
+    assert "no groups" in (found(DIVERSITY, study(table, table, target="t"))["closeness-mean"].reason or "")
     assert value(DIVERSITY, case("redraw"), "diversity-smallest") >= 1.0

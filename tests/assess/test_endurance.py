@@ -109,7 +109,7 @@ def test_where_no_miner_learns_anything_it_is_not_run() -> None:
     held = draw_table(3)
     alike = held.filter(pa.array(np.array(held.column("colour")) == "blue"))  # guessing is always right there
     finding = endurance(draw_table(1), draw_table(2), holdout=alike)
-    assert finding.because == "no miner that was tried learns more than guessing from the original either"
+    assert finding.reason == "no miner that was tried learns more than guessing from the original either"
 
 
 def test_half_the_usual_rows_are_looked_at_and_told() -> None:
@@ -127,6 +127,6 @@ def test_tiny_tables_do_not_stop_it(rows: int, held: int, target: str) -> None:
 
 def test_without_target_or_holdout_it_is_not_run() -> None:
     subject = study(draw_table(1), draw_table(2))
-    assert "--target" in (found(ENDURANCE, dataclasses.replace(subject, target=None))["endurance"].because or "")
+    assert "--target" in (found(ENDURANCE, dataclasses.replace(subject, target=None))["endurance"].reason or "")
     alone = dataclasses.replace(subject, holdout=None, held=None)
-    assert "--holdout" in (found(ENDURANCE, alone)["endurance"].because or "")
+    assert "--holdout" in (found(ENDURANCE, alone)["endurance"].reason or "")

@@ -218,14 +218,14 @@ def test_a_table_without_numbers_or_dates_has_nothing_to_attack() -> None:
     (finding,) = found(studied(people().select(["sex"]))).values()
     assert finding.value is None
     assert not finding.applies
-    assert finding.because == "no column holds numbers or dates"
+    assert finding.reason == "no column holds numbers or dates"
 
 
 def test_a_redraw_with_too_few_people_for_the_method_is_not_run() -> None:
     for study in (with_method(lambda *_: None), studied(people(rows=1_200), sf.Chain(k=K, leaf=500))):
         (finding,) = found(study).values()
         assert finding.applies
-        assert finding.because == "the method refused a redraw of 400 people"
+        assert finding.reason == "the method refused a redraw of 400 people"
 
 
 def test_the_table_of_another_tool_and_rows_with_noise_are_not_run() -> None:
@@ -234,7 +234,7 @@ def test_the_table_of_another_tool_and_rows_with_noise_are_not_run() -> None:
     for study in (others, studied(table, sf.AdditiveNoise(size=0.1))):
         (finding,) = found(study).values()
         assert finding.applies
-        assert finding.because == "the method cannot be run again on this table"
+        assert finding.reason == "the method cannot be run again on this table"
 
 
 def test_declared_bounds_leave_no_room_for_an_extreme_person() -> None:
@@ -243,7 +243,7 @@ def test_declared_bounds_leave_no_room_for_an_extreme_person() -> None:
     free = Field("points", Kind.INTEGER, domain=Domain(low=0, high=100))
     grades = table.select(["grade"])
     (alone,) = found(with_method(copied, grades, Codec.fit(grades, Schema((bounded,))))).values()
-    assert alone.because == "the declared bounds of every column leave no room beyond its people"
+    assert alone.reason == "the declared bounds of every column leave no room beyond its people"
     both = found(with_method(copied, table, Codec.fit(table, Schema((bounded, free)))))
     assert set(both) == {WHOLE, f"{WHOLE}/points"}
 

@@ -215,7 +215,7 @@ def test_models_that_are_worse_than_nothing_are_drawn_left_of_zero() -> None:
 
 def test_a_model_without_a_baseline_or_a_value_is_not_drawn() -> None:
     lonely = dataclasses.replace(model("accuracy-1nn", 0.5, 0.5), baseline=None)
-    idle = dataclasses.replace(model("accuracy-logistic", 0.5, 0.5), value=None, because="of something")
+    idle = dataclasses.replace(model("accuracy-logistic", 0.5, 0.5), value=None, reason="of something")
     assert model_figures([lonely, idle]) == ()
 
 

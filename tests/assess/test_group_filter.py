@@ -82,8 +82,8 @@ def test_it_gets_through_awkward_tables(name: str) -> None:
 
 def test_it_is_not_run_without_such_noise_groups_or_origins() -> None:
     plain = found(GROUP_FILTER, with_rows(case("redraw"), ()))
-    assert "no noise was put on the principal components" in str(plain[ERROR].because)
+    assert "no noise was put on the principal components" in str(plain[ERROR].reason)
     unknown = dataclasses.replace(case("redraw"), facts=NOISE)
-    assert "descends" in str(found(GROUP_FILTER, unknown)[ERROR].because)
+    assert "descends" in str(found(GROUP_FILTER, unknown)[ERROR].reason)
     alone = dataclasses.replace(unknown, workings=Workings())
-    assert "groups" in str(found(GROUP_FILTER, alone)[ERROR].because)
+    assert "groups" in str(found(GROUP_FILTER, alone)[ERROR].reason)

@@ -186,7 +186,7 @@ def test_whoever_is_found_is_picked_as_one_of_their_group() -> None:
 
 def test_nothing_is_said_of_tables_without_groups() -> None:
     study = study_of(draw_table(1), draw_table(2), fit(draw_table(1)), rng=np.random.default_rng(1))
-    assert {finding.because for finding in run_measure(GROUP_LINKAGE, study)} == {
+    assert {finding.reason for finding in run_measure(GROUP_LINKAGE, study)} == {
         "the table is not known to be made of groups"
     }
 
@@ -196,7 +196,7 @@ def test_one_column_and_few_rows_stop_nothing() -> None:
     labels = np.array([0, 0, 2, 2])
     result = found(table, table.slice(0, 3), labels, labels[:3], holdout=draw_table(3, 2).select(["x"]))
     assert set(result) == set(NAMES)
-    assert result["group-linkage-half"].because == "the table has a single column"
+    assert result["group-linkage-half"].reason == "the table has a single column"
     for name in set(NAMES) - {"group-linkage-half"}:
         value = result[name].value
         assert value is not None

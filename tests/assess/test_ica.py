@@ -84,7 +84,7 @@ def test_it_is_run_only_where_columns_were_mixed() -> None:
     for study, words in ((case("copy"), "by a key"), (moved(draw(1), Translation(), 1), "nothing to unmix")):
         finding = run_measure(COMPONENTS, study)[0]
         assert finding.value is None
-        assert words in str(finding.because)
+        assert words in str(finding.reason)
 
 
 def test_the_released_columns_as_they_are_stand_beside_it() -> None:

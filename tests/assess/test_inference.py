@@ -160,7 +160,7 @@ def test_profiles_are_nested_and_never_know_the_secret() -> None:
 
 
 def test_an_attacker_can_be_told_which_columns_he_knows() -> None:
-    this = dataclasses.replace(study(draw_table(1), draw_table(2)), known=("x", "born", "colour"))
+    this = dataclasses.replace(study(draw_table(1), draw_table(2)), quasi_identifiers=("x", "born", "colour"))
     told, insider = profiles_of(this)
     assert set(told.choose(rank_columns(this), "x")) == {"born", "colour"}
     assert insider is INSIDER
@@ -221,12 +221,12 @@ def test_an_original_without_any_value_is_not_attacked() -> None:
     pairs = tuple(dataclasses.replace(pair, original=nobody) for pair in this.pairs)
     for finding in run_measure(ATTRIBUTE_INFERENCE, dataclasses.replace(this, pairs=pairs)):
         assert finding.status == "not-run"
-        assert "no cell of the original" in (finding.because or "")
+        assert "no cell of the original" in (finding.reason or "")
 
 
 def test_a_single_column_is_not_attacked() -> None:
     found = findings(draw_table(1).select(["x"]), draw_table(2).select(["x"]))
-    assert {finding.because for finding in found.values()} == {"the table has a single column"}
+    assert {finding.reason for finding in found.values()} == {"the table has a single column"}
 
 
 def test_pooling_adds_hits_and_weighs_guesses() -> None:

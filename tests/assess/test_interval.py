@@ -96,7 +96,7 @@ def test_one_group_of_normal_numbers_has_the_width_of_a_difference_of_two() -> N
 def test_within_groups_stays_with_the_owner_and_needs_groups() -> None:
     name = "interval-privacy-within-groups"
     assert not found(INTERVAL, case("redraw"))[name].public
-    assert "no groups" in (found(INTERVAL, redraw(1))[name].because or "")
+    assert "no groups" in (found(INTERVAL, redraw(1))[name].reason or "")
 
 
 def test_a_shift_is_found_out_where_it_is_known_who_descends_from_whom() -> None:
@@ -110,4 +110,4 @@ def test_a_shift_is_found_out_where_it_is_known_who_descends_from_whom() -> None
 
 
 def test_a_single_column_is_not_run() -> None:
-    assert found(INTERVAL, awkward("one column"))[NAME].because == "the table has a single column"
+    assert found(INTERVAL, awkward("one column"))[NAME].reason == "the table has a single column"

@@ -34,7 +34,7 @@ def people(seed: int, rows: int = 80) -> pa.Table:
 
 def found(table: pa.Table, released: pa.Table, known: list[str], target: str | None = None) -> dict[str, Any]:
     codec = Codec.fit(table, Schema.infer(table, target=target))
-    study = study_of(table, released, codec, known=known, rng=np.random.default_rng(1))
+    study = study_of(table, released, codec, quasi_identifiers=known, rng=np.random.default_rng(1))
     return {finding.name: finding for finding in class_findings(study)}
 
 
@@ -70,8 +70,8 @@ def test_without_a_target_the_worst_of_all_other_columns_is_shown() -> None:
 
 def test_evaluate_takes_known_columns_of_a_table_of_any_make() -> None:
     table = people(5)
-    report = sf.evaluate(table, people(6), known=["town", "sex"], target="ill", seed=1, budget=1)
+    report = sf.evaluate(table, people(6), quasi_identifiers=["town", "sex"], target="ill", seed=1, time_limit=1)
     names = {finding.name for finding in report.findings}
     assert {"known-class-smallest", "known-class-diversity", "known-class-closeness"} <= names
     with pytest.raises(OptionError, match="no column 'height' that is measured"):
-        sf.evaluate(table, people(6), known=["height"], seed=1)
+        sf.evaluate(table, people(6), quasi_identifiers=["height"], seed=1)

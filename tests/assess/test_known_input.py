@@ -111,7 +111,7 @@ def test_certificate_and_report_name_one_number_of_known_rows_and_it_opens_every
     assert findings["recovered-cells"].value == 1.0
     assert findings["known-rows-needed"].value == fact.known_rows
     assert known is None or fact.known_rows == known
-    refused = " ".join(each.because for each in draw_claims(study.facts)[1])
+    refused = " ".join(each.reason for each in draw_claims(study.facts)[1])
     assert f"by anyone who knows {fact.known_rows} independent row{'s' if fact.known_rows > 1 else ''} and" in refused
     if known is not None and known > 1:
         assert (findings["recovered-cells/1 rows"].value or 1.0) < 0.95
@@ -217,7 +217,7 @@ def test_the_headline_of_a_keyed_method_is_what_few_known_rows_recover(mechanism
     assert risk_sentence(findings).startswith(said)
     assert f"; baseline {show(headline.baseline, 'share')}." in risk_sentence(findings)
     assert "significantly" not in risk_sentence(findings)
-    report = judge_report(Report(findings, (), 400, 400), study.facts, Policy("ours", {"attribute-gain": 0.05}))
+    report = judge_report(Report(findings, (), 400, 400), study.facts, Policy("ours", {"attribute-excess": 0.05}))
     assert f"Risk: {said}" in report.summary()
     assert said in re.sub("<[^>]*>", "", report.to_html(edition="owner", certificate={}))
     assert report.verdict is not None
@@ -246,14 +246,14 @@ def test_tables_that_were_not_moved_are_not_attacked() -> None:
     for measure in BOTH:
         for finding in run_measure(measure, case("copy")):
             assert finding.value is None
-            assert "by a key" in str(finding.because)
+            assert "by a key" in str(finding.reason)
 
 
 def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
     import dataclasses
 
     study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=Workings())
-    assert all("descends" in str(finding.because) for finding in run_measure(KNOWN_INPUT, study))
+    assert all("descends" in str(finding.reason) for finding in run_measure(KNOWN_INPUT, study))
 
 
 def test_sec_and_misclassification_are_measured_on_a_table_that_was_turned() -> None:

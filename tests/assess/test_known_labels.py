@@ -61,7 +61,13 @@ def findings(
     both = dataclasses.replace(schema, fields=tuple(_all(field, tables) for field in schema))
     codec = Codec.fit(original, both)
     study = study_of(
-        original, released, codec, holdout=outside, known=known, workings=workings, rng=np.random.default_rng(1)
+        original,
+        released,
+        codec,
+        holdout=outside,
+        quasi_identifiers=known,
+        workings=workings,
+        rng=np.random.default_rng(1),
     )
     measures = (LINKAGE, ATTRIBUTE_INFERENCE) if workings is None else (OWN_ROW_LINKAGE,)
     found = [finding for measure in measures for finding in run_measure(measure, study)]
@@ -161,7 +167,9 @@ def test_a_column_that_is_counted_as_the_release_has_it_keeps_its_hierarchy(sche
 
 def test_a_run_attacks_with_labels(schema: Schema) -> None:
     table = people(1)
-    release = sf.sanitize(table, sf.Condensation(k=3), schema=schema, known=["postcode@3", "age@1"], seed=1, budget=1)
+    release = sf.sanitize(
+        table, sf.Condensation(k=3), schema=schema, quasi_identifiers=["postcode@3", "age@1"], seed=1, time_limit=1
+    )
     assert release.report is not None
     found = {finding.name: finding for finding in release.report.findings}
     assert found["known-class-smallest"].value is not None

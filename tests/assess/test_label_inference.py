@@ -19,7 +19,7 @@ from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released
 from tests.examples import at_length, sized
 
 SHARES = ("label-inference", "label-inference-boosting")
-GAINS = ("label-inference-gain", "label-inference-gain-boosting")
+GAINS = ("label-inference-excess", "label-inference-excess-boosting")
 
 
 def findings(
@@ -46,8 +46,8 @@ def test_the_class_of_everybody_is_read_off_a_copy() -> None:
     control = found["label-inference"].control
     assert control is not None
     assert control < 0.8
-    assert found["label-inference-gain"].value == pytest.approx(1.0 - control)
-    assert ends(found["label-inference-gain"].interval)[0] > 0.2
+    assert found["label-inference-excess"].value == pytest.approx(1.0 - control)
+    assert ends(found["label-inference-excess"].interval)[0] > 0.2
 
 
 @pytest.mark.parametrize("seed", [0, *at_length(1, 2, 3)])
@@ -91,7 +91,7 @@ def test_noise_classes_are_learnt_by_heart_only() -> None:
     found = findings(original, original, target="c", holdout=draw())
     assert found["label-inference"].value == 1.0
     assert found["label-inference"].control == pytest.approx(0.5, abs=0.07)
-    assert found["label-inference-gain"].value == pytest.approx(0.5, abs=0.07)
+    assert found["label-inference-excess"].value == pytest.approx(0.5, abs=0.07)
     assert found["label-inference-boosting"].control == pytest.approx(0.5, abs=0.07)  # it sees all but the class
 
 
@@ -117,23 +117,23 @@ def test_without_rows_held_out_only_the_gain_is_not_run() -> None:
         assert found[name].control is None
         assert found[name].status == "measured"
     for name in GAINS:
-        assert "no rows were held out" in (found[name].because or "")
+        assert "no rows were held out" in (found[name].reason or "")
 
 
 def test_a_number_to_predict_is_left_to_attribute_inference() -> None:
     for finding in findings(draw_table(1), draw_table(2), target="x").values():
-        assert "not a class" in (finding.because or "")
+        assert "not a class" in (finding.reason or "")
 
 
 def test_without_a_target_nothing_is_run() -> None:
     for finding in findings(draw_table(1), draw_table(2), target=None).values():
-        assert "--target" in (finding.because or "")
+        assert "--target" in (finding.reason or "")
 
 
 def test_a_release_without_classes_is_not_learnt_from() -> None:
     released = draw_table(2).set_column(3, "colour", pa.nulls(600, pa.string()))
     for finding in findings(draw_table(1), released, holdout=draw_table(3)).values():
-        assert finding.because == "no released row has a class"
+        assert finding.reason == "no released row has a class"
 
 
 @pytest.mark.parametrize(

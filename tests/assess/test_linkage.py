@@ -81,7 +81,7 @@ def test_a_copy_is_linked_whole_and_held_out_people_are_not() -> None:
 def test_an_outsider_links_whoever_of_a_copy_is_alone_in_the_known_columns() -> None:
     table, known = draw_table(1), ("shape", "count")
     counts = table.group_by(known).aggregate([([], "count_all")]).num_rows
-    finding = found(study(table, table, known=known))["linkage-neighbour"]
+    finding = found(study(table, table, quasi_identifiers=known))["linkage-neighbour"]
     assert finding.value == pytest.approx(counts / ROWS)  # of t who are alike, each is found with a chance of 1/t
     assert "known are shape, count" in finding.meaning
     few, half = (found(study(table, table))[f"linkage-{name}"] for name in ("neighbour", "registry"))
@@ -190,7 +190,7 @@ def test_links_to_the_own_row_that_are_few_and_far_beyond_guessing_are_a_success
 
 def test_where_origins_are_known_links_are_those_to_the_own_row() -> None:
     of = study(draw_table(1), draw_table(1), workings=Workings(origin=np.arange(ROWS)))
-    assert all("own row" in str(finding.because) for finding in run_measure(LINKAGE, of))
+    assert all("own row" in str(finding.reason) for finding in run_measure(LINKAGE, of))
 
 
 def test_odd_tables_stop_nothing() -> None:

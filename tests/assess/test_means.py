@@ -70,7 +70,7 @@ def test_coding_the_tails_lowers_the_mean_of_a_skewed_column_and_keeping_them_do
 def test_columns_without_a_mean_are_left_out() -> None:
     categories = draw_table(1).select(["colour", "born"])
     (finding,) = found(categories, categories).values()
-    assert finding.because == "no column holds numbers with a mean other than 0"
+    assert finding.reason == "no column holds numbers with a mean other than 0"
     assert not finding.applies
     zero = pa.table({"a": [-1.0, 1.0, -2.0, 2.0], "b": [1.0, 2.0, 3.0, 4.0]})
     assert "mean-change/a" not in found(zero, zero)

@@ -34,7 +34,7 @@ def test_every_finding_is_complete_and_within_its_range(case: str) -> None:
         assert finding.meaning.endswith(".")
         assert isinstance(finding.direction, Direction)
         if finding.value is None:
-            assert finding.because
+            assert finding.reason
             continue
         assert math.isfinite(finding.value)
         assert finding.baseline is not None
@@ -144,14 +144,14 @@ def test_without_workings_what_groups_would_tell_is_not_run() -> None:
     report = alone()
     for name in ("ssq", "information-loss", "group-size-smallest", "group-size-median", "level-met", "groups-tiny"):
         assert report[name].status == "not-run"
-        assert "no groups" in (report[name].because or "")
+        assert "no groups" in (report[name].reason or "")
 
 
 def test_without_rows_held_out_the_control_says_so() -> None:
     report = alone()
     assert report["closest-record-distance"].control is None
     assert "control not run because no rows were held out" in report["closest-record-distance"].meaning
-    assert report["closer-to-originals-than-to-held-out"].because == "no rows were held out"
+    assert report["closer-to-originals-than-to-held-out"].reason == "no rows were held out"
 
 
 def test_cells_that_the_original_does_not_know_stop_no_measure() -> None:
@@ -176,7 +176,7 @@ def test_a_single_column_has_no_links_and_no_covariances() -> None:
 def test_an_empty_release_gives_findings_that_were_not_run() -> None:
     report = find(draw_table(1), draw_table(2).slice(0, 0))
     assert not report.figures
-    assert {finding.because for finding in report.findings if finding.family is Family.UTILITY} == {
+    assert {finding.reason for finding in report.findings if finding.family is Family.UTILITY} == {
         "the released table has no rows",
         "no groups came with the table; they are known only to the run that made it",
     }

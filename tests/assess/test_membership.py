@@ -106,7 +106,7 @@ def test_every_finding_is_complete(name: str) -> None:
 
 def test_without_rows_held_out_nothing_is_run() -> None:
     for finding in findings(draw_table(1), draw_table(2)).values():
-        assert "no rows were held out" in (finding.because or "")
+        assert "no rows were held out" in (finding.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_few_or_equal_people_are_attacked_without_a_crash(
     assert found["membership-distance"].status == "measured"
     classifier = found["membership-classifier"]
     assert classifier.status == ("measured" if holdout.num_rows == 60 else "not-run")
-    assert classifier.value == 0.5 if classifier.because is None else "too few" in classifier.because
+    assert classifier.value == 0.5 if classifier.reason is None else "too few" in classifier.reason
 
 
 def slow_area(members: list[float], others: list[float]) -> float:
@@ -266,7 +266,7 @@ def test_too_few_people_have_no_outlying_ones() -> None:
     (finding,) = run_measure(
         OUTLIERS, study_of(table, table, fit(table), rng=np.random.default_rng(5), holdout=draw_table(3))
     )
-    assert finding.because == "fewer than 200 people on a side have too few outlying ones"
+    assert finding.reason == "fewer than 200 people on a side have too few outlying ones"
 
 
 @pytest.mark.parametrize("member", [0.0, 3.0])
@@ -284,4 +284,4 @@ def test_who_knows_how_rows_were_drawn_tells_members_by_what_that_says(member: f
     assert leaves.value == pytest.approx(0.98 if member else 0.5, abs=0.08)
     assert (tree.status, tree.applies) == ("not-run", False)
     (first, second) = run_measure(LEAVES, study_of(table, table, fit(table), rng=np.random.default_rng(5)))
-    assert first.because == second.because == "the rows were not drawn from the leaves of trees"
+    assert first.reason == second.reason == "the rows were not drawn from the leaves of trees"

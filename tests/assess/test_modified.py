@@ -166,4 +166,4 @@ def test_too_few_hidden_labels_are_not_attacked() -> None:
     facts = (Downgraded("ill", 16, 16, 0.1, 0.0, 1, 1),)
     bare = table.set_column(5, "ill", pa.nulls(16, pa.string()))
     found = run(HIDDEN_LABEL, study(table, bare, facts=facts, workings=Workings(origin=np.arange(16))))
-    assert found["hidden-label-told"].because == "fewer than 20 people with a label are hidden"
+    assert found["hidden-label-told"].reason == "fewer than 20 people with a label are hidden"

@@ -172,9 +172,9 @@ def test_no_awkward_table_stops_it(name: str, correlated: bool) -> None:
 
 
 def test_without_noise_or_known_origins_it_is_not_run() -> None:
-    assert "no noise" in (found(NOISE_FILTER, case("copy"))[ERROR].because or "")
+    assert "no noise" in (found(NOISE_FILTER, case("copy"))[ERROR].reason or "")
     made = study(numbers(np.ones((5, 2))), numbers(np.ones((5, 2))), facts=noised())
-    assert "descends" in (found(NOISE_FILTER, made)[ERROR].because or "")
+    assert "descends" in (found(NOISE_FILTER, made)[ERROR].reason or "")
 
 
 def test_it_says_of_how_many_rows_it_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_a_table_without_numbers_is_not_run() -> None:
     words = pa.table({"town": ["a", "b"] * 10})
     made = study(words, words, facts=noised(), workings=Workings(origin=np.arange(20)))
     assert all(
-        finding.value is None and "number" in (finding.because or "") for finding in run_measure(NOISE_FILTER, made)
+        finding.value is None and "number" in (finding.reason or "") for finding in run_measure(NOISE_FILTER, made)
     )
 
 
@@ -221,4 +221,4 @@ def test_columns_randomized_by_other_laws_are_not_filtered() -> None:
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept, additive("v1", 1.0)), workings=origin)
     assert set(found(NOISE_FILTER, made)) == {ERROR, NEAR, f"{ERROR}/v1"}
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept,), workings=origin)
-    assert "no noise" in (found(NOISE_FILTER, made)[ERROR].because or "")
+    assert "no noise" in (found(NOISE_FILTER, made)[ERROR].reason or "")

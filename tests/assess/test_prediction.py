@@ -164,7 +164,7 @@ def test_the_smallest_class_is_that_with_the_fewest_original_rows() -> None:
 def test_a_class_with_fewer_than_ten_held_out_rows_is_not_shown_to_the_public() -> None:
     findings = classes_of("redraw", held=5)
     for model in MODELS:
-        assert findings[f"accuracy-smallest-class-{model}"].because == "no class has ten held-out rows"
+        assert findings[f"accuracy-smallest-class-{model}"].reason == "no class has ten held-out rows"
         assert findings[f"accuracy-{model}"].attempts == 5
 
 
@@ -224,17 +224,17 @@ def test_dates_and_columns_with_missing_cells_are_predicted_as_responses() -> No
 
 def test_without_target_or_holdout_nothing_is_run() -> None:
     subject = study(draw_table(1), draw_table(2), None)
-    assert "--target" in (found(PREDICTION, subject)["accuracy-1nn"].because or "")
+    assert "--target" in (found(PREDICTION, subject)["accuracy-1nn"].reason or "")
     alone = dataclasses.replace(study(draw_table(1), draw_table(2)), holdout=None, held=None)
     for measure in (PREDICTION, RESPONSES):
         for finding in found(measure, alone).values():
-            assert "--holdout" in (finding.because or "")
+            assert "--holdout" in (finding.reason or "")
 
 
 def test_a_release_without_any_known_class_teaches_nothing() -> None:
     released = draw_table(2).set_column(3, "colour", pa.array(["mauve"] * ROWS))
     for finding in found(PREDICTION, study(draw_table(1), released)).values():
-        assert "no known value left in the released table" in (finding.because or "")
+        assert "no known value left in the released table" in (finding.reason or "")
 
 
 @pytest.mark.parametrize(("rows", "held"), [(1, sized(150, ROWS)), (5, 1), *at_length((2, 2), (90, 2))])
@@ -261,7 +261,7 @@ def test_cells_far_outside_or_never_seen_stop_no_measure(measure: Measure, targe
 
 def test_an_original_of_one_row_has_nothing_to_learn() -> None:
     subject = study(constant_table(1), constant_table(1))
-    assert "single value in the original" in (found(PREDICTION, subject)["accuracy-1nn"].because or "")
+    assert "single value in the original" in (found(PREDICTION, subject)["accuracy-1nn"].reason or "")
 
 
 def test_each_of_many_classes_has_its_recall() -> None:

@@ -185,7 +185,7 @@ def test_small_and_odd_tables_are_measured_or_say_why_not(measure: Measure) -> N
     ]
     for original, released in odd:
         for finding in found(measure, original, released).values():
-            assert "failed" not in (finding.because or "")
+            assert "failed" not in (finding.reason or "")
             assert finding.value is None or np.isfinite(finding.value)
 
 

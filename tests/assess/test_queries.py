@@ -115,9 +115,9 @@ def test_small_and_odd_tables_are_measured_or_say_why_not() -> None:
     lone = found(table.select(["colour"]), draw_table(2).select(["colour"]))
     assert lone["query-error"].value is not None
     same = found(constant_table(20), constant_table(20))
-    assert "no column of the original varies" in (same["query-error"].because or "")
+    assert "no column of the original varies" in (same["query-error"].reason or "")
     few = found(draw_table(1, 3), draw_table(2, 2))
-    assert all("failed" not in (finding.because or "") for finding in few.values())
+    assert all("failed" not in (finding.reason or "") for finding in few.values())
     empty = table.set_column(1, "y", pa.nulls(ROWS, pa.float64()))
     assert found(table, empty)["query-error"].value is not None
 

@@ -107,14 +107,14 @@ def test_a_constant_table_has_no_rare_combination() -> None:
     original = pa.concat_tables([people(1), people(1).slice(0, 1)])  # the repeated person is not alone
     finding = found(original, people(1).take(pa.array([0] * 50)), holdout=people(3))
     assert finding.value is None
-    assert "alone" in (finding.because or "")
+    assert "alone" in (finding.reason or "")
 
 
 def test_a_table_of_one_kind_is_not_run() -> None:
-    assert found(people(1).select(["x", "y"]), people(2).select(["x", "y"])).because == (
+    assert found(people(1).select(["x", "y"]), people(2).select(["x", "y"])).reason == (
         "the table has no column of categories"
     )
-    assert found(people(1).select(["p"]), people(2).select(["p"])).because == "the table has no ordered column"
+    assert found(people(1).select(["p"]), people(2).select(["p"])).reason == "the table has no ordered column"
 
 
 def test_held_out_people_without_such_a_combination_give_no_control() -> None:

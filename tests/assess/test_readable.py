@@ -48,7 +48,7 @@ def test_may_it_be_released(name: str) -> None:
 
 def test_a_dry_run_that_meets_its_policy_may_not_be_released() -> None:
     report, certificate = recorded("meets")
-    seeded = {**certificate, "randomness": "rehearsal"}
+    seeded = {**certificate, "randomness": "dry-run"}
     for html in (report.to_html(certificate=seeded), report.to_summary(certificate=seeded)):
         assert "You may release it" not in html
         assert "This is a dry run; only a run without a seed may be released." in html
@@ -165,7 +165,7 @@ def test_a_limit_is_judged_by_the_numbers_of_its_finding(name: str) -> None:
             assert result.control == pytest.approx(finding.control)
             assert result.value == pytest.approx(finding.excess)
         low, high = result.interval
-        outcome = Ruling.MEETS if high <= result.allowed else Ruling.CANNOT_TELL
+        outcome = Ruling.MEETS if high <= result.allowed else Ruling.INCONCLUSIVE
         assert result.outcome is (Ruling.DOES_NOT_MEET if low > result.allowed else outcome)
 
 

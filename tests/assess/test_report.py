@@ -35,13 +35,13 @@ from tests.assess.made_up import attack, attacks, findings, model
 from tests.examples import sized
 
 CERTIFICATE: dict[str, Any] = {
-    "randomness": "rehearsal",
+    "randomness": "dry-run",
     "method": "condense-paper",
     "parameters": {"k": 10},
     "rows_in": ROWS,
     "rows_out": ROWS,
     "claims": [{"claim": "Ten together", "kind": "proved", "basis": "AY05", "assumes": ["nothing"]}],
-    "refused": [{"claim": "Nobody can be found", "because": "no theorem says so"}],
+    "refused": [{"claim": "Nobody can be found", "reason": "no theorem says so"}],
     "levels": {"smallest_group": 10, "groups": 60, "violations": 0},
 }
 EDITIONS = ("owner", "public")
@@ -136,7 +136,7 @@ def test_the_report_answers_in_a_fixed_order_and_folds_the_details_into_at_most_
     assert "is anonym" not in html.lower().replace("whether the release is anonymous in the sense of the gdpr", "")
 
 
-def test_a_rehearsal_is_marked_and_a_release_is_not() -> None:
+def test_a_dry_run_is_marked_and_a_release_is_not() -> None:
     assert "Dry run: seeded, not for release" in html_of("public")
     assert "Dry run:" not in html_of("public", certificate={**CERTIFICATE, "randomness": "release"})
 
@@ -311,11 +311,11 @@ def test_a_heat_map_of_very_many_columns_is_an_image() -> None:
 
 
 def constant_report() -> Report:
-    """The report of a constant table, measured on a budget."""
+    """The report of a constant table, measured on a time limit."""
     original, released = (
         table.select(sized(["x", "colour"], COLUMNS)) for table in (draw_table(1, 80), constant_table(30))
     )
-    return measure(original, released, workings=workings(8, 80), budget=5.0)
+    return measure(original, released, workings=workings(8, 80), time_limit=5.0)
 
 
 @pytest.mark.slow
@@ -381,7 +381,7 @@ def test_a_verdict_stays_text_whatever_it_holds() -> None:
     [
         (Ruling.MEETS, 'Meets policy "ours (edited)"', "the release meets policy"),
         (Ruling.DOES_NOT_MEET, 'Does not meet policy "ours (edited)"', "the release does not meet policy"),
-        (Ruling.CANNOT_TELL, 'Inconclusive for policy "ours (edited)"', "the release is inconclusive for policy"),
+        (Ruling.INCONCLUSIVE, 'Inconclusive for policy "ours (edited)"', "the release is inconclusive for policy"),
     ],
 )
 def test_an_outcome_is_told_in_words(ruling: Ruling, heading: str, clause: str) -> None:
@@ -413,11 +413,11 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
         name,
         Ruling.DOES_NOT_MEET,
         (
-            Exceeded("linkage-gain", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
-            Exceeded("attribute-gain", f"attribute-inference-insider/{column}", 0.077, 0.05, (0.06, 0.09)),
-            Exceeded("persons_per_group", None, 5, 10),
-            Exceeded("persons_per_group", None, None, 10),
-            Exceeded("held_out", None, False, True),
+            Exceeded("linkage-excess", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
+            Exceeded("attribute-excess", f"attribute-inference-insider/{column}", 0.077, 0.05, (0.06, 0.09)),
+            Exceeded("min_group_size", None, 5, 10),
+            Exceeded("min_group_size", None, None, 10),
+            Exceeded("control", None, False, True),
             Exceeded("rare", "rarest-category", "shown", "hidden"),
         ),
         (
@@ -426,7 +426,9 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
         ),
         (f"sfumato sanitize people.csv -o out --target '{column}' --k 40 --holdout 0.3 --overwrite",),
         limits=(
-            LimitResult("linkage-gain", "linkage-rank", 0.1714, 0.048, 0.1234, (0.1, 0.15), 0.05, Ruling.DOES_NOT_MEET),
+            LimitResult(
+                "linkage-excess", "linkage-rank", 0.1714, 0.048, 0.1234, (0.1, 0.15), 0.05, Ruling.DOES_NOT_MEET
+            ),
         ),
     )
 
@@ -475,7 +477,7 @@ def test_the_findings_are_a_table() -> None:
     assert (row["range_low"], row["range_high"]) == (0.0, 1.0)
     (idle,) = [row for row in table.to_pylist() if row["name"] == "label-inference"]
     assert idle["value"] is None
-    assert idle["because"]
+    assert idle["reason"]
     assert Report((), (), 0, 0).to_frame().schema == table.schema
 
 
@@ -547,7 +549,7 @@ def test_what_was_not_run_says_why_and_is_not_among_the_measured() -> None:
 
 
 def test_how_much_was_looked_at_is_told_and_to_the_owner_how_long_it_took() -> None:
-    sizes = {"attempts": 1234, "training": 2345, "testing": 3456, "queries": 456, "estimate": 7.5, "budget": 8.0}
+    sizes = {"attempts": 1234, "training": 2345, "testing": 3456, "queries": 456, "estimate": 7.5, "time_limit": 8.0}
     seconds = {"columns": 1.25, "slow-attack": 3.75, "all": 6.5}
     report = dataclasses.replace(report_of("redraw"), sizes=sizes, seconds=seconds)
     for edition in EDITIONS:

@@ -27,7 +27,7 @@ def found(original: pa.Table, released: pa.Table, seed: int = 5) -> dict[str, Fi
     return {finding.name: finding for finding in run_measure(RULES, study(original, released, seed))}
 
 
-def baskets(pairs: tuple[ColumnPair, ...], *, released: bool) -> list[set[Item]]:
+def transactions(pairs: tuple[ColumnPair, ...], *, released: bool) -> list[set[Item]]:
     """Items of each row, one cell after the other."""
     rows: list[set[Item]] = []
     for place, pair in enumerate(pairs):
@@ -59,7 +59,7 @@ def mine_slowly(rows: list[set[Item]]) -> dict[Rule, float]:
 
 def test_rules_are_those_of_a_slow_miner() -> None:
     seen = study(draw_table(1, 150), draw_table(2, 120))
-    ours, theirs = (mine_slowly(baskets(seen.pairs, released=side)) for side in (False, True))
+    ours, theirs = (mine_slowly(transactions(seen.pairs, released=side)) for side in (False, True))
     rules, original, released = mine(seen.pairs, np.arange(150), np.arange(120), np.random.default_rng(1))
     before, after = original.total, released.total
     assert rules.hold(before, before[-1]).sum() == len(ours)
@@ -113,7 +113,7 @@ def test_without_a_rule_nothing_is_measured() -> None:
     rng = np.random.default_rng(1)
     table = pa.table({name: rng.choice(list("abcdefgh"), 2000) for name in ("first", "second", "third")})
     for finding in found(table, table).values():
-        assert "no rule" in (finding.because or "")
+        assert "no rule" in (finding.reason or "")
 
 
 def test_a_released_table_without_a_rule_has_lost_all_and_no_share_of_new_ones() -> None:
@@ -121,7 +121,7 @@ def test_a_released_table_without_a_rule_has_lost_all_and_no_share_of_new_ones()
     empty = pa.table({name: pa.nulls(ROWS, pa.string()) for name in original.column_names})
     findings = found(original, empty)
     assert findings["rules-kept"].value == 0.0
-    assert "no rule" in (findings["rules-new"].because or "")
+    assert "no rule" in (findings["rules-new"].reason or "")
 
 
 def test_small_and_odd_tables_are_measured_or_say_why_not() -> None:
@@ -134,9 +134,9 @@ def test_small_and_odd_tables_are_measured_or_say_why_not() -> None:
         (table, draw_table(2, 5)),
     ]
     for original, released in odd:
-        assert all("failed" not in (finding.because or "") for finding in found(original, released).values())
+        assert all("failed" not in (finding.reason or "") for finding in found(original, released).values())
     lone = found(table.select(["x"]), table.select(["x"]))
-    assert lone["rules-kept"].because == "the table has a single column"
+    assert lone["rules-kept"].reason == "the table has a single column"
 
 
 def test_no_category_stands_in_what_is_said() -> None:

@@ -84,7 +84,7 @@ def test_a_release_of_one_class_scores_what_chance_does() -> None:
 def test_several_classes_have_a_balanced_accuracy_and_no_area() -> None:
     tables = [patients(seed, classes=4) for seed in (1, 2, 3)]
     findings = found(PREDICTION, study(*tables[:2], target="ill", holdout=tables[2]))
-    assert findings["auc-boosting"].because == "the column to predict has 3 classes; see balanced accuracy"
+    assert findings["auc-boosting"].reason == "the column to predict has 3 classes; see balanced accuracy"
     assert not findings["auc-boosting"].applies
     balanced = findings["balanced-accuracy-boosting"]
     assert balanced.chance == pytest.approx(1 / 3)
@@ -95,7 +95,7 @@ def test_several_classes_have_a_balanced_accuracy_and_no_area() -> None:
 def test_held_out_rows_of_one_class_have_no_area() -> None:
     held = patients(3).filter(pa.compute.equal(patients(3).column("ill"), "c0"))
     finding = found(PREDICTION, study(patients(1), patients(2), target="ill", holdout=held))["auc-1nn"]
-    assert finding.because == "the rows held out are all of one class"
+    assert finding.reason == "the rows held out are all of one class"
 
 
 def test_the_chance_of_a_response_is_that_of_the_mean() -> None:

@@ -20,7 +20,7 @@ def of(rows: np.ndarray, released: np.ndarray, origin: np.ndarray, seed: int = 5
 
 
 def test_without_known_origins_it_is_not_run() -> None:
-    assert "descends" in (found(SECURITY, case("copy"))[NAME].because or "")
+    assert "descends" in (found(SECURITY, case("copy"))[NAME].reason or "")
 
 
 @pytest.mark.parametrize("name", AWKWARD)

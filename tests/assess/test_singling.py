@@ -152,7 +152,7 @@ def test_an_independent_redraw_singles_out_no_more_than_held_out_people(rows: in
 def test_a_constant_table_puts_no_predicate_forward() -> None:
     for finding in found(draw_table(1), constant_table(), holdout=draw_table(3)).values():
         assert finding.value is None
-        assert "none was put forward" in (finding.because or "")
+        assert "none was put forward" in (finding.reason or "")
 
 
 def test_what_was_attempted_is_what_was_put_forward() -> None:
@@ -166,7 +166,7 @@ def test_what_was_attempted_is_what_was_put_forward() -> None:
 def test_a_single_column_has_no_conjunctions() -> None:
     findings = found(draw_table(1).select(["x"]), draw_table(2).select(["x"]), holdout=draw_table(3).select(["x"]))
     assert findings["singling-out-univariate"].value is not None
-    assert findings["singling-out-multivariate"].because == "the table has a single column"
+    assert findings["singling-out-multivariate"].reason == "the table has a single column"
 
 
 def test_odd_tables_stop_nothing() -> None:
@@ -174,8 +174,8 @@ def test_odd_tables_stop_nothing() -> None:
     for original, released in ((odd, odd), (odd.slice(0, 1), odd), (odd, odd.slice(1))):
         for finding in found(original, released, holdout=odd).values():
             assert finding.value is None or 0.0 <= finding.value <= 1.0
-            assert finding.value is not None or finding.because
-            assert "failed" not in (finding.because or "")
+            assert finding.value is not None or finding.reason
+            assert "failed" not in (finding.reason or "")
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 3.0])

@@ -1,4 +1,4 @@
-"""Sample sizes: more budget never means fewer, and a budget that cannot be kept gives the smallest."""
+"""Sample sizes: more time limit never means fewer, and a time limit that cannot be kept gives the smallest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_slowness", lambda: 1.0)
 
 
-def test_without_a_budget_sizes_are_the_usual_ones() -> None:
+def test_without_a_time_limit_sizes_are_the_usual_ones() -> None:
     assert choose_sizes(30_000, 50, 14) == Sizes()
 
 
@@ -30,15 +30,15 @@ def test_a_huge_table_gets_fewer_attempts_but_never_a_handful() -> None:
     assert 100 <= choose_sizes(10_000_000, 100, 20).attempts < Sizes().attempts
 
 
-def test_more_budget_never_means_fewer_rows() -> None:
-    chosen = [choose_sizes(30_000, 100, 14, budget) for budget in (0.1, 10.0, 20.0, 40.0, 100.0, 1e6)]
+def test_more_time_never_means_fewer_rows() -> None:
+    chosen = [choose_sizes(30_000, 100, 14, time_limit) for time_limit in (0.1, 10.0, 20.0, 40.0, 100.0, 1e6)]
     for name in ("attempts", "training", "testing", "queries"):
         counts = [getattr(each, name) for each in chosen]
         assert counts == sorted(counts)
     assert chosen[0].attempts < chosen[-1].attempts
 
 
-def test_a_budget_is_kept_by_the_estimate_unless_even_the_least_is_too_much() -> None:
+def test_a_time_limit_is_kept_by_the_estimate_unless_even_the_least_is_too_much() -> None:
     kept = choose_sizes(30_000, 100, 14, 100.0)
     assert kept.estimate is not None
     assert kept.estimate <= 100.0
@@ -48,7 +48,7 @@ def test_a_budget_is_kept_by_the_estimate_unless_even_the_least_is_too_much() ->
     assert least.attempts == 100
 
 
-def test_sizes_say_budget_and_estimate() -> None:
+def test_sizes_say_time_limit_and_estimate() -> None:
     document = plain(choose_sizes(1000, 5, 5, 60.0))
-    assert document["budget"] == 60.0
+    assert document["time_limit"] == 60.0
     assert set(document) == {field.name for field in dataclasses.fields(Sizes)}

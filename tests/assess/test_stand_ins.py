@@ -197,7 +197,7 @@ def place_of(rows: np.ndarray, some: np.ndarray) -> np.ndarray:
 def test_few_rows_stop_nothing(rows: int) -> None:
     for finding in attacked(draw_table(1, rows), draw_table(2, rows), None, 1).values():
         assert finding.value is None or finding.range != (0.0, 1.0) or 0.0 <= finding.value <= 1.0
-        assert "failed" not in str(finding.because)
+        assert "failed" not in str(finding.reason)
 
 
 def test_the_meaning_says_where_the_baseline_comes_from() -> None:

@@ -28,10 +28,10 @@ def test_the_facts_are_those_of_the_report(name: str) -> None:
     ]
     risks = dict(found["WP29 opinion 05/2014 and EDPB"].facts)
     assert list(risks) == ["Singling out", "Linkability", "Inference", "Further: membership inference"]
-    for risk, limit in (("Singling out", "singling-gain"), ("Linkability", "linkage-gain")):
+    for risk, limit in (("Singling out", "singling-out-excess"), ("Linkability", "linkage-excess")):
         assert report.verdict is not None
         (result,) = (each for each in report.verdict.limits if each.limit == limit)
-        status = {"meets": "met", "does-not-meet": "exceeded", "cannot-tell": "inconclusive"}[result.outcome.value]
+        status = {"meets": "met", "does-not-meet": "exceeded", "inconclusive": "inconclusive"}[result.outcome.value]
         assert risks[risk].endswith(f", {status}.")
     iso = dict(found["ISO/IEC 27559"].facts)
     assert f"{report.rows_original:,} original records" in iso["Population or sample"]

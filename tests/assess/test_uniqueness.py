@@ -46,7 +46,7 @@ def test_who_is_alone_is_counted_right() -> None:
 
 def test_where_nobody_is_alone_matches_are_not_run() -> None:
     table = pa.table({"colour": ["r", "r", "g", "g"], "size": ["s", "s", "m", "m"]})
-    assert "nobody" in (found(UNIQUENESS, study(table, table))["unique-matches"].because or "")
+    assert "nobody" in (found(UNIQUENESS, study(table, table))["unique-matches"].reason or "")
 
 
 def test_numbers_are_known_only_to_the_tenth() -> None:

@@ -208,7 +208,7 @@ def test_who_grows_the_trees_anew_attacks_a_chain_in_cells_and_who_knows_them_do
         report = sf.sanitize(table, CHAIN, **(told | more)).report
         assert report is not None
         assert report["membership-leaves"].value is not None
-        assert str(report["tree-membership"].because).endswith("for rules, strata or cells part it")
+        assert str(report["tree-membership"].reason).endswith("for rules, strata or cells part it")
 
 
 def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies(

@@ -109,7 +109,9 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
     monkeypatch.setattr(memory, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
-    done = run(*told, "--memory", "1G", "--rows-are-people", "--holdout", "0.2", "--budget", 1, "--format", "parquet")
+    done = run(
+        *told, "--memory", "1G", "--rows-are-people", "--holdout", "0.2", "--time-limit", 1, "--format", "parquet"
+    )
     assert done.code == 0, done.err
     assert "so that it goes through in cells" in done.err
     assert "Measured on all" in done.out
@@ -258,7 +260,7 @@ def test_a_known_column_that_there_is_not_is_refused_before_a_cell_is_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "cuts_of", lambda *_: pytest.fail("the work has begun"))
-    told: dict[str, Any] = {"method": "condense", "k": 4, "rows_are_people": True, "known": ["twon"]}
+    told: dict[str, Any] = {"method": "condense", "k": 4, "rows_are_people": True, "quasi_identifiers": ["twon"]}
     table = people().drop_columns(["who"])
     pa.parquet.write_table(table, place / "some.parquet")
     with pytest.raises(OptionError, match=r"no column 'twon' that is measured .*; did you mean 'town'\?"):

@@ -59,7 +59,7 @@ def test_a_file_larger_than_the_sample_is_said_to_be_measured_on_a_sample(
 ) -> None:
     monkeypatch.setitem(sanitize_file.__kwdefaults__ or {}, "sample_rows", 90)
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "scale", "--new-key", table.parent / "key.toml")
-    done = run(*told, "--chunked", "--batch-rows", 50, "--budget", 1)
+    done = run(*told, "--chunked", "--batch-rows", 50, "--time-limit", 1)
     assert done.code == 0, done.err
     assert "sample of 90 of the 170 rows of the file" in done.out
     assert "170 records in, 170 rows out" in done.out
@@ -68,7 +68,7 @@ def test_a_file_larger_than_the_sample_is_said_to_be_measured_on_a_sample(
 def test_a_chunked_run_says_on_how_many_rows_it_measured_and_replays_its_recipe(run: Run, table: Path) -> None:
     out, place = table.parent / "out", table.parent / "key.toml"
     told = ("sanitize", table, "-o", out, "--method", "rotate", "--new-key", place, "--chunked", "--batch-rows", 50)
-    done = run(*told, "--budget", 1, "--format", "csv")
+    done = run(*told, "--time-limit", 1, "--format", "csv")
     assert done.code == 0, done.err
     assert "Measured on all 170 rows of the file." in done.out
     assert "reversible by anyone who knows" in done.out

@@ -16,7 +16,7 @@ def test_it_names_what_is_there_as_the_installation_states_it(run: Run) -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["packages"]["numpy"] == metadata.version("numpy")
-    assert set(found["extras"]) == {"excel", "sql", "stream", "collect", "web"}
+    assert set(found["extras"]) == {"excel", "sql", "stream", "survey", "web"}
     assert found["cores"] >= 1
     assert isinstance(found["compiled"], bool)
 

@@ -174,10 +174,10 @@ def test_a_certificate_that_does_not_hold_is_not_used(run: Run, people: Path, tm
         ([*DROPPED, "--allow-level-1"], ["--allow-level-1"]),
         ([*DROPPED, "--recipe", "recipe.toml"], ["--recipe"]),
         ([*DROPPED, "--method", "condense"], ["--method"]),
-        ([*DROPPED, "--budget", "0"], ["'--budget'", "x>0"]),
-        ([*DROPPED, "--budget", "-1"], ["'--budget'", "x>0"]),
-        ([*DROPPED, "--budget", "nan"], ["above 0"]),
-        ([*DROPPED, "--budget", "soon"], ["--budget"]),
+        ([*DROPPED, "--time-limit", "0"], ["'--time-limit'", "x>0"]),
+        ([*DROPPED, "--time-limit", "-1"], ["'--time-limit'", "x>0"]),
+        ([*DROPPED, "--time-limit", "nan"], ["above 0"]),
+        ([*DROPPED, "--time-limit", "soon"], ["--time-limit"]),
         ([*DROPPED, "--target", "height"], ["'height'"]),
         ([*DROPPED, "--public", "height"], ["'height'"]),
         ([*DROPPED, "--schema", "nowhere.toml"], ["nowhere.toml"]),
@@ -203,20 +203,22 @@ def test_a_released_table_that_cannot_be_read_is_one_sentence(run: Run, people: 
 
 
 @short_report
-def test_a_budget_is_told(run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_limit_is_told(
+    run: Run, people: Path, noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(study, "_slowness", lambda: 1.0)  # a machine that is always as fast
-    done = run("evaluate", people, noisy, "--budget", "40", *DROPPED)
+    done = run("evaluate", people, noisy, "--time-limit", "40", *DROPPED)
     assert "Looked at up to 120 people an attack and 120 training rows (estimated " in done.out
     assert " of 40 s)" in done.out
-    done = run("evaluate", people, noisy, "--budget", "1e-9", *DROPPED)
-    assert "the fewest that still tell something" in done.out
-    done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--budget", "40")
+    done = run("evaluate", people, noisy, "--time-limit", "1e-9", *DROPPED)
+    assert "the fewest that are of use" in done.out
+    done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--time-limit", "40")
     assert " of 40 s)" in done.out
     report = json.loads((tmp_path / "out" / "owner" / "report.json").read_text())
-    assert report["sizes"]["budget"] == 40
-    done = run("sanitize", people, "-o", tmp_path / "no", "--budget", "40", "--no-report")
+    assert report["sizes"]["time_limit"] == 40
+    done = run("sanitize", people, "-o", tmp_path / "no", "--time-limit", "40", "--no-report")
     assert (done.code, "--no-report" in done.err) == (2, True)
-    done = run("sanitize", people, "-o", tmp_path / "no", "--budget", "-4")
+    done = run("sanitize", people, "-o", tmp_path / "no", "--time-limit", "-4")
     assert (done.code, (tmp_path / "no").exists()) == (2, False)
 
 
@@ -299,7 +301,7 @@ def test_a_key_that_cannot_sign_is_one_sentence_and_writes_nothing(
         assert words in done.err
         assert done.err.count("\n") == 1
     done = run("sanitize", people, "-o", out, "--k", 5, "--sign", private, "--seed", 1)
-    assert (done.code, "rehearsal" in done.err) == (3, True)
+    assert (done.code, "dry run" in done.err) == (3, True)
     assert not out.exists()
     assert run("sanitize", people, "-o", out, "--k", 5, "--no-report", "--quiet").code == 0
     inside = private.rename(out / "key.pem")

@@ -30,7 +30,7 @@ def test_the_command_line_gives_figure_4_and_says_how_many_rows_undo_it(run: Run
     rows = list(csv.DictReader((tmp_path / "out" / "release" / "table.csv").read_text().splitlines()))
     assert {(int(row["age"]), int(row["salary"])) for row in rows} == FIGURE_4
     certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
-    assert any("reversible by anyone who knows 1 independent row" in each["because"] for each in certificate["refused"])
+    assert any("reversible by anyone who knows 1 independent row" in each["reason"] for each in certificate["refused"])
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
 
 

@@ -76,8 +76,8 @@ COMMANDS = {
         ("sanitize", "in.csv", "--method", "translate", "--chunked", "--new-key", "new.toml", "--public", "sex"),
     ),
     "stream": ("release", ("stream", "publish", "--state", "state.db")),
-    "baskets": ("release", ("baskets", "randomize", "in.dat", "--no-report")),
-    "hide": ("release", ("baskets", "hide", "in.dat", "--rule", "1 -> 2", "--no-report")),
+    "transactions": ("release", ("transactions", "randomize", "in.dat", "--no-report")),
+    "hide": ("release", ("transactions", "hide", "in.dat", "--rule", "1 -> 2", "--no-report")),
     "demo": ("release", ("demo",)),
     "evaluate": ("evaluation", ("evaluate", "in.csv", "in.csv")),
     "tune": ("tuning", ("tune", "in.csv", "--target", "sex")),
@@ -217,8 +217,8 @@ def test_a_working_directory_that_holds_a_release_alone_is_not_replaced(
         ("sanitize", "sqlite:///{out}/release/table.csv", "--query", "select 1"),
         ("stream", "publish", "--state", "{out}/release/table.csv"),
         ("stream", "publish", "--state", "state.db", "--measure-key", "{out}/owner/recipe.toml"),
-        ("baskets", "randomize", "{out}/release/table.csv", "--lines"),
-        ("baskets", "hide", "in.dat", "--rules", "{out}/owner/recipe.toml"),
+        ("transactions", "randomize", "{out}/release/table.csv", "--lines"),
+        ("transactions", "hide", "in.dat", "--rules", "{out}/owner/recipe.toml"),
     ],
     ids=lambda words: " ".join(words),
 )
@@ -351,7 +351,7 @@ def test_what_comes_into_the_old_folder_while_it_is_deleted_is_kept(
 FILES = {
     "inspect": ("inspect", "in.csv"),
     "policy": ("policy", "research"),
-    "estimate": ("baskets", "estimate", "in.dat", "--min-support", "0.1"),
+    "estimate": ("transactions", "estimate", "in.dat", "--min-support", "0.1"),
 }
 
 
@@ -384,7 +384,7 @@ def open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_umask")
-@pytest.mark.parametrize("command", ["sanitize", "chunks", "baskets"])
+@pytest.mark.parametrize("command", ["sanitize", "chunks", "transactions"])
 def test_hidden_folders_and_what_stays_are_closed_to_others_from_the_first_moment(
     run: Run, place: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

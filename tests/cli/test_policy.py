@@ -45,12 +45,12 @@ def test_a_policy_is_written_to_a_file_that_may_be_edited_and_shown(run: Run, tm
     file.write_text(file.read_text().replace('"public"', '"ours"').replace("0.03", "0.01"), encoding="utf-8")
     shown = run("policy", file)
     assert shown.code == 0
-    assert Policy.from_toml(shown.out).limits["linkage-gain"] == 0.01
+    assert Policy.from_toml(shown.out).limits["linkage-excess"] == 0.01
 
 
 def test_what_is_no_policy_is_bad_input(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "ours.toml"
-    file.write_text("format = 1\nname = 'x'\n[limits]\nlinkage-gain = nan\n", encoding="utf-8")
+    file.write_text("format = 1\nname = 'x'\n[limits]\nlinkage-excess = nan\n", encoding="utf-8")
     done = run("policy", file)
     assert done.code == 2
     assert done.err.count("\n") == 1
@@ -62,14 +62,14 @@ def test_what_is_no_policy_is_bad_input(run: Run, tmp_path: Path) -> None:
 LOOSE = """format = 1
 name = "loose"
 [limits]
-linkage-gain = 1
-attribute-gain = 1
-singling-gain = 1
+linkage-excess = 1
+attribute-excess = 1
+singling-out-excess = 1
 membership-auc = 1
 membership-tpr = 1
 [require]
-held_out = true
-persons_per_group = 5
+control = true
+min_group_size = 5
 """
 
 
@@ -108,7 +108,7 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert all(file.stat().st_mode & 0o077 == 0 for file in (out / "owner").rglob("*"))
     verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
     assert (verdict["policy"], verdict["outcome"]) == ("research", "does-not-meet")
-    assert [each["limit"] for each in verdict["exceeded"]] == ["persons_per_group", "rare"]
+    assert [each["limit"] for each in verdict["exceeded"]] == ["min_group_size", "rare"]
     assert (verdict["try"], verdict["tried"]) == ([], 0)
     none = "No setting can be shown to meet the policy: the table has too few records to decide."
     assert none in done.out
@@ -119,7 +119,7 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
 @unmeasured
 def test_what_to_try_was_tried_and_meets_the_policy_as_printed(run: Run, people: Path, tmp_path: Path) -> None:
     out, ours = tmp_path / "out", tmp_path / "ours.toml"
-    ours.write_text('format = 1\nname = "ours"\n[require]\nheld_out = true\npersons_per_group = 12\n')
+    ours.write_text('format = 1\nname = "ours"\n[require]\ncontrol = true\nmin_group_size = 12\n')
     done = run(
         "sanitize", people, "-o", out, "--method", "condense", "--k", 5, "--level", SMALL, *HELD, "--policy", ours
     )
@@ -179,7 +179,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
             {
                 "limit": "membership-tpr",
                 "finding": None,
-                "because": "it needs a control group of 1,000 records, and there are 48",
+                "reason": "it needs a control group of 1,000 records, and there are 48",
                 "needed": False,
                 "value": None,
                 "interval": None,
@@ -196,7 +196,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
     assert "Meets policy &#34;loose&#34;" in box
     assert "membership-tpr" not in box
     assert run("verify", out / "release").code == 0
-    loose.write_text(LOOSE.replace("persons_per_group = 5", "persons_per_group = 6"), encoding="utf-8")
+    loose.write_text(LOOSE.replace("min_group_size = 5", "min_group_size = 6"), encoding="utf-8")
     held = tmp_path / "held.csv"
     held.write_text("\n".join(people.read_text().splitlines()[:41]) + "\n", encoding="utf-8")
     options = ["--policy", loose, "--identifier", "id", "--holdout", held]
@@ -206,7 +206,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
     judged = run("evaluate", rest, out / "release" / "table.csv", *options, "-o", tmp_path / "evaluation", "--json")
     assert judged.code == 3
     verdict = json.loads(judged.out)["verdict"]
-    assert (verdict["outcome"], verdict["exceeded"][0]["limit"]) == ("does-not-meet", "persons_per_group")
+    assert (verdict["outcome"], verdict["exceeded"][0]["limit"]) == ("does-not-meet", "min_group_size")
     assert json.loads((tmp_path / "evaluation" / "report.json").read_text())["verdict"] == verdict
 
 
@@ -280,7 +280,7 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
     assert refused.value.report.verdict is refused.value.verdict
     refused.value.save_owner(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["owner"]
-    policy = sf.Policy("sizes", require={"persons_per_group": 5})
+    policy = sf.Policy("sizes", require={"min_group_size": 5})
     release = sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], policy=policy, seed=1)
     assert release.report is not None
     assert release.report.verdict is not None
@@ -288,7 +288,7 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
     assert release.recipe.policy == "sizes"
     report = sf.evaluate(table, release.table, identifiers=["id"], policy=policy, seed=1)
     assert report.verdict is not None
-    assert report.verdict.outcome.value == "cannot-tell"  # of a table whose making is not known
+    assert report.verdict.outcome.value == "inconclusive"  # of a table whose making is not known
     free = sf.sanitize(table, sf.Condensation(k=5), identifiers=["id"], seed=1)
     assert free.report is not None
     assert free.report.verdict is not None
@@ -338,8 +338,8 @@ def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tm
         (("tune", "INPUT", "--policy", "reserch"), 2, "there is no policy"),
         (("tune", "INPUT", "--methods", "chian"), 2, "did you mean 'chain'"),
         (("tune", "INPUT", "--metric", "nosuch"), 2, "there is no metric"),
-        (("baskets", "randomize", "INPUT", "-o", "OUT", "--policy", "research", *HELD), 3, "make no groups"),
-        (("baskets", "randomize", "INPUT", "-o", "OUT", "--policy", "nosuch"), 2, "there is no policy"),
+        (("transactions", "randomize", "INPUT", "-o", "OUT", "--policy", "research", *HELD), 3, "make no groups"),
+        (("transactions", "randomize", "INPUT", "-o", "OUT", "--policy", "nosuch"), 2, "there is no policy"),
     ],
 )
 def test_what_no_table_makes_possible_is_refused_before_one_is_read(
@@ -358,7 +358,7 @@ def test_a_refusal_before_the_table_is_read_is_one_document_too(run: Run, tmp_pa
     assert done.code == 3
     document = json.loads(done.out)
     assert (document["folder"], document["table"]) == (None, None)
-    assert [each["limit"] for each in document["verdict"]["exceeded"]] == ["held_out"]
+    assert [each["limit"] for each in document["verdict"]["exceeded"]] == ["control"]
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,11 @@ def test_the_whole_way_from_first_records_to_two_epochs(begun: Path, run: Run) -
     assert json.loads(again.out)["ingested"]["rows"] == 0
 
 
-def test_a_rehearsal_says_so(begun: Path, run: Run) -> None:
+def test_a_dry_run_says_so(begun: Path, run: Run) -> None:
     run("stream", "init", "--state", begun / "r.db", "--schema", begun / "schema.toml", "--seed", 1, "--quiet",
         begun / "first.csv")  # fmt: skip
-    assert "REHEARSAL" in run("stream", "status", "--state", begun / "r.db").out
-    assert "REHEARSAL" in run("stream", "publish", "--state", begun / "r.db", "-o", begun / "out", "--no-report").out
+    assert "DRY RUN" in run("stream", "status", "--state", begun / "r.db").out
+    assert "DRY RUN" in run("stream", "publish", "--state", begun / "r.db", "-o", begun / "out", "--no-report").out
     assert run("verify", begun / "out" / "release").code == 3
 
 

@@ -17,8 +17,8 @@ name = "lax"
 [limits]
 membership-auc = 0.99
 [require]
-held_out = true
-persons_per_group = 20
+control = true
+min_group_size = 20
 """
 
 
@@ -30,7 +30,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "some people.csv"
 
 
-TOLD = ("--policy", "lax.toml", "--methods", "chain", "--metric", "covariance", "--budget", "300", "--seed", "1")
+TOLD = ("--policy", "lax.toml", "--methods", "chain", "--metric", "covariance", "--time-limit", "300", "--seed", "1")
 
 
 @pytest.mark.usefixtures("short_reports")
@@ -62,7 +62,7 @@ def test_nothing_that_qualifies_is_no_error(run: Run, table: str) -> None:
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert (document["best"], document["command"]) == (None, None)
-    assert document["nearest"]["because"]
+    assert document["nearest"]["reason"]
     assert sorted(file.name for file in Path("tuning").iterdir()) == ["report.html", "report.json"]
 
 

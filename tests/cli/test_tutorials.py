@@ -87,7 +87,7 @@ def test_a_tutorial_shows_what_its_commands_say(
 def test_a_tutorial_runs_in_a_shell_from_an_empty_folder(name: str, tmp_path: Path) -> None:
     """As a reader types it, with whole reports, but that a server is waited for, on a port that is free.
 
-    And but for a seed where a policy is judged, so that the verdict does not hang on a draw; a rehearsal holds up to
+    And but for a seed where a policy is judged, so that the verdict does not hang on a draw; a dry run holds up to
     its mark.
     """
     steps, mark, port = prepared(name, tmp_path), "=== end of a step", str(free_port())
@@ -95,9 +95,9 @@ def test_a_tutorial_runs_in_a_shell_from_an_empty_folder(name: str, tmp_path: Pa
     for step in steps:
         for line in step.commands:
             seeded = line.replace("sfumato sanitize ", "sfumato sanitize --seed 7 ").replace("8000", port)
-            rehearsal = "verify" in line and any("sanitize" in other for other in step.commands)
-            script.append(f"{seeded} || test $? = 3" if rehearsal else seeded)
-            step.shown = step.shown.replace(SIGNED, " a rehearsal made with a seed") if rehearsal else step.shown
+            dry_run = "verify" in line and any("sanitize" in other for other in step.commands)
+            script.append(f"{seeded} || test $? = 3" if dry_run else seeded)
+            step.shown = step.shown.replace(SIGNED, " a dry run made with a seed") if dry_run else step.shown
             if line.endswith("&"):
                 script.append(f"until (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.2; done")
         script.append(f"echo '{mark}'")

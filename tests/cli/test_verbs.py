@@ -111,15 +111,15 @@ def test_two_releases_without_a_seed_differ(run: Run, people: Path, tmp_path: Pa
 
 
 @short_report
-def test_verify_holds_for_a_release_and_not_for_a_rehearsal(run: Run, people: Path, tmp_path: Path) -> None:
+def test_verify_holds_for_a_release_and_not_for_a_dry_run(run: Run, people: Path, tmp_path: Path) -> None:
     assert run("sanitize", people, "-o", tmp_path / "real", "--k", 5, "--no-report").code == 0
-    assert run("sanitize", people, "-o", tmp_path / "rehearsal", "--k", 5, "--seed", 1).code == 0
+    assert run("sanitize", people, "-o", tmp_path / "dry-run", "--k", 5, "--seed", 1).code == 0
     assert run("verify", tmp_path / "real" / "release").code == 0
-    refused = run("verify", tmp_path / "rehearsal" / "release")
+    refused = run("verify", tmp_path / "dry-run" / "release")
     assert refused.code == 3
-    assert "rehearsal" in refused.out
+    assert "dry run" in refused.out
     for page in ("release/report-public.html", "owner/report.html"):
-        assert "ehearsal" in (tmp_path / "rehearsal" / page).read_text()
+        assert "ry run" in (tmp_path / "dry-run" / page).read_text()
 
 
 def test_verify_refuses_a_table_with_one_changed_cell(run: Run, people: Path, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_level_1_is_possible_where_it_is_asked_for(run: Run, people: Path, tmp_p
     done = run("sanitize", people, "-o", tmp_path / "out", "--level", 1, "--allow-level-1", "--no-report")
     assert done.code == 0, done.err
     certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
-    assert any("published unchanged" in refused["because"] for refused in certificate["refused"])
+    assert any("published unchanged" in refused["reason"] for refused in certificate["refused"])
 
 
 def test_overwrite_replaces_an_earlier_release_and_nothing_else(run: Run, people: Path, tmp_path: Path) -> None:

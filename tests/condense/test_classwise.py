@@ -335,7 +335,7 @@ def test_the_whole_job_gives_the_classes_back_and_certifies_l_1() -> None:
     table = pa.table({"x": rng.normal(size=90).round(3), "class": ["a", "b", "b"] * 30})
     release = sfumato.sanitize(table, ClasswiseCondensation(k=5), target="class", seed=1, report=False)
     assert sorted(release.table.column("class").to_pylist()) == sorted(table.column("class").to_pylist())
-    assert any("l = 1" in refused.because for refused in release.certificate.refused)
+    assert any("l = 1" in refused.reason for refused in release.certificate.refused)
 
 
 @pytest.mark.parametrize(

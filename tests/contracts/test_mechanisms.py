@@ -20,7 +20,7 @@ from sfumato.mechanisms.geometry.key import Add, Key, Mult
 from sfumato.mechanisms.methods import METHODS, make_mechanism
 from sfumato.mechanisms.modify.block import Aggregation, Blocking
 from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.swap import Sampling, Swapping
+from sfumato.mechanisms.modify.swap import Subsampling, Swapping
 from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism
@@ -56,7 +56,7 @@ MECHANISMS: list[Mechanism] = [
     Swapping(window=10, pass_categories=True),
     Swapping(within="leaves", leaf=10),
     Swapping(within="leaves", leaf=20, columns=("town", "age")),
-    Sampling(share=0.25),
+    Subsampling(share=0.25),
     Aggregation(widths={"pay": 500}, coarsened=(("age", 1),)),
     Blocking(columns=("town", "age"), k=4),
     Downgrading("class", limit=0.2, leaf=10),

@@ -285,18 +285,18 @@ def test_two_owners_are_warned_and_the_certificate_says_why(
 ) -> None:
     with pytest.warns(PrivacyLeakWarning, match="there are two owners"):
         release = play(people, plan_of(partition, ("bank", "shop")))[0]
-    assert any("BCG10.6" in refused.because for refused in release.certificate.refused)
-    assert not any("BCG10.6" in refused.because for refused in released(partition)[0].certificate.refused)
+    assert any("BCG10.6" in refused.reason for refused in release.certificate.refused)
+    assert not any("BCG10.6" in refused.reason for refused in released(partition)[0].certificate.refused)
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])
-def test_a_rehearsal_repeats_itself_and_is_marked(
+def test_a_dry_run_repeats_itself_and_is_marked(
     people: pa.Table, released: Callable[[str], list[Release]], tmp_path: Path, partition: str
 ) -> None:
     plan = plan_of(partition, seed=5)
     first, second = (play(people, plan, tmp_path / name)[0] for name in ("one", "two"))
     assert first.table.equals(second.table)
-    assert first.certificate.randomness == "rehearsal"
+    assert first.certificate.randomness == "dry-run"
     assert "seed" not in first.certificate.parameters
     failing = [check.name for check in verify_release(tmp_path / "one" / "bank" / "release") if not check.holds]
     assert failing == ["made for release"]

@@ -112,7 +112,7 @@ def test_a_table_that_is_not_large_is_measured_whole() -> None:
 @pytest.mark.parametrize("method", ["chain", "condense"])
 def test_the_report_of_a_large_table_says_what_it_was_measured_on(method: str) -> None:
     table = people()
-    release = sf.sanitize(table, method=method, k=10, seed=2, holdout=0.3, budget=1.0)
+    release = sf.sanitize(table, method=method, k=10, seed=2, holdout=0.3, time_limit=1.0)
     assert release.report is not None
     assert release.table.num_rows == 2100
     assert any("of the 2100 rows: whole neighbourhoods" in note for note in release.report.notes)
@@ -123,5 +123,5 @@ def test_the_report_of_a_large_table_says_what_it_was_measured_on(method: str) -
 @pytest.mark.usefixtures("_small_limits")
 def test_an_evaluation_of_a_large_table_says_what_it_was_measured_on() -> None:
     with pytest.warns(UserWarning, match="of the 3000 rows: whole neighbourhoods"):
-        report = sf.evaluate(people(), people(seed=4), holdout=people(600, seed=5), seed=1, budget=1.0)
+        report = sf.evaluate(people(), people(seed=4), holdout=people(600, seed=5), seed=1, time_limit=1.0)
     assert report.rows_original < ROWS

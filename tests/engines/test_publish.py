@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     return place
 
 
-LARGE = Policy("large", require={"persons_per_group": 1_000})  # not met, which is known once groups are there
+LARGE = Policy("large", require={"min_group_size": 1_000})  # not met, which is known once groups are there
 
 
 def finding(folder: Path, name: str) -> dict[str, object]:
@@ -79,8 +79,8 @@ def test_an_epoch_is_reported_without_a_raw_row_and_says_what_was_not_run(folder
     for name in NEEDS_ROWS:
         found = finding(last, name)
         assert (found["status"], found["value"]) == ("not-run", None)
-        assert "keeps no raw rows" in str(found["because"])
-    assert finding(folder / "epoch-1", "epoch-rows-repeated")["because"] == "this is the first epoch"
+        assert "keeps no raw rows" in str(found["reason"])
+    assert finding(folder / "epoch-1", "epoch-rows-repeated")["reason"] == "this is the first epoch"
     assert finding(last, "seconds-taken")["status"] == "measured"
 
 
@@ -193,7 +193,7 @@ def test_a_party_whose_policy_needs_a_control_group_ends_the_run_before_it_start
 @pytest.mark.usefixtures("without_figures", "without_utility")
 def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(numbers().select(["age", "pay", "stay"]), tmp_path / "in.csv")
-    told = {"new_key": tmp_path / "key.toml", "policy": "research", "budget": 1.0}
+    told = {"new_key": tmp_path / "key.toml", "policy": "research", "time_limit": 1.0}
     with pytest.raises(PolicyNotMet):
         sanitize_file(tmp_path / "in.csv", tmp_path / "out", Translation(), **told)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]

@@ -83,9 +83,9 @@ def test_a_wrong_column_of_a_recipe_is_refused_as_that_of_a_schema() -> None:
         ("condense", "sfumato sanitize INPUT"),
         ("stream", "sfumato stream init FILE"),
         ("joint-laplace-pca", "sfumato party --config PARTY"),
-        ("randomize-baskets", "sfumato baskets randomize INPUT"),
-        ("hide-rules", "sfumato baskets hide INPUT"),
-        ("block-rules", "sfumato baskets block INPUT"),
+        ("randomize-transactions", "sfumato transactions randomize INPUT"),
+        ("hide-rules", "sfumato transactions hide INPUT"),
+        ("block-rules", "sfumato transactions block INPUT"),
     ],
 )
 def test_a_recipe_says_what_runs_it_again(method: str, command: str) -> None:

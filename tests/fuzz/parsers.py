@@ -18,12 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from examples.messy_patients import WORKBOOK_PARTS
-from sfumato.collect import client
-from sfumato.collect.app import Collector, DashboardAccess, client_of, host_of, parse_body
-from sfumato.collect.client import KeptAnswers
-from sfumato.collect.server import CollectorSettings
-from sfumato.collect.store import SubmissionResult, read_survey_document
-from sfumato.collect.survey import Question, Survey, check_token
 from sfumato.core.database import locate
 from sfumato.core.documents import plain
 from sfumato.core.errors import TableError
@@ -47,12 +41,18 @@ from sfumato.publish.signature import Signature, Signer, expected_signer
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot
-from sfumato.tables.baskets import baskets_of_table, read_baskets
+from sfumato.survey import client
+from sfumato.survey.app import Collector, DashboardAccess, client_of, host_of, parse_body
+from sfumato.survey.client import KeptAnswers
+from sfumato.survey.questions import Question, Survey, check_token
+from sfumato.survey.server import CollectorSettings
+from sfumato.survey.store import SubmissionResult, read_survey_document
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
+from sfumato.tables.transactions import read_transactions, transactions_of_table
 from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
@@ -86,17 +86,19 @@ def _where(text: str) -> Any:
     return meets_all(parse_conditions(text), _table(), _table_schema()).tolist()
 
 
-def _baskets(path: Path) -> Any:
-    found = read_baskets(path, most_bytes=1 << 20)
+def _transactions(path: Path) -> Any:
+    found = read_transactions(path, most_bytes=1 << 20)
     return found.counted(), found.to_table().to_pydict()
 
 
-def _basket_columns(text: str) -> Any:
-    """Baskets of a table of texts; how CSV is read is tried by others."""
+def _transaction_columns(text: str) -> Any:
+    """Transactions of a table of texts; how CSV is read is tried by others."""
     head, *rows = [line.split(",") for line in text.splitlines()] or [[]]
     names = list(dict.fromkeys(head))
     columns = {name: [row[place] if place < len(row) else None for row in rows] for place, name in enumerate(names)}
-    return baskets_of_table(pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})).counted()
+    return transactions_of_table(
+        pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
+    ).counted()
 
 
 def _recipe(text: str) -> Recipe:
@@ -397,10 +399,13 @@ PARSERS = (
     Parser("noise-spec", as_text(_spec), as_bytes(NoiseSpec.to_toml)),
     Parser("noise-spec-json", as_file("spec.json", NoiseSpec.read), as_bytes(lambda spec: spec.canonical)),
     Parser("csv", as_file("table.csv", _cells)),
-    Parser("baskets", as_file("baskets.dat", _baskets)),
-    Parser("baskets-released", as_file("released.csv", _baskets)),
-    Parser("basket-columns", as_text(_basket_columns)),
-    Parser("baskets-lines", as_file("lines.csv", lambda path: read_baskets(path, lines=True).to_table().to_pydict())),
+    Parser("transactions", as_file("transactions.dat", _transactions)),
+    Parser("transactions-released", as_file("released.csv", _transactions)),
+    Parser("transaction-columns", as_text(_transaction_columns)),
+    Parser(
+        "transactions-lines",
+        as_file("lines.csv", lambda path: read_transactions(path, lines=True).to_table().to_pydict()),
+    ),
     Parser("hierarchy", as_file("hierarchy.csv", _hierarchy)),
     Parser("csv-numerals", as_file("numerals.csv", _numerals)),
     Parser("xlsx", as_file("table.xlsx", _cells_within)),

@@ -174,7 +174,7 @@ def test_facts_name_kinds_and_columns_and_the_certificate_says_how_many_rows_und
     facts = run(Hybrid(key=KEY), people())[1].facts
     assert facts == (Transformed(("add", "mult", "rotate"), ("age", "salary"), 3), Shuffled(60))
     _, refused = draw_claims(facts)
-    assert any("reversible by anyone who knows 3 independent rows" in each.because for each in refused)
+    assert any("reversible by anyone who knows 3 independent rows" in each.reason for each in refused)
 
 
 @pytest.mark.parametrize("method", [Translation, Scaling, Rotation, Hybrid], ids=lambda method: method.method)
@@ -245,18 +245,18 @@ def test_exact_digits_of_a_file_in_batches_are_those_of_memory(tmp_path: Path) -
 def test_what_is_said_of_a_key_allows_for_the_rows_with_extra_noise() -> None:
     claims, refused = draw_claims(run(Rotation(enhance=0.1), people())[1].facts)
     assert any(claim.claim == "6 rows, drawn at random, received additional noise." for claim in claims)
-    because = " ".join(each.because for each in refused)
+    because = " ".join(each.reason for each in refused)
     assert "Nothing was drawn" not in because
     assert "The 6 rows with additional noise do not count among these" in because
     assert "additional noise" not in " ".join(
-        each.because for each in draw_claims(run(Rotation(), people())[1].facts)[1]
+        each.reason for each in draw_claims(run(Rotation(), people())[1].facts)[1]
     )
 
 
 def test_a_target_that_is_a_number_is_moved_and_the_certificate_says_so() -> None:
     release = sf.sanitize(people(), Rotation(), target="salary", report=False)
     assert TargetMoved("salary") in release.certificate.facts
-    assert any("The key transformed 'salary'" in each.because for each in release.certificate.refused)
+    assert any("The key transformed 'salary'" in each.reason for each in release.certificate.refused)
     named = sf.sanitize(people(categories=True), Rotation(pass_categories=True), target="town", report=False)
     assert not any(isinstance(fact, TargetMoved) for fact in named.certificate.facts)
 

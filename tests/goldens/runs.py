@@ -139,7 +139,7 @@ def _declared() -> Schema:
 
 
 def shop() -> pa.Table:
-    """Baskets of few items, of persons with two each, in which butter mostly stands beside bread."""
+    """Transactions of few items, of persons with two each, in which butter mostly stands beside bread."""
     rng = np.random.default_rng(8)
     names = np.array(["bread", "butter", "milk", "jam", "beer", "tea", "rice", "salt"])
     held = rng.random((ROWS, len(names))) < [0.5, 0.1, 0.4, 0.3, 0.2, 0.3, 0.2, 0.1]
@@ -148,9 +148,11 @@ def shop() -> pa.Table:
     return pa.table({"who": [f"p{row // 2}" for row in range(ROWS)], "items": [";".join(names[row]) for row in held]})
 
 
-def _baskets(verb: str, *rules: list[str], **told: Any) -> Run:
+def _transactions(verb: str, *rules: list[str], **told: Any) -> Run:
     def run(folder: Path, report: bool) -> None:
-        getattr(sf.baskets(shop(), person="who"), verb)(*rules, seed=7, holdout=0.2, report=report, **told).save(folder)
+        getattr(sf.transactions(shop(), person="who"), verb)(*rules, seed=7, holdout=0.2, report=report, **told).save(
+            folder
+        )
 
     return run
 
@@ -172,16 +174,16 @@ RUNS: dict[str, Run] = {
     ),
     "swap": _memory(sf.Swapping(window=10, pass_categories=True), identifiers=["name", "level"]),
     "swap-leaves": _memory(sf.Swapping(within="leaves", leaf=15), identifiers=["name", "level"]),
-    "sample": _memory(sf.Sampling(share=0.4), identifiers=["name", "level"], holdout=0.2),
+    "subsample": _memory(sf.Subsampling(share=0.4), identifiers=["name", "level"], holdout=0.2),
     "aggregate": _memory(
         sf.Aggregation(widths={"age": 10, "pay": 500}, coarsened={"born": 3}), identifiers=["name", "level"]
     ),
     "block": _memory(sf.Blocking(columns=("age", "town", "smoker"), k=3), level="level"),
     "downgrade": _memory(sf.Downgrading("ill", leaf=15, limit=0.2), identifiers=["name", "level"]),
-    "baskets-randomize": _baskets("randomize"),
-    "baskets-sizes": _baskets("randomize", operator="select-a-size"),
-    "baskets-hide": _baskets("hide", ["bread -> butter"], min_support=0.1),
-    "baskets-block": _baskets("block", ["bread -> butter"], min_support=0.1),
+    "transactions-randomize": _transactions("randomize"),
+    "transactions-sizes": _transactions("randomize", operator="select-a-size"),
+    "transactions-hide": _transactions("hide", ["bread -> butter"], min_support=0.1),
+    "transactions-block": _transactions("block", ["bread -> butter"], min_support=0.1),
     "chunks-rotate": _chunks(Rotation()),
     "chunks-hybrid": _chunks(Hybrid()),
     "stream-first": _stream(1),
@@ -191,8 +193,8 @@ RUNS: dict[str, Run] = {
 }
 
 REPORTED = (
-    "condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "baskets-randomize", "baskets-hide",
-    "baskets-block", "chunks-hybrid", "stream-second", "joint-columns", "joint-rows",
+    "condense", "classwise", "hybrid", "noise", "laplace-pca", "randomize", "transactions-randomize",
+    "transactions-hide", "transactions-block", "chunks-hybrid", "stream-second", "joint-columns", "joint-rows",
 )  # fmt: skip
 """Runs whose report is compared too; it takes seconds of each."""
 

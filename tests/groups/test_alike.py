@@ -50,7 +50,7 @@ def test_records_that_stand_alone_are_copies_and_no_claim_denies_it(tmp_path: ob
     assert all(tuple(row.values()) in rows for row in release.table.to_pylist()), "eight verbatim copies"
     assert "with others" not in said(release)
     assert "copied" not in said(release)
-    refused = {each.claim: each.because for each in release.certificate.refused}
+    refused = {each.claim: each.reason for each in release.certificate.refused}
     assert refused["No released row is an original record."].startswith("8 rows come from groups")
     assert refused["Every record is protected."].startswith("8 records of level 1 form groups of one")
     assert all(check.holds for check in verify_release(release.save(f"{tmp_path}/out") / "release"))
@@ -71,7 +71,7 @@ def test_equal_records_come_out_as_they_are_and_the_certificate_says_so(mechanis
         Counter(tuple(row.values()) for row in each.to_pylist() if row["age"] == 30) for each in (table, release.table)
     )
     assert originals == copies
-    because = [each.because for each in release.certificate.refused]
+    because = [each.reason for each in release.certificate.refused]
     assert any(each.startswith(("12 rows come from groups", "12 records are in groups")) for each in because)
     assert "no record was copied" not in said(release)
 

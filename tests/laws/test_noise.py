@@ -165,7 +165,7 @@ def test_no_noise_is_drawn_as_a_double_anywhere_in_the_package() -> None:
     for file in home.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
         assert not everywhere.search(text), file.name
-        if file.relative_to(home).parts[0] in ("laws", "perturb", "randomize", "collect"):
+        if file.relative_to(home).parts[0] in ("laws", "perturb", "randomize", "survey"):
             assert not noisy.search(text), file.name
 
 

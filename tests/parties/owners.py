@@ -95,7 +95,7 @@ def split_numbers(values: Matrix, parties: int) -> list[Part]:
 
 @dataclass(frozen=True)
 class Run:
-    """What came out of a joint run, and what can be looked up of a rehearsal."""
+    """What came out of a joint run, and what can be looked up of a dry run."""
 
     results: list[JointResult]
     transcript: Transcript
@@ -107,7 +107,7 @@ class Run:
         return self.results[0]
 
     def tossed(self, label: str) -> np.random.Generator:
-        """Public generator of a rehearsal, once more."""
+        """Public generator of a dry run, once more."""
         (entry,) = (each for each in self.transcript.entries if each.action == "tossed" and each.label == label)
         return Randomness(self.seed).generator(f"{label}, {entry.number}")
 

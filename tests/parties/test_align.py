@@ -56,7 +56,7 @@ def test_keys_that_are_stored_differently_are_written_alike(together: Together) 
     assert key_texts([np.int64(5), datetime.datetime(2024, 2, 29, 7, 30)]) == ["5", "2024-02-29T07:30:00"]
 
 
-def test_the_order_is_new_in_every_run_and_the_same_in_a_rehearsal(together: Together) -> None:
+def test_the_order_is_new_in_every_run_and_the_same_in_a_dry_run(together: Together) -> None:
     keys = [str(number) for number in range(30)]
     first, again = aligned(together, [keys, keys]), aligned(together, [keys, keys])
     assert first[0] == first[1]

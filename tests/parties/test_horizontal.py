@@ -145,7 +145,7 @@ def test_each_row_is_perturbed_as_lines_15_to_19_say(together: Together, seed: i
     def group(session: Session, rank: int) -> Whole:
         return form_groups(session, plan, parts[rank], numbers(d), n, n // 6)[0]
 
-    labels = together(group, plan.parties, leaks("last"), seed=seed)  # a rehearsal has the same groups again
+    labels = together(group, plan.parties, leaks("last"), seed=seed)  # a dry run has the same groups again
     axes: list[Matrix] = []
 
     def play(session: Session, rank: int) -> tuple[JointResult, Matrix, Whole]:

@@ -257,7 +257,7 @@ def numbers_of(mechanism: LaplacePCA, d: int) -> tuple[list[str], list[str]]:
     values = np.random.default_rng(0).normal(size=(60, d))
     sanitized, _ = made(mechanism, numeric(values))
     claims, refused = draw_claims(sanitized.facts)
-    return [claim.claim for claim in claims], [f"{each.claim} {each.because}" for each in refused]
+    return [claim.claim for claim in claims], [f"{each.claim} {each.reason}" for each in refused]
 
 
 def test_the_paper_s_noise_is_claimed_for_one_component_and_refused_for_the_record() -> None:
@@ -311,7 +311,7 @@ def table(n: int = 240) -> pa.Table:
 
 @pytest.mark.usefixtures("without_utility")
 def test_a_release_passes_public_columns_and_its_report_attacks_the_noise() -> None:
-    release = sf.sanitize(table(), LaplacePCA(k=40), target="y", public=["ward"], holdout=0.1, seed=1, budget=5.0)
+    release = sf.sanitize(table(), LaplacePCA(k=40), target="y", public=["ward"], holdout=0.1, seed=1, time_limit=5.0)
     assert release.certificate.method == "laplace-pca"
     assert release.certificate.levels["smallest_group"] >= 40
     assert release.table.column_names == ["x", "y", "town", "ward"]

@@ -228,7 +228,7 @@ def test_a_table_goes_through_and_comes_back_in_its_types() -> None:
     assert sorted(got.column("town").to_pylist()) == sorted(table.column("town").to_pylist())
     assert release.certificate.method == "noise"
     assert release.certificate.levels == {}
-    assert any("categories of 1 column " in one.because for one in release.certificate.refused)
+    assert any("categories of 1 column " in one.reason for one in release.certificate.refused)
 
 
 def leaning_table(rows: int = ROWS) -> pa.Table:
@@ -292,7 +292,7 @@ def test_declared_bounds_and_orders_are_kept_and_the_certificate_says_what_that_
     assert min(release.table.column("age").to_pylist()) == 0
     assert min(release.table.column("pay").to_pylist()) < 0
     assert BoundsKept(("age", "mark")) in release.certificate.facts
-    assert any("In 2 columns ('age', 'mark')" in each.because for each in release.certificate.refused)
+    assert any("In 2 columns ('age', 'mark')" in each.reason for each in release.certificate.refused)
     free = sf.sanitize(table.select(["pay"]), AdditiveNoise(), seed=1, report=False)
     assert not any(isinstance(fact, BoundsKept) for fact in free.certificate.facts)
 

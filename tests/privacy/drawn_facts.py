@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from sfumato.core.facts import (
     Aggregated,
     Alike,
-    BasketPersons,
-    BasketsRandomized,
-    BasketsReleased,
     Blocked,
     BoundsKept,
     Celled,
@@ -55,6 +52,9 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     TargetMoved,
+    TransactionPersons,
+    TransactionsRandomized,
+    TransactionsReleased,
     Transformed,
     Unchanged,
     UnlabelledRows,
@@ -62,9 +62,9 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.core.laws.basket_operators import BasketOperator
 from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.laws.transaction_operators import TransactionOperator
 
 Facts = tuple[Fact, ...]
 SPECS = (
@@ -83,12 +83,12 @@ def maybe(fact: Fact) -> st.SearchStrategy[Facts]:
 
 @st.composite
 def around(draw: Any) -> Facts:
-    mode, generator = draw(st.sampled_from((("release", "ChaCha20"), ("rehearsal", "PCG64"))))
+    mode, generator = draw(st.sampled_from((("release", "ChaCha20"), ("dry-run", "PCG64"))))
     names = draw(st.sampled_from(((), ("name",), ("name", "id). The table is anonymous ("))))
     levels = draw(st.sampled_from(((), ("level",))))
     empty = draw(st.sampled_from(((), ("note",))))
     policy = draw(st.sampled_from(("research", "ours'. The table is anonymous ('")))
-    despite = DespitePolicy(policy, draw(st.sampled_from(("does-not-meet", "cannot-tell"))))
+    despite = DespitePolicy(policy, draw(st.sampled_from(("does-not-meet", "inconclusive"))))
     return (
         Drawn(mode, generator),
         ColumnsDropped(names, levels, empty),
@@ -349,24 +349,24 @@ def streamed(draw: Any) -> Facts:
 
 
 OPERATORS = (
-    BasketOperator("flip", 30, keep=0.9, insert=0.1),
-    BasketOperator("flip", 5, keep=0.3, insert=0.001),
-    BasketOperator("uniform", 30, keep=0.4),
-    BasketOperator("cut-and-paste", 30, cutoff=2, insert=0.3),
-    BasketOperator("select-a-size", 30, gamma=2.5, insert=0.2),
+    TransactionOperator("flip", 30, keep=0.9, insert=0.1),
+    TransactionOperator("flip", 5, keep=0.3, insert=0.001),
+    TransactionOperator("uniform", 30, keep=0.4),
+    TransactionOperator("cut-and-paste", 30, cutoff=2, insert=0.3),
+    TransactionOperator("select-a-size", 30, gamma=2.5, insert=0.2),
 )
 
 
-def randomized_baskets(law: BasketOperator, longest: int, *, declared: bool) -> BasketsRandomized:
+def randomized_transactions(law: TransactionOperator, longest: int, *, declared: bool) -> TransactionsRandomized:
     size = longest if law.by_size else 0
     told = (law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma)
     chosen = declared and law.name in ("flip", "select-a-size")
-    return BasketsRandomized(*told, size, law.epsilon_up_to(size), declared, chosen)
+    return TransactionsRandomized(*told, size, law.epsilon_up_to(size), declared, chosen)
 
 
 @st.composite
-def baskets(draw: Any) -> Facts:
-    """Draw how many baskets and entries there are, and then what was done to them."""
+def transactions(draw: Any) -> Facts:
+    """Draw how many transactions and entries there are, and then what was done to them."""
     rows, items, rules = draw(st.integers(2, 40)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
     entries = draw(st.integers(items, rows * items - 1))
     support, confidence = draw(st.sampled_from(((0.01, 0.5), (1.0, 1.0), (0.3, 0.123456))))
@@ -374,7 +374,7 @@ def baskets(draw: Any) -> Facts:
     way = draw(
         st.sampled_from(
             (
-                randomized_baskets(
+                randomized_transactions(
                     draw(st.sampled_from(OPERATORS)), draw(st.integers(1, 6)), declared=draw(st.booleans())
                 ),
                 RulesHidden("consequent", rules, support, confidence, draw(st.integers(1, 9)), 0),
@@ -386,9 +386,9 @@ def baskets(draw: Any) -> Facts:
     unknown = 1 if isinstance(way, RulesBlocked) else 0
     return (
         *draw(around()),
-        *draw(maybe(BasketPersons(-(-rows // most), most))),
+        *draw(maybe(TransactionPersons(-(-rows // most), most))),
         way,
-        BasketsReleased(rows, items, entries, unknown),
+        TransactionsReleased(rows, items, entries, unknown),
         Shuffled(rows),
     )
 
@@ -469,7 +469,7 @@ def downgraded(draw: Any, rows: int) -> Facts:
     return (fact, *draw(maybe(as_they_are(draw, *COLUMNS[:3]))), Shuffled(rows))
 
 
-ENGINES = (baskets, condensed, chained, blurred, noised, moved, randomized, streamed, modified)
+ENGINES = (transactions, condensed, chained, blurred, noised, moved, randomized, streamed, modified)
 engine_facts: st.SearchStrategy[Facts] = st.one_of(*(engine() for engine in ENGINES))
 
 

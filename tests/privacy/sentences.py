@@ -15,9 +15,6 @@ from typing import TypeVar
 from sfumato.core.facts import (
     Aggregated,
     Alike,
-    BasketPersons,
-    BasketsRandomized,
-    BasketsReleased,
     Blocked,
     BoundsKept,
     Celled,
@@ -59,6 +56,9 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     TargetMoved,
+    TransactionPersons,
+    TransactionsRandomized,
+    TransactionsReleased,
     Transformed,
     Unchanged,
     UnlabelledRows,
@@ -201,20 +201,20 @@ def leaves_explained(facts: Facts, said: dict[str, str]) -> bool:
     )
 
 
-def basket_factor(facts: Facts, epsilon: float, said: str) -> bool:
+def transaction_factor(facts: Facts, epsilon: float, said: str) -> bool:
     """A factor that is told is never below e^epsilon, and not by a thousandth above it."""
     return math.exp(min(700.0, epsilon)) * (1 - 1e-9) <= float(said) <= math.exp(min(700.0, epsilon)) * 1.002
 
 
-def of_item(fact: BasketsRandomized) -> float:
+def of_item(fact: TransactionsRandomized) -> float:
     """Logarithm of the factor for one item that is flipped."""
     assert fact.keep is not None
     assert fact.insert is not None
     return math.log(max(fact.keep / fact.insert, (1 - fact.insert) / (1 - fact.keep)))
 
 
-def most_baskets(facts: Facts) -> int:
-    return max([fact.most for fact in every(facts, BasketPersons)], default=1)
+def most_transactions(facts: Facts) -> int:
+    return max([fact.most for fact in every(facts, TransactionPersons)], default=1)
 
 
 CLAIMS = (
@@ -312,55 +312,59 @@ CLAIMS = (
         r"cells? (was|were) suppressed\. .*",
     ),
     Sentence(
-        "item of a basket",
-        r"To anyone who knows all other items of a basket, its release changes the odds of one more item by "
+        "item of a transaction",
+        r"To anyone who knows all other items of a transaction, its release changes the odds of one more item by "
         r"at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            the(facts, BasketsRandomized).operator == "flip"
-            and basket_factor(facts, of_item(the(facts, BasketsRandomized)), said["factor"])
+            the(facts, TransactionsRandomized).operator == "flip"
+            and transaction_factor(facts, of_item(the(facts, TransactionsRandomized)), said["factor"])
         ),
         by_chance=True,
-        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
+        assumed=lambda facts, said: not the(facts, TransactionsRandomized).declared,
     ),
     Sentence(
-        "item of a person's baskets",
-        r"Over all baskets of one person, at most (?P<most>\d+), the odds that all rather than none contain "
+        "item of a person's transactions",
+        r"Over all transactions of one person, at most (?P<most>\d+), the odds that all rather than none contain "
         r"an item change by at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            int(said["most"]) == most_baskets(facts) > 1
-            and the(facts, BasketsRandomized).operator == "flip"
-            and basket_factor(facts, most_baskets(facts) * of_item(the(facts, BasketsRandomized)), said["factor"])
+            int(said["most"]) == most_transactions(facts) > 1
+            and the(facts, TransactionsRandomized).operator == "flip"
+            and transaction_factor(
+                facts, most_transactions(facts) * of_item(the(facts, TransactionsRandomized)), said["factor"]
+            )
         ),
         by_chance=True,
-        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
+        assumed=lambda facts, said: not the(facts, TransactionsRandomized).declared,
     ),
     Sentence(
-        "whole basket",
-        r"To anyone who knows the size of a basket, its release changes the odds of any statement about its "
+        "whole transaction",
+        r"To anyone who knows the size of a transaction, its release changes the odds of any statement about its "
         r"items by at most a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            the(facts, BasketsRandomized).operator != "flip"
-            and basket_factor(facts, the(facts, BasketsRandomized).epsilon, said["factor"])
+            the(facts, TransactionsRandomized).operator != "flip"
+            and transaction_factor(facts, the(facts, TransactionsRandomized).epsilon, said["factor"])
         ),
         by_chance=True,
-        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
+        assumed=lambda facts, said: not the(facts, TransactionsRandomized).declared,
     ),
     Sentence(
-        "baskets of a person",
-        r"Over all baskets of one person, at most (?P<most>\d+), the odds of any statement change by at most "
+        "transactions of a person",
+        r"Over all transactions of one person, at most (?P<most>\d+), the odds of any statement change by at most "
         r"a factor of (?P<factor>[\d.e+]+)\.",
         lambda facts, said: (
-            int(said["most"]) == most_baskets(facts) > 1
-            and the(facts, BasketsRandomized).operator != "flip"
-            and basket_factor(facts, most_baskets(facts) * the(facts, BasketsRandomized).epsilon, said["factor"])
+            int(said["most"]) == most_transactions(facts) > 1
+            and the(facts, TransactionsRandomized).operator != "flip"
+            and transaction_factor(
+                facts, most_transactions(facts) * the(facts, TransactionsRandomized).epsilon, said["factor"]
+            )
         ),
         by_chance=True,
-        assumed=lambda facts, said: not the(facts, BasketsRandomized).declared,
+        assumed=lambda facts, said: not the(facts, TransactionsRandomized).declared,
     ),
     Sentence(
         "hidden rules",
         r"None of the association rules that the data owner named \((?P<n>\d+)\) holds in the released "
-        r"baskets, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
+        r"transactions, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
             int(said["n"]) == the(facts, RulesHidden).rules
             and math.isclose(float(said["support"]), the(facts, RulesHidden).min_support, rel_tol=1e-5)
@@ -370,10 +374,10 @@ CLAIMS = (
     Sentence(
         "blocked rules",
         r"None of the association rules that the data owner named \((?P<n>\d+)\) certainly holds in the "
-        r"released baskets, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
+        r"released transactions, at support (?P<support>[\d.e-]+) and confidence (?P<confidence>[\d.e-]+)\.",
         lambda facts, said: (
             int(said["n"]) == the(facts, RulesBlocked).rules
-            and the(facts, BasketsReleased).unknown > 0
+            and the(facts, TransactionsReleased).unknown > 0
             and math.isclose(float(said["support"]), the(facts, RulesBlocked).min_support, rel_tol=1e-5)
         ),
     ),
@@ -845,27 +849,27 @@ REFUSED = (
     Sentence(
         "items there are",
         r"A reader cannot learn which items occur\.",
-        lambda facts, said: not the(facts, BasketsRandomized).declared,
+        lambda facts, said: not the(facts, TransactionsRandomized).declared,
     ),
     Sentence(
-        "basket as a whole",
-        r"A reader cannot learn the content of a whole basket\.",
-        lambda facts, said: the(facts, BasketsRandomized).operator == "flip",
+        "transaction as a whole",
+        r"A reader cannot learn the content of a whole transaction\.",
+        lambda facts, said: the(facts, TransactionsRandomized).operator == "flip",
     ),
     Sentence(
-        "basket certain",
-        r"No statement about a basket becomes nearly certain after its release\.",
-        lambda facts, said: the(facts, BasketsRandomized).epsilon > math.log(1000),
+        "transaction certain",
+        r"No statement about a transaction becomes nearly certain after its release\.",
+        lambda facts, said: the(facts, TransactionsRandomized).epsilon > math.log(1000),
     ),
     Sentence(
         "person certain",
-        r"No statement about all baskets of a person becomes nearly certain\.",
-        lambda facts, said: most_baskets(facts) * the(facts, BasketsRandomized).epsilon > math.log(1000),
+        r"No statement about all transactions of a person becomes nearly certain\.",
+        lambda facts, said: most_transactions(facts) * the(facts, TransactionsRandomized).epsilon > math.log(1000),
     ),
     Sentence(
         "sizes",
-        r"The sizes of baskets are hidden\.",
-        lambda facts, said: the(facts, BasketsRandomized).longest > 0,
+        r"The sizes of transactions are hidden\.",
+        lambda facts, said: the(facts, TransactionsRandomized).longest > 0,
     ),
     Sentence(
         "which rules",
@@ -878,8 +882,8 @@ REFUSED = (
         lambda facts, said: has(facts, RulesBlocked),
     ),
     Sentence(
-        "people behind baskets",
-        r"The people behind the baskets are protected\.",
+        "people behind transactions",
+        r"The people behind the transactions are protected\.",
         lambda facts, said: has(facts, RulesHidden) or has(facts, RulesBlocked),
     ),
     Sentence(
@@ -922,7 +926,7 @@ REFUSED = (
         r"The release meets the policy (?P<name>'.*'|\".*\")\.",
         lambda facts, said: repr(the(facts, DespitePolicy).policy) == said["name"],
     ),
-    Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "rehearsal"),
+    Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "dry-run"),
     Sentence(
         "private",
         r"The release is differentially private\.",
@@ -1174,9 +1178,9 @@ REFUSED = (
 CONTRADICTIONS = {
     ("rows alike", "alone among rows"),
     ("blocked", "alone among rows"),
-    ("whole basket", "basket certain"),
-    ("baskets of a person", "person certain"),
-    ("whole basket", "basket as a whole"),
+    ("whole transaction", "transaction certain"),
+    ("transactions of a person", "person certain"),
+    ("whole transaction", "transaction as a whole"),
     ("hidden rules", "question marks"),
     ("condensed", "alone"),
     ("no copies", "copies"),

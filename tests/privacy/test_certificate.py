@@ -131,7 +131,7 @@ def test_a_certificate_in_any_other_bytes_is_altered(change: Any, words: str) ->
         ("files", ([], {"table.csv": None}, {"table.csv": "0"})),
         ("facts", ({}, [[]], [None], [{}], [{"fact": "blessed"}])),
         ("claims", ({}, [{}], ["safe"], [{"claim": "x", "kind": "certain", "basis": "y", "assumes": "z"}])),
-        ("refused", ({}, [{"claim": "x"}], [{"claim": "x", "because": None}])),
+        ("refused", ({}, [{"claim": "x"}], [{"claim": "x", "reason": None}])),
         ("levels", ([], {}, {"groups": 9})),
     ],
 )

@@ -48,7 +48,7 @@ FACTS: tuple[Fact, ...] = (
     Noised("gaussian", "additive", 0.5, 3, False, 2.0**-17),
     Enhanced(0.05, 5),
     Untouched(1, 2),
-    DespitePolicy("research", "cannot-tell"),
+    DespitePolicy("research", "inconclusive"),
 )
 
 
@@ -87,8 +87,8 @@ def test_every_claim_has_a_basis_and_none_says_anonymous() -> None:
     "facts",
     [
         (DespitePolicy("research", "meets"),),
-        (DespitePolicy("research", "cannot-tell"), DespitePolicy("public", "cannot-tell")),
-        (DespitePolicy("research", "cannot-tell"), Unmeasured()),
+        (DespitePolicy("research", "inconclusive"), DespitePolicy("public", "inconclusive")),
+        (DespitePolicy("research", "inconclusive"), Unmeasured()),
     ],
 )
 def test_a_policy_that_was_met_judged_twice_or_judged_unmeasured_is_no_fact(facts: tuple[Fact, ...]) -> None:
@@ -104,7 +104,7 @@ def test_a_violation_is_never_certified() -> None:
 @pytest.mark.parametrize(
     ("fact", "words"),
     [
-        (Drawn("rehearsal", "PCG64"), "seed"),
+        (Drawn("dry-run", "PCG64"), "seed"),
         (dataclasses.replace(GROUPED, smallest=3, tiny=2), "2 groups have three records or fewer"),
         (
             dataclasses.replace(GROUPED, alone=5, tiny=6, smallest=1, alike=5),
@@ -122,7 +122,7 @@ def test_a_violation_is_never_certified() -> None:
         (Noised("uniform", "additive", 1.0, 3, False, 2.0**-16), "the amplification is infinite"),
         (Noised("gaussian", "multiplicative", 0.1, 3, False, 2.0**-20), "Zero times any factor is zero"),
         (DespitePolicy("research", "does-not-meet"), "measured this and found that it does not"),
-        (DespitePolicy("research", "cannot-tell"), "measured this and found the result inconclusive"),
+        (DespitePolicy("research", "inconclusive"), "measured this and found the result inconclusive"),
         (Enhanced(0.05, 5), "Only a share of 0.05"),
         (Untouched(2, 0), "categories of 2 columns"),
         (Untouched(0, 1), "missing cells in 1 column are"),
@@ -130,7 +130,7 @@ def test_a_violation_is_never_certified() -> None:
 )
 def test_a_claim_that_the_facts_do_not_support_is_refused_with_a_reason(fact: Fact, words: str) -> None:
     _, refused = draw_claims((fact,))
-    assert any(words in claim.because for claim in refused)
+    assert any(words in claim.reason for claim in refused)
 
 
 def test_pure_classes_are_claimed_with_their_number_and_that_they_are_certain_is_said() -> None:

@@ -9,8 +9,6 @@ import pytest
 from sfumato.core.facts import (
     Aggregated,
     Alike,
-    BasketPersons,
-    BasketsReleased,
     Blocked,
     BoundsKept,
     Celled,
@@ -53,6 +51,8 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     TargetMoved,
+    TransactionPersons,
+    TransactionsReleased,
     Transformed,
     Unchanged,
     Unmeasured,
@@ -60,7 +60,7 @@ from sfumato.core.facts import (
     WeightsScaled,
 )
 from sfumato.privacy.claims import draw_claims
-from tests.privacy.drawn_facts import OPERATORS, SPECS, randomized_baskets, randomized_column
+from tests.privacy.drawn_facts import OPERATORS, SPECS, randomized_column, randomized_transactions
 
 GOLDEN = Path(__file__).parent / "golden"
 AROUND: tuple[Fact, ...] = (Drawn("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))
@@ -97,7 +97,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
     ),
     "condense-level-1": (
-        Drawn("rehearsal", "PCG64"),
+        Drawn("dry-run", "PCG64"),
         ColumnsDropped((), ()),
         Grouped("principal-axis tree and local search", 100, 30, 1, 0, 10, 8, 8),
         DRAWN,
@@ -109,7 +109,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         GROUPED,
         DRAWN,
         Shuffled(100),
-        DespitePolicy("research", "cannot-tell"),
+        DespitePolicy("research", "inconclusive"),
     ),
     "classwise": (*AROUND, RareValues("pool", 10, 2, 1), ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
     "chain": (
@@ -289,7 +289,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Unchanged(("class", "town"), 1),
         Shuffled(100),
     ),
-    "sample": (*AROUND, Sampled(500, 100, 300, 60, True), Unchanged(("age", "town"), 2), Shuffled(100)),
+    "subsample": (*AROUND, Sampled(500, 100, 300, 60, True), Unchanged(("age", "town"), 2), Shuffled(100)),
     "sample-rows": (*AROUND, Sampled(500, 100, 500, 100), Unchanged(("age", "town"), 0), Shuffled(100)),
     "aggregate": (
         *AROUND,
@@ -320,28 +320,33 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "downgrade-nothing": (*AROUND, Downgraded("class", 100, 40, 1.0, 0.9, 3, 9, (), ()), Shuffled(100)),
     **{
-        f"baskets-{law.name}-{place}": (
+        f"transactions-{law.name}-{place}": (
             *AROUND,
-            randomized_baskets(law, 6, declared=place == 0),
-            BasketsReleased(100, law.width, 400, 0),
+            randomized_transactions(law, 6, declared=place == 0),
+            TransactionsReleased(100, law.width, 400, 0),
             Shuffled(100),
         )
         for place, law in enumerate(OPERATORS)
     },
-    "baskets-hide": (
+    "transactions-hide": (
         *AROUND,
-        BasketPersons(50, 4),
+        TransactionPersons(50, 4),
         RulesHidden("consequent", 2, 0.01, 0.5, 9, 0),
-        BasketsReleased(100, 30, 400, 0),
+        TransactionsReleased(100, 30, 400, 0),
         Shuffled(100),
     ),
-    "baskets-hide-antecedent": (
+    "transactions-hide-antecedent": (
         *AROUND,
         RulesHidden("antecedent", 1, 0.3, 0.5, 0, 9),
-        BasketsReleased(100, 30, 400, 0),
+        TransactionsReleased(100, 30, 400, 0),
         Shuffled(100),
     ),
-    "baskets-block": (*AROUND, RulesBlocked(2, 0.01, 0.5, 0.1), BasketsReleased(100, 30, 400, 5), Shuffled(100)),
+    "transactions-block": (
+        *AROUND,
+        RulesBlocked(2, 0.01, 0.5, 0.1),
+        TransactionsReleased(100, 30, 400, 5),
+        Shuffled(100),
+    ),
     "stream-persons": (
         *AROUND,
         Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 6, 9, 0, 12, 0, 0, 0, 1, 0),
@@ -388,7 +393,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
 def shown(facts: tuple[Fact, ...]) -> str:
     claims, refused = draw_claims(facts)
     lines = [f"{claim.kind}: {claim.claim}\n  basis: {claim.basis}\n  assumes: {claim.assumes}" for claim in claims]
-    lines += [f"refused: {each.claim}\n  because: {each.because}" for each in refused]
+    lines += [f"refused: {each.claim}\n  because: {each.reason}" for each in refused]
     return "\n".join(lines) + "\n"
 
 

@@ -31,7 +31,7 @@ def said(joint: Joint, *lines: Opened) -> tuple[str, str, tuple[Claim, ...], tup
     told = [dataclasses.replace(line, to=joint.parties) for line in lines or (CLUSTERS,)]
     claims, refused = draw_claims((*NOISED, joint, *told))
     shown = "\n".join(f"{claim.kind}: {claim.claim} | {claim.basis} | {claim.assumes}" for claim in claims)
-    return shown, "\n".join(f"{each.claim} | {each.because}" for each in refused), claims, refused
+    return shown, "\n".join(f"{each.claim} | {each.reason}" for each in refused), claims, refused
 
 
 def with_two(joint: Joint) -> Joint:
@@ -50,8 +50,8 @@ def test_the_claims_of_noise_and_groups_stay_what_they_are(joint: Joint) -> None
     assert [each.claim for each in told] == [each.claim for each in alone[1]]
     changed = [each for each, before in zip(told, alone[1], strict=True) if each != before]
     assert [each.claim for each in changed] == ["Rare categories are hidden."]
-    assert "frequencies over all data owners were not counted" in changed[0].because
-    assert "declare only frequent or wider categories" in changed[0].because
+    assert "frequencies over all data owners were not counted" in changed[0].reason
+    assert "declare only frequent or wider categories" in changed[0].reason
 
 
 @pytest.mark.parametrize("joint", [VERTICAL, HORIZONTAL])

@@ -37,7 +37,7 @@ def fact(column: str, spec: NoiseSpec) -> Randomized:
 
 def claims_of(*facts: Fact) -> tuple[list[Claim], dict[str, str]]:
     claims, refused = draw_claims((Drawn("release", "ChaCha20"), *facts))
-    return list(claims), {each.claim: each.because for each in refused}
+    return list(claims), {each.claim: each.reason for each in refused}
 
 
 @pytest.mark.parametrize("one", [fact("age", AGE), fact("x", UNBOUNDED["far out"]), DomainsObserved(("a", "b"))])

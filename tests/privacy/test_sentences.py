@@ -31,9 +31,9 @@ def check(facts: Facts, claims: tuple[Claim, ...], refused: tuple[Refused, ...])
         made.add(sentence.name)
     not_made = set()
     for each in refused:
-        sentence, said = known(each.claim, each.because, REFUSED)
+        sentence, said = known(each.claim, each.reason, REFUSED)
         assert sentence.true(facts, said), f"{each.claim} is refused without a cause"
-        assert plural(each.claim + each.because), each
+        assert plural(each.claim + each.reason), each
         not_made.add(sentence.name)
     assert not {(claim, each) for claim in made for each in not_made} & CONTRADICTIONS
     assert all(len(made & rivals) <= 1 for rivals in RIVALS)
@@ -41,7 +41,7 @@ def check(facts: Facts, claims: tuple[Claim, ...], refused: tuple[Refused, ...])
     assert len(set(texts)) == len(texts)
     assert not set(texts) & {each.claim for each in refused}
     assert "anonymous" in not_made
-    assert ("seed" in not_made) == any(isinstance(fact, Drawn) and fact.mode == "rehearsal" for fact in facts)
+    assert ("seed" in not_made) == any(isinstance(fact, Drawn) and fact.mode == "dry-run" for fact in facts)
 
 
 @given(engine_facts)

@@ -34,7 +34,7 @@ def check(facts: Facts) -> None:
     claims, refused = draw_claims(facts)
     for text in [*(claim.claim for claim in claims), *(each.claim for each in refused)]:
         assert words(text) <= MOST_OF_CLAIM, text
-    for text in [*(claim.basis for claim in claims), *(each.because for each in refused)]:
+    for text in [*(claim.basis for claim in claims), *(each.reason for each in refused)]:
         assert text[0].isupper() or text[0].isdigit(), text
         assert text.endswith("."), text
         for sentence in sentences(text):
@@ -44,7 +44,7 @@ def check(facts: Facts) -> None:
         assert ";" not in claim.assumes, claim.assumes
         assert len(sentences(claim.claim)) <= 2, claim.claim
     texts = [text for claim in claims for text in (claim.claim, claim.basis, claim.assumes)]
-    texts += [text for each in refused for text in (each.claim, each.because)]
+    texts += [text for each in refused for text in (each.claim, each.reason)]
     assert [(phrase, text) for text in texts for phrase in phrases_not_used(text)] == []
 
 

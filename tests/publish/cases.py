@@ -47,8 +47,8 @@ def area(name: str, value: float, tries: int = TRIES) -> Finding:
     return Finding(name, Family.ATTACK, value, Direction.LOWER, bounds, "How well.", baseline=0.5, inside=inside)
 
 
-def idle(name: str, because: str = "it failed", *, applies: bool = True) -> Finding:
-    return not_run(name, Family.ATTACK, Direction.LOWER, "How often.", because, applies=applies)
+def idle(name: str, reason: str = "it failed", *, applies: bool = True) -> Finding:
+    return not_run(name, Family.ATTACK, Direction.LOWER, "How often.", reason, applies=applies)
 
 
 def harmless() -> dict[str, Finding]:

@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.assess.report import Report
-from sfumato.collect.client import KeptAnswer, KeptAnswers
 from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.config import PartyTrial, write_trial
@@ -37,6 +36,7 @@ from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release
+from sfumato.survey.client import KeptAnswer, KeptAnswers
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files

@@ -29,10 +29,10 @@ from tests.publish.cases import (
     report,
 )
 
-LIMIT_OF = dict.fromkeys(RATES[:5], "linkage-gain")
-LIMIT_OF |= dict.fromkeys(RATES[5:8], "attribute-gain")
-LIMIT_OF |= dict.fromkeys(RATES[8:], "singling-gain")
-MEETS, DOES_NOT_MEET, CANNOT_TELL = Ruling.MEETS, Ruling.DOES_NOT_MEET, Ruling.CANNOT_TELL
+LIMIT_OF = dict.fromkeys(RATES[:5], "linkage-excess")
+LIMIT_OF |= dict.fromkeys(RATES[5:8], "attribute-excess")
+LIMIT_OF |= dict.fromkeys(RATES[8:], "singling-out-excess")
+MEETS, DOES_NOT_MEET, INCONCLUSIVE = Ruling.MEETS, Ruling.DOES_NOT_MEET, Ruling.INCONCLUSIVE
 
 
 def needed(verdict: Verdict) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_gain_that_is_surely_above_its_limit_does_not_meet_it(name: str) -> No
 @pytest.mark.parametrize("name", [name for name in RATES if not name.startswith("singling-out")])
 def test_a_gain_whose_interval_holds_its_limit_cannot_be_told(name: str) -> None:
     verdict = judge(report(rate(name, 0.14, 0.1)), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
+    assert verdict.outcome is INCONCLUSIVE
     assert verdict.exceeded == ()
     (missing,) = verdict.missing
     assert (missing.limit, missing.finding, missing.needed) == (LIMIT_OF[name], name, True)
@@ -89,8 +89,8 @@ def test_the_limit_is_compared_with_the_ends_of_intervals_that_hold_together(nam
     low, high = difference_interval(finding.inside, finding.outside, 1 - 0.05 / count)
     for allowed, outcome in (
         (high + 1e-9, MEETS),
-        (high - 1e-9, CANNOT_TELL),
-        (low + 1e-9, CANNOT_TELL),
+        (high - 1e-9, INCONCLUSIVE),
+        (low + 1e-9, INCONCLUSIVE),
         (low - 1e-9, DOES_NOT_MEET),
     ):
         assert judge(report(finding), Policy("ours", {limit: allowed})).outcome is outcome
@@ -104,8 +104,8 @@ def test_membership_is_judged_by_its_score_and_not_by_a_gain(name: str, limit: s
     low, high = exact_interval(finding.inside.hits, TRIES, 1 - 0.05 / count)
     for allowed, outcome in (
         (high + 1e-9, MEETS),
-        (high - 1e-9, CANNOT_TELL),
-        (low + 1e-9, CANNOT_TELL),
+        (high - 1e-9, INCONCLUSIVE),
+        (low + 1e-9, INCONCLUSIVE),
         (low - 1e-9, DOES_NOT_MEET),
     ):
         verdict = judge(report(finding), Policy("ours", {limit: allowed}))
@@ -125,14 +125,14 @@ def test_of_several_attacks_that_exceed_a_limit_the_largest_is_named() -> None:
 def test_the_worst_is_named_first_by_how_many_times_what_is_allowed_it_is() -> None:
     found = [rate("linkage-rank", 0.3, 0.1), rate(RATES[5], 0.6, 0.1), area(AREAS[0], 0.8)]
     verdict = judge(report(*found), BUILT_IN["research"], GROUPED)
-    assert [each.limit for each in verdict.exceeded] == ["attribute-gain", "linkage-gain", "membership-auc"]
-    beside_a_coin = judge(report(*found), limited(linkage_gain=0.1, membership_auc=0.55), GROUPED)
-    assert [each.limit for each in beside_a_coin.exceeded] == ["membership-auc", "linkage-gain"]
+    assert [each.limit for each in verdict.exceeded] == ["attribute-excess", "linkage-excess", "membership-auc"]
+    beside_a_coin = judge(report(*found), limited(linkage_excess=0.1, membership_auc=0.55), GROUPED)
+    assert [each.limit for each in beside_a_coin.exceeded] == ["membership-auc", "linkage-excess"]
 
 
 def test_what_is_needed_stands_before_what_was_left_out() -> None:
     verdict = judge(report(rate("linkability", 0.14, 0.1), held_out=999), BUILT_IN["research"], GROUPED)
-    assert [each.limit for each in verdict.missing] == ["linkage-gain", "membership-tpr"]
+    assert [each.limit for each in verdict.missing] == ["linkage-excess", "membership-tpr"]
     assert verdict.hint == "A larger hold-out set or more attacked records would narrow the interval."
 
 
@@ -150,8 +150,8 @@ def test_more_attacks_make_every_interval_wider() -> None:
     assert finding.inside is not None
     assert finding.outside is not None
     few = difference_interval(finding.inside, finding.outside, 1 - 0.05 / 5)[1]
-    assert judge(report(finding), limited(linkage_gain=few)).outcome is MEETS
-    assert judge(report(finding), limited(linkage_gain=few, attribute_gain=1.0)).outcome is CANNOT_TELL
+    assert judge(report(finding), limited(linkage_excess=few)).outcome is MEETS
+    assert judge(report(finding), limited(linkage_excess=few, attribute_excess=1.0)).outcome is INCONCLUSIVE
 
 
 # --------------------------------------------------------------------------------------------------- what did not run
@@ -163,17 +163,22 @@ def test_without_people_held_out_the_requirement_is_not_met_and_no_gain_is_told(
     verdict = judge(report(*findings, *areas, held_out=0), BUILT_IN["research"], GROUPED)
     assert verdict.outcome is DOES_NOT_MEET
     (exceeded,) = verdict.exceeded
-    assert (exceeded.limit, exceeded.finding, exceeded.value, exceeded.allowed) == ("held_out", None, False, True)
-    assert needed(verdict) == ["linkage-gain", "attribute-gain", "singling-gain", "membership-auc"]  # once each
+    assert (exceeded.limit, exceeded.finding, exceeded.value, exceeded.allowed) == ("control", None, False, True)
+    assert needed(verdict) == [
+        "linkage-excess",
+        "attribute-excess",
+        "singling-out-excess",
+        "membership-auc",
+    ]  # once each
     assert all(each.finding is None for each in verdict.missing)
-    allowed = dataclasses.replace(BUILT_IN["research"], require={"held_out": False})
-    assert judge(report(*findings, *areas, held_out=0), allowed, GROUPED).outcome is CANNOT_TELL
+    allowed = dataclasses.replace(BUILT_IN["research"], require={"control": False})
+    assert judge(report(*findings, *areas, held_out=0), allowed, GROUPED).outcome is INCONCLUSIVE
 
 
 def test_links_to_ones_own_row_are_judged_beside_guessing_also_without_people_held_out() -> None:
     own = [rate(f"own-row-linkage-{way}", 0.02, guess=0.001) for way in ("euclid", "mahalanobis", "rank")]
     others = [idle(name, "own rows are counted", applies=False) for name in RATES[:3]]
-    policy = limited(linkage_gain=0.05)
+    policy = limited(linkage_excess=0.05)
     assert judge(report(*own, *others), policy, NOISED).outcome is MEETS
     verdict = judge(report(*own[:2], rate("own-row-linkage-rank", 0.9), *others), policy, NOISED)
     (exceeded,) = verdict.exceeded
@@ -186,17 +191,17 @@ def test_links_to_ones_own_row_are_judged_beside_guessing_also_without_people_he
 @pytest.mark.parametrize("name", [*RATES[:5], *RATES[8:], *AREAS, TPR])
 def test_a_needed_attack_that_did_not_run_leaves_it_open(name: str) -> None:
     verdict = judge(report(idle(name)), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
+    assert verdict.outcome is INCONCLUSIVE
     (missing,) = verdict.missing
     assert missing.finding == name
-    assert missing.because == "the attack was not run (it failed)"
+    assert missing.reason == "the attack was not run (it failed)"
 
 
 def test_attribute_inference_that_did_not_run_has_no_columns_and_leaves_it_open() -> None:
     idle_ = [idle(f"attribute-inference-{profile}") for profile in ("neighbour", "registry", "insider")]
     verdict = judge(report(*idle_, without=RATES[5:8]), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
-    assert set(needed(verdict)) == {"attribute-gain"}
+    assert verdict.outcome is INCONCLUSIVE
+    assert set(needed(verdict)) == {"attribute-excess"}
 
 
 def test_attribute_inference_of_all_columns_together_is_not_judged() -> None:
@@ -207,19 +212,19 @@ def test_an_attack_that_has_nothing_to_attack_is_not_needed_unless_no_other_is_l
     nothing = [idle(name, "the table has no column of categories", applies=False) for name in RATES[8:]]
     assert judge(report(nothing[2]), BUILT_IN["research"], GROUPED).outcome is MEETS
     verdict = judge(report(*nothing), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
-    assert needed(verdict) == ["singling-gain"]
+    assert verdict.outcome is INCONCLUSIVE
+    assert needed(verdict) == ["singling-out-excess"]
 
 
 def test_people_held_out_who_could_not_be_attacked_leave_it_open() -> None:
     verdict = judge(report(rate("rare-combination-found", 0.1)), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
-    assert verdict.missing[0].because == "no held-out record could be attacked"
+    assert verdict.outcome is INCONCLUSIVE
+    assert verdict.missing[0].reason == "no held-out record could be attacked"
 
 
 def test_a_finding_that_does_not_say_how_many_were_tried_leaves_it_open() -> None:
     old = dataclasses.replace(rate("linkability", 0.1, 0.1), inside=None)
-    assert judge(report(old), BUILT_IN["research"], GROUPED).outcome is CANNOT_TELL
+    assert judge(report(old), BUILT_IN["research"], GROUPED).outcome is INCONCLUSIVE
 
 
 # ------------------------------------------------------------------------------------------------ at 1 % false alarms
@@ -232,12 +237,12 @@ def test_accusations_at_one_percent_are_judged_from_a_thousand_people_held_out(h
     if held_out < 1_000:
         (missing,) = verdict.missing
         assert (missing.limit, missing.needed) == ("membership-tpr", False)
-        assert "1,000" in missing.because
-        assert "999" in missing.because
+        assert "1,000" in missing.reason
+        assert "999" in missing.reason
 
 
 def test_a_policy_of_nothing_else_cannot_be_told_with_fewer() -> None:
-    assert judge(report(held_out=999), limited(membership_tpr=0.5)).outcome is CANNOT_TELL
+    assert judge(report(held_out=999), limited(membership_tpr=0.5)).outcome is INCONCLUSIVE
     assert judge(report(held_out=1_000), limited(membership_tpr=0.5)).outcome is MEETS
 
 
@@ -248,7 +253,7 @@ def test_few_descriptions_of_one_kind_are_judged_with_those_of_the_other() -> No
     few = rate("singling-out-univariate", 0.0, 0.0, tries=12)
     assert judge(report(few), BUILT_IN["research"], GROUPED).outcome is MEETS
     verdict = judge(report(few, idle(RATES[9], "none", applies=False)), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
+    assert verdict.outcome is INCONCLUSIVE
 
 
 def test_few_descriptions_that_all_succeed_exceed_the_limit_alone() -> None:
@@ -259,8 +264,8 @@ def test_few_descriptions_that_all_succeed_exceed_the_limit_alone() -> None:
 
 def test_descriptions_of_both_kinds_together_may_leave_it_open_and_the_larger_is_named() -> None:
     kinds = [rate(RATES[8], 0.15, 0.1), rate(RATES[9], 0.13, 0.1)]
-    verdict = judge(report(*kinds), limited(singling_gain=0.04))
-    assert verdict.outcome is CANNOT_TELL
+    verdict = judge(report(*kinds), limited(singling_out_excess=0.04))
+    assert verdict.outcome is INCONCLUSIVE
     assert verdict.missing[0].finding == RATES[8]
 
 
@@ -270,7 +275,7 @@ def test_a_control_on_a_part_of_the_seats_is_counted_up() -> None:
         for name in RATES[8:10]
     ]
     assert judge(report(*part), BUILT_IN["research"], GROUPED).outcome is MEETS
-    assert judge(report(*(rate(name, 0.3, 0.05) for name in RATES[8:10])), limited(singling_gain=0.1)).exceeded
+    assert judge(report(*(rate(name, 0.3, 0.05) for name in RATES[8:10])), limited(singling_out_excess=0.1)).exceeded
 
 
 # ----------------------------------------------------------------------------------------------------- extreme values
@@ -280,7 +285,7 @@ def test_an_extreme_person_who_shows_exceeds_the_limit_of_singling_out() -> None
     extreme = rate("extreme-values-shown", 1.0, 0.0, tries=24)
     verdict = judge(report(extreme), BUILT_IN["research"], GROUPED)
     (exceeded,) = verdict.exceeded
-    assert (exceeded.limit, exceeded.finding, exceeded.value) == ("singling-gain", "extreme-values-shown", 1.0)
+    assert (exceeded.limit, exceeded.finding, exceeded.value) == ("singling-out-excess", "extreme-values-shown", 1.0)
     assert "Excess singling out by extreme values 100\u00a0% (95\u00a0% CI" in verdict.reasons[0]
     assert verdict.reasons[0].endswith("; limit 5\u00a0%")
 
@@ -301,8 +306,8 @@ def test_extreme_values_never_leave_a_verdict_open(finding: Finding) -> None:
 def test_extreme_values_alone_do_not_meet_the_limit_of_singling_out() -> None:
     nothing = [idle(name, "the table has nothing to single out", applies=False) for name in RATES[8:]]
     verdict = judge(report(*nothing, rate("extreme-values-shown", 0.0, 0.0, tries=24)), BUILT_IN["research"], GROUPED)
-    assert verdict.outcome is CANNOT_TELL
-    assert needed(verdict) == ["singling-gain"]
+    assert verdict.outcome is INCONCLUSIVE
+    assert needed(verdict) == ["singling-out-excess"]
 
 
 # ------------------------------------------------------------------------------------------------------- requirements
@@ -310,11 +315,11 @@ def test_extreme_values_alone_do_not_meet_the_limit_of_singling_out() -> None:
 
 @pytest.mark.parametrize(("asked", "outcome"), [(10, MEETS), (11, DOES_NOT_MEET)])
 def test_the_smallest_group_has_as_many_as_is_asked(asked: int, outcome: Ruling) -> None:
-    verdict = judge(report(), Policy("ours", require={"persons_per_group": asked}), GROUPED)
+    verdict = judge(report(), Policy("ours", require={"min_group_size": asked}), GROUPED)
     assert verdict.outcome is outcome
     if outcome is DOES_NOT_MEET:
         assert (verdict.exceeded[0].limit, verdict.exceeded[0].value, verdict.exceeded[0].allowed) == (
-            "persons_per_group",
+            "min_group_size",
             10,
             11,
         )
@@ -325,14 +330,14 @@ def test_groups_that_a_stream_kept_up_count_too() -> None:
         Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 5, 9, 3, 7, 0, 0, 0, 1, 6),
         EpochPublished(1, 9, 0, 90, 5),
     )
-    assert judge(report(), Policy("ours", require={"persons_per_group": 7}), kept).outcome is MEETS
-    assert judge(report(), Policy("ours", require={"persons_per_group": 8}), kept).outcome is DOES_NOT_MEET
+    assert judge(report(), Policy("ours", require={"min_group_size": 7}), kept).outcome is MEETS
+    assert judge(report(), Policy("ours", require={"min_group_size": 8}), kept).outcome is DOES_NOT_MEET
 
 
 def test_noise_has_no_groups_and_does_not_meet_a_size_of_groups() -> None:
-    verdict = judge(report(), Policy("ours", require={"persons_per_group": 1}), NOISED)
+    verdict = judge(report(), Policy("ours", require={"min_group_size": 1}), NOISED)
     assert verdict.outcome is DOES_NOT_MEET
-    assert (verdict.exceeded[0].limit, verdict.exceeded[0].value) == ("persons_per_group", None)
+    assert (verdict.exceeded[0].limit, verdict.exceeded[0].value) == ("min_group_size", None)
 
 
 @pytest.mark.parametrize(
@@ -374,13 +379,13 @@ def rarest(holders: float | None, *, applies: bool = True) -> Finding:
 def test_categories_are_not_rare_that_as_many_hold_as_a_group_must_have(
     finding: Finding, asked: int | None, outcome: Ruling, facts: tuple[Fact, ...]
 ) -> None:
-    sized = {} if asked is None else {"persons_per_group": asked}
+    sized = {} if asked is None else {"min_group_size": asked}
     made = (*(fact for fact in facts if not isinstance(fact, Grouped)), Grouped("M", 99, 1, 99, 0, 0, 0, 0))
     verdict = judge(report(finding), Policy("ours", require={"rare": "hidden", **sized}), made if facts else ())
     if facts or asked is None:
         assert verdict.outcome is outcome
     else:
-        assert needed(verdict) == ["persons_per_group"]
+        assert needed(verdict) == ["min_group_size"]
     if outcome is DOES_NOT_MEET:
         assert verdict.exceeded[0].finding == "rarest-category"
 
@@ -392,13 +397,13 @@ def test_categories_drawn_by_chance_from_declared_ones_are_hidden_whatever_was_c
 def test_categories_that_could_not_be_counted_are_told_by_what_was_done() -> None:
     failed = rarest(None)
     assert judge(report(failed), Policy("ours", require={"rare": "hidden"}), WITH_CATEGORIES).exceeded
-    assert judge(report(failed), Policy("ours", require={"rare": "hidden"})).outcome is CANNOT_TELL
+    assert judge(report(failed), Policy("ours", require={"rare": "hidden"})).outcome is INCONCLUSIVE
 
 
 def test_of_a_table_of_unknown_make_groups_and_rare_categories_cannot_be_told() -> None:
     verdict = judge(report(), BUILT_IN["research"])
-    assert verdict.outcome is CANNOT_TELL
-    assert needed(verdict) == ["persons_per_group", "rare"]
+    assert verdict.outcome is INCONCLUSIVE
+    assert needed(verdict) == ["min_group_size", "rare"]
 
 
 # -------------------------------------------------------------------------------------------------------- what to try
@@ -424,7 +429,7 @@ def test_larger_groups_are_tried_where_attacks_gain() -> None:
 
 
 def test_groups_as_large_as_is_asked_are_tried() -> None:
-    lines = judge(report(), Policy("ours", require={"persons_per_group": 20}), GROUPED, command=RUN).to_try
+    lines = judge(report(), Policy("ours", require={"min_group_size": 20}), GROUPED, command=RUN).to_try
     assert [shlex.split(line) for line in lines] == [[*RUN[:5], *RUN[7:], "--k", "20", "--overwrite"]]
 
 
@@ -439,18 +444,18 @@ def test_a_method_with_groups_is_tried_in_place_of_noise_without_its_options() -
 
 def test_more_people_are_held_out_where_nothing_can_be_told() -> None:
     unsure = report(rate("linkability", 0.14, 0.1))
-    run = (*RUN, "--holdout", "0.1", "--budget", "10")
+    run = (*RUN, "--holdout", "0.1", "--time-limit", "10")
     lines = judge(unsure, BUILT_IN["research"], GROUPED, command=run).to_try
     assert [shlex.split(line) for line in lines] == [
-        [*RUN, "--budget", "10", "--holdout", "0.5", "--overwrite"],
+        [*RUN, "--time-limit", "10", "--holdout", "0.5", "--overwrite"],
         [*RUN, "--holdout", "0.1", "--overwrite"],
-        [*RUN[:5], *RUN[7:], "--holdout", "0.1", "--budget", "10", "--k", "40", "--overwrite"],
+        [*RUN[:5], *RUN[7:], "--holdout", "0.1", "--time-limit", "10", "--k", "40", "--overwrite"],
     ]
 
 
 def test_a_table_that_was_only_measured_is_made_anew() -> None:
     run = ("sfumato", "evaluate", "people.csv", "released.csv", "--policy", "research")
-    (line,) = judge(report(*UNCOMPARED, held_out=0), limited(linkage_gain=0.1), command=run).to_try
+    (line,) = judge(report(*UNCOMPARED, held_out=0), limited(linkage_excess=0.1), command=run).to_try
     assert line == "sfumato evaluate people.csv released.csv --policy research --holdout FILE"
     lines = judge(report(rate("linkability", 0.6, 0.1)), BUILT_IN["research"], GROUPED, command=run).to_try
     assert lines[0] == (
@@ -465,7 +470,7 @@ def test_without_a_command_the_words_stand_for_what_is_not_known() -> None:
         .to_try[0]
         .startswith("sfumato sanitize INPUT -o FOLDER --policy public")
     )
-    assert "--policy FILE" in judge(report(*UNCOMPARED, held_out=0), limited(linkage_gain=0.1), GROUPED).to_try[0]
+    assert "--policy FILE" in judge(report(*UNCOMPARED, held_out=0), limited(linkage_excess=0.1), GROUPED).to_try[0]
 
 
 # --------------------------------------------------------------------------------------------- how often it is wrong
@@ -501,5 +506,5 @@ def test_a_gain_at_its_limit_is_rarely_called_met_or_not() -> None:
             rate(name, rng.binomial(TRIES, 0.35) / TRIES, rng.binomial(TRIES, 0.3) / TRIES) for name in RATES[:5]
         ]
         made = Report(tuple(findings), (), 10_000, 10_000, rows_held_out=TRIES)
-        wrong += judge(made, limited(linkage_gain=0.05)).outcome is not CANNOT_TELL
+        wrong += judge(made, limited(linkage_excess=0.05)).outcome is not INCONCLUSIVE
     assert wrong <= 45

@@ -21,14 +21,14 @@ def test_research_is_as_the_interface_has_it() -> None:
     assert BUILT_IN["research"] == Policy(
         "research",
         limits={
-            "linkage-gain": 0.05,
-            "attribute-gain": 0.05,
-            "singling-gain": 0.05,
+            "linkage-excess": 0.05,
+            "attribute-excess": 0.05,
+            "singling-out-excess": 0.05,
             "membership-auc": 0.60,
             "membership-tpr": 0.03,
         },
-        require={"held_out": True, "persons_per_group": 10, "rare": "hidden"},
-        keep={"prediction-loss": 0.05},
+        require={"control": True, "min_group_size": 10, "rare": "hidden"},
+        keep={"utility-loss": 0.05},
     )
 
 
@@ -37,9 +37,9 @@ def test_there_are_three_each_stricter_than_the_one_before() -> None:
     trusted, research, public = BUILT_IN.values()
     for looser, stricter in ((trusted, research), (research, public)):
         assert all(looser.limits[name] > stricter.limits[name] for name in LIMITS)
-        assert int(looser.require["persons_per_group"]) < int(stricter.require["persons_per_group"])
+        assert int(looser.require["min_group_size"]) < int(stricter.require["min_group_size"])
         assert set(looser.require) <= set(stricter.require)
-        assert looser.keep["prediction-loss"] < stricter.keep["prediction-loss"]
+        assert looser.keep["utility-loss"] < stricter.keep["utility-loss"]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -57,11 +57,13 @@ share = st.floats(0, 1)
 policies = st.builds(
     Policy,
     st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=60),
-    st.fixed_dictionaries({"linkage-gain": share}, optional={"singling-gain": share, "membership-auc": st.just(0.5)}),
     st.fixed_dictionaries(
-        {}, optional={"held_out": st.booleans(), "persons_per_group": st.integers(1, 10**9), "rare": st.just("hidden")}
+        {"linkage-excess": share}, optional={"singling-out-excess": share, "membership-auc": st.just(0.5)}
     ),
-    st.fixed_dictionaries({}, optional={"prediction-loss": share}),
+    st.fixed_dictionaries(
+        {}, optional={"control": st.booleans(), "min_group_size": st.integers(1, 10**9), "rare": st.just("hidden")}
+    ),
+    st.fixed_dictionaries({}, optional={"utility-loss": share}),
 )
 
 
@@ -79,32 +81,32 @@ def test_any_policy_is_read_back_as_it_was_written(policy: Policy) -> None:
         ("format = 1.0", "format = 1"),
         ("format = 1", "no name"),
         ("format = ", "not valid TOML"),
-        ('format = 1\nname = ""\n[limits]\nlinkage-gain = 0', "name of a policy"),
-        ('format = 1\nname = " a"\n[limits]\nlinkage-gain = 0', "name of a policy"),
-        ('format = 1\nname = "a\\nb"\n[limits]\nlinkage-gain = 0', "name of a policy"),
-        (f'format = 1\nname = "{"a" * 61}"\n[limits]\nlinkage-gain = 0', "name of a policy"),
-        ("format = 1\nname = 3\n[limits]\nlinkage-gain = 0", "name of a policy"),
+        ('format = 1\nname = ""\n[limits]\nlinkage-excess = 0', "name of a policy"),
+        ('format = 1\nname = " a"\n[limits]\nlinkage-excess = 0', "name of a policy"),
+        ('format = 1\nname = "a\\nb"\n[limits]\nlinkage-excess = 0', "name of a policy"),
+        (f'format = 1\nname = "{"a" * 61}"\n[limits]\nlinkage-excess = 0', "name of a policy"),
+        ("format = 1\nname = 3\n[limits]\nlinkage-excess = 0", "name of a policy"),
         (HEAD, "no limit and no requirement"),
-        (HEAD + "[keep]\nprediction-loss = 0.1", "no limit and no requirement"),
-        (HEAD + "[require]\nheld_out = false", "no limit and no requirement"),
+        (HEAD + "[keep]\nutility-loss = 0.1", "no limit and no requirement"),
+        (HEAD + "[require]\ncontrol = false", "no limit and no requirement"),
         (HEAD + "note = 1", "unknown entry 'note'"),
         (HEAD + "limits = 3", "not a table"),
-        (HEAD + "[[limits]]\nlinkage-gain = 0.1", "not a table"),
+        (HEAD + "[[limits]]\nlinkage-excess = 0.1", "not a table"),
         (HEAD + "[limits]\nlinkage = 0.1", "unknown entry 'linkage'"),
-        (HEAD + "[limits]\nlinkage-gain = 0.1\nlinkage-gain = 0.2", "not valid TOML"),
-        (HEAD + "[limits]\nlinkage-gain = nan", "'linkage-gain' must be a finite number"),
-        (HEAD + "[limits]\nlinkage-gain = inf", "'linkage-gain' must be a finite number"),
-        (HEAD + "[limits]\nlinkage-gain = true", "'linkage-gain' must be a finite number"),
-        (HEAD + '[limits]\nlinkage-gain = "0.1"', "'linkage-gain' must be a finite number"),
-        (HEAD + "[limits]\nlinkage-gain = -0.1", "between 0 and 1"),
-        (HEAD + "[limits]\nlinkage-gain = 1.1", "between 0 and 1"),
+        (HEAD + "[limits]\nlinkage-excess = 0.1\nlinkage-excess = 0.2", "not valid TOML"),
+        (HEAD + "[limits]\nlinkage-excess = nan", "'linkage-excess' must be a finite number"),
+        (HEAD + "[limits]\nlinkage-excess = inf", "'linkage-excess' must be a finite number"),
+        (HEAD + "[limits]\nlinkage-excess = true", "'linkage-excess' must be a finite number"),
+        (HEAD + '[limits]\nlinkage-excess = "0.1"', "'linkage-excess' must be a finite number"),
+        (HEAD + "[limits]\nlinkage-excess = -0.1", "between 0 and 1"),
+        (HEAD + "[limits]\nlinkage-excess = 1.1", "between 0 and 1"),
         (HEAD + "[limits]\nmembership-auc = 0.49", "between 0.5 and 1"),
-        (HEAD + "[require]\nheld_out = 1", "must be true or false"),
-        (HEAD + "[require]\npersons_per_group = 0", "whole number"),
-        (HEAD + "[require]\npersons_per_group = 10.0", "whole number"),
-        (HEAD + "[require]\npersons_per_group = true", "whole number"),
+        (HEAD + "[require]\ncontrol = 1", "must be true or false"),
+        (HEAD + "[require]\nmin_group_size = 0", "whole number"),
+        (HEAD + "[require]\nmin_group_size = 10.0", "whole number"),
+        (HEAD + "[require]\nmin_group_size = true", "whole number"),
         (HEAD + '[require]\nrare = "kept"', "'rare' must be 'hidden'"),
-        (HEAD + "[limits]\nlinkage-gain = 0.1\n[keep]\nprediction-loss = 2", "between 0 and 1"),
+        (HEAD + "[limits]\nlinkage-excess = 0.1\n[keep]\nutility-loss = 2", "between 0 and 1"),
     ],
 )
 def test_what_is_no_policy_is_refused_in_one_sentence(text: str, words: str) -> None:
@@ -115,8 +117,8 @@ def test_what_is_no_policy_is_refused_in_one_sentence(text: str, words: str) -> 
 
 def test_a_file_is_loaded_and_a_name_that_is_neither_says_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "ours.toml"
-    file.write_text(HEAD + "[limits]\nlinkage-gain = 0", encoding="utf-8")
-    assert Policy.load(file) == Policy.load(str(file)) == Policy("ours", {"linkage-gain": 0.0})
+    file.write_text(HEAD + "[limits]\nlinkage-excess = 0", encoding="utf-8")
+    assert Policy.load(file) == Policy.load(str(file)) == Policy("ours", {"linkage-excess": 0.0})
     assert Policy.load(Policy.load("public")) is BUILT_IN["public"]
     with pytest.raises(OptionError, match="choose trusted, research or public"):
         Policy.load("resarch")
@@ -132,11 +134,11 @@ def test_an_edited_policy_that_kept_a_built_in_name_says_that_it_was_edited(part
     looser: dict[str, Any] = {part: {}}
     assert BUILT_IN["research"].title == "research"
     assert dataclasses.replace(BUILT_IN["research"], **looser).title == "research (edited)"
-    assert Policy("ours", {"linkage-gain": 1}).title == "ours"
+    assert Policy("ours", {"linkage-excess": 1}).title == "ours"
 
 
 def test_a_policy_cannot_be_changed_through_what_it_was_made_from() -> None:
-    limits = {"linkage-gain": 0.1}
+    limits = {"linkage-excess": 0.1}
     policy = sf.Policy("ours", limits)
-    limits["linkage-gain"] = 1.0
-    assert policy.limits == {"linkage-gain": 0.1}
+    limits["linkage-excess"] = 1.0
+    assert policy.limits == {"linkage-excess": 0.1}

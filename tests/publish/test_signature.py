@@ -243,8 +243,8 @@ def test_a_certificate_that_lists_its_signature_does_not_hold(signed: Path, key:
     assert failing(signed) == ["files unchanged"]
 
 
-def test_a_rehearsal_is_not_signed(tmp_path: Path, key: Ed25519PrivateKey) -> None:
-    with pytest.raises(PrivacyRefusal, match="rehearsal"):
+def test_a_dry_run_is_not_signed(tmp_path: Path, key: Ed25519PrivateKey) -> None:
+    with pytest.raises(PrivacyRefusal, match="dry run"):
         a_release(seed=1).save(tmp_path / "out", sign=key)
     assert list(tmp_path.iterdir()) == []
 

@@ -98,11 +98,11 @@ def test_without_hard_links_a_key_is_made_all_the_same(home: Path, monkeypatch: 
     assert [path.name for path in (home / "sfumato").iterdir()] == ["signing-key.pem"]
 
 
-def test_a_rehearsal_is_not_signed_and_makes_no_key(home: Path, tmp_path: Path) -> None:
+def test_a_dry_run_is_not_signed_and_makes_no_key(home: Path, tmp_path: Path) -> None:
     folder = a_release(seed=1).save(tmp_path / "out")
     assert not (folder / "release" / "certificate.sig").exists()
     assert not home.exists()
-    with pytest.raises(PrivacyRefusal, match="a rehearsal is not for release"):
+    with pytest.raises(PrivacyRefusal, match="a dry run is not for release"):
         a_release(seed=1).save(tmp_path / "other", sign=True)
 
 
@@ -237,7 +237,7 @@ def test_whatever_writes_a_release_signs_it_by_the_key_of_its_owner(home: Path, 
     pq.write_table(pa.table({"age": list(range(60)), "pay": [2.5 * row for row in range(60)]}), numbers)
     sf.sanitize_file(numbers, tmp_path / "moved", sf.Translation(), new_key=tmp_path / "move.toml", **told)
     sf.stream(tmp_path / "state.db", TABLE, k=5).publish(tmp_path / "epoch", **told)
-    shop = sf.baskets(pa.table({"items": ["bread;milk", "bread", "milk;beer", "bread;milk"] * 10}))
+    shop = sf.transactions(pa.table({"items": ["bread;milk", "bread", "milk;beer", "bread;milk"] * 10}))
     shop.randomize(items=("bread", "milk", "beer"), **told).save(tmp_path / "shop")
     fingerprint = sf.signing_key().fingerprint
     for name in ("parted", "moved", "epoch", "shop"):

@@ -39,7 +39,7 @@ def released(tmp_path: Path, *, safe: bool) -> tuple[sf.Release, Path]:
 def test_a_release_says_that_a_spreadsheet_would_run_it(tmp_path: Path) -> None:
     made, folder = released(tmp_path, safe=False)
     assert FormulaTexts(("city",), 40, 1, quoted=False) in made.certificate.facts
-    (said,) = [one.because for one in made.certificate.refused if "spreadsheet" in one.claim]
+    (said,) = [one.reason for one in made.certificate.refused if "spreadsheet" in one.claim]
     assert said.startswith("In the file, 40 cells and 1 column name begin with =")
     checks = {check.name: check for check in verify_release(folder)}
     assert all(check.holds for check in checks.values())

@@ -14,8 +14,6 @@ import pytest
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     Alike,
-    BasketsRandomized,
-    BasketsReleased,
     Blocked,
     Chained,
     ColumnsDropped,
@@ -40,6 +38,8 @@ from sfumato.core.facts import (
     Swapped,
     Synthesized,
     TargetMoved,
+    TransactionsRandomized,
+    TransactionsReleased,
     Untouched,
 )
 from sfumato.privacy.certificate import Certificate
@@ -49,13 +49,17 @@ from tests.fuzz.fuzzing import GOLDENS, golden_bytes
 
 SEEN: dict[str, str] = {
     "aggregate": "coarsened~ widths~ aggregated.columns~ aggregated.levels~",
-    "baskets-block": (
+    "transactions-block": (
         "margin+- min_confidence+- min_support+- rules-blocked.min_support+- rules-blocked.min_confidence+- "
         "rules-blocked.margin+-"
     ),
-    "baskets-hide": "min_confidence+- min_support+- strategy~ rules-hidden.min_support+- rules-hidden.min_confidence+-",
-    "baskets-randomize": "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.chosen~",
-    "baskets-sizes": "cutoff~ gamma+- insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~",
+    "transactions-hide": (
+        "min_confidence+- min_support+- strategy~ rules-hidden.min_support+- rules-hidden.min_confidence+-"
+    ),
+    "transactions-randomize": "cutoff~ gamma~ insert~ keep~ operator~ transactions-randomized.chosen~",
+    "transactions-sizes": (
+        "cutoff~ gamma+- insert~ keep~ operator~ transactions-randomized.insert+ transactions-randomized.chosen~"
+    ),
     "block": "columns<~",
     "chain": "k+ leaf+- order~ rare-values.k- tails-coded.k- chained.k- chained.leaf-",
     "chunks-hybrid": "degrees< deviations< enhance+- exact_digits~ factor< pairs~ transformed.exact_digits~",
@@ -83,16 +87,16 @@ SEEN: dict[str, str] = {
     "noise-multiplicative": "enhance+- kind~ law~ size+- noised.size+- noised.correlated~ noised.grid+",
     "randomize": "allow_observed~ epsilon- pass_missing~",
     "rotate": "degrees< enhance+- exact_digits~ pairs~ transformed.exact_digits~",
-    "sample": "share+-",
+    "subsample": "share+-",
     "scale": "enhance+- exact_digits~ factor< transformed.exact_digits~",
     "stream-first": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
     "stream-second": "epoch+- grouping~ k+- split~ maintained.algorithm~ maintained.k- rare-values.k+-",
     "swap": "window+- within~ swapped.window+-",
     "swap-leaves": "leaf+ within~ swapped.within~ swapped.columns~ swapped.target~ swapped.smallest-",
     "translate": "deviations< enhance+- exact_digits~ transformed.exact_digits~",
-    "baskets-cut": "cutoff+- gamma~ insert~ keep~ operator~",
-    "baskets-usual-sizes": (
-        "cutoff~ gamma~ insert~ keep~ operator~ baskets-randomized.insert+ baskets-randomized.chosen~"
+    "transactions-cut": "cutoff+- gamma~ insert~ keep~ operator~",
+    "transactions-usual-sizes": (
+        "cutoff~ gamma~ insert~ keep~ operator~ transactions-randomized.insert+ transactions-randomized.chosen~"
     ),
     "laplace-pca in groups": (
         "b~ grouping~ groups- guarantee~ k~ rho1~ rho2~ component-noise.scale+- component-noise.rho1+ "
@@ -159,13 +163,15 @@ def certificates() -> dict[str, Certificate]:
     walk = the(Chained, found["chain"], columns=("town", "ill", "age", "pay", "smoker", "born"))
     class_wise = the(Grouped, found["classwise"])
     chosen = dataclasses.replace(class_wise, algorithm=f"{class_wise.algorithm}, chosen by trial")
-    cut = BasketsRandomized("cut-and-paste", 12, None, 0.1, 4, None, 9, 9.31569088758401, declared=False, chosen=False)
-    sizes = the(BasketsRandomized, found["baskets-sizes"], chosen=True)
+    cut = TransactionsRandomized(
+        "cut-and-paste", 12, None, 0.1, 4, None, 9, 9.31569088758401, declared=False, chosen=False
+    )
+    sizes = the(TransactionsRandomized, found["transactions-sizes"], chosen=True)
     return found | {
-        "baskets-cut": redrawn(
-            found["baskets-randomize"], cut, BasketsReleased(72, 12, 224), operator="cut-and-paste", cutoff=4
+        "transactions-cut": redrawn(
+            found["transactions-randomize"], cut, TransactionsReleased(72, 12, 224), operator="cut-and-paste", cutoff=4
         ),
-        "baskets-usual-sizes": redrawn(found["baskets-sizes"], sizes, operator="usual", gamma=None),
+        "transactions-usual-sizes": redrawn(found["transactions-sizes"], sizes, operator="usual", gamma=None),
         "laplace-pca in groups": redrawn(bare, seven, k=None, groups=7),
         "laplace-pca of records": redrawn(pca, loud, rho1=0.01, guarantee="record"),
         "condense in scores": redrawn(found["condense"], Scored(2, 8), scores="normal"),
@@ -318,8 +324,8 @@ COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
     ("chain", Chained, {"rows": 71}, False),
     ("stream-second", Maintained, {"smallest": 7}, True),
     ("stream-second", Maintained, {"groups": 36, "smallest": 7}, False),
-    ("sample", Sampled, {"records": 71}, False),
-    ("sample", Sampled, {"rows": 71}, False),
+    ("subsample", Sampled, {"records": 71}, False),
+    ("subsample", Sampled, {"rows": 71}, False),
     ("aggregate", Alike, {"rows": 91}, False),
     ("block", Blocked, {"rows": 91}, False),
     ("downgrade", Downgraded, {"rows": 91}, False),

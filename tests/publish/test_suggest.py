@@ -32,7 +32,7 @@ from sfumato.publish.suggest import (
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
 
-OURS = Policy("ours", {"linkage-gain": 0.05}, {"persons_per_group": 12})
+OURS = Policy("ours", {"linkage-excess": 0.05}, {"min_group_size": 12})
 WORDS = ("sfumato", "sanitize", "people.csv", "-o", "out", "--k", "5", "--effort", "fast", "--policy", "ours.toml")
 
 
@@ -58,8 +58,8 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], l
             leaf = plan.mechanism.leaf
             seen.append(leaf)
             chance = chances.get(leaf, 0.0)
-            ends = {"linkage-gain": End(0.05 - 0.1 * (chance - 0.5), 0.0, 0.02)}
-            outcome = Ruling.MEETS if chance else Ruling.CANNOT_TELL
+            ends = {"linkage-excess": End(0.05 - 0.1 * (chance - 0.5), 0.0, 0.02)}
+            outcome = Ruling.MEETS if chance else Ruling.INCONCLUSIVE
             found = report(rate("linkability", 0.1, 0.1))
             return Tried(Verdict("ours", outcome), Outlook(0.5, None, chance, ends), found, None, 0.0)  # type: ignore[arg-type]
 
@@ -108,7 +108,7 @@ def test_nothing_is_tried_where_not_even_attacks_that_never_succeed_could_be_tol
 
 def test_what_can_be_told_hangs_on_how_often_attacks_succeed_on_anybody() -> None:
     assert can_be_told(report(rate("linkability", 0.02, 0.01)), OURS)
-    tighter = dataclasses.replace(OURS, limits={"linkage-gain": 0.02})
+    tighter = dataclasses.replace(OURS, limits={"linkage-excess": 0.02})
     assert not can_be_told(report(rate("linkability", 0.5, 0.5)), tighter)
 
 
@@ -117,7 +117,7 @@ def test_the_outlook_tells_the_worst_and_is_hopeless_where_a_requirement_is_not_
     assert found.worst is not None
     assert found.worst.finding == "linkability"
     assert found.leak == pytest.approx(0.4)
-    strict = dataclasses.replace(OURS, require={"persons_per_group": 10_000})
+    strict = dataclasses.replace(OURS, require={"min_group_size": 10_000})
     assert outlook(report(rate("linkability", 0.12, 0.1)), strict, GROUPED).chance == 0.0
 
 
@@ -128,8 +128,8 @@ def test_only_what_a_policy_judges_is_measured() -> None:
 
 
 def ended(leak: float, value: float, error: float) -> Outlook:
-    worst = Exceeded("linkage-gain", "linkability", value, 0.05)
-    return Outlook(leak, worst, 0.0, {"linkage-gain": End(value + 2 * error, value, error)})
+    worst = Exceeded("linkage-excess", "linkability", value, 0.05)
+    return Outlook(leak, worst, 0.0, {"linkage-excess": End(value + 2 * error, value, error)})
 
 
 @pytest.mark.parametrize(("error", "clear"), [(0.01, True), (0.05, False)])

@@ -78,11 +78,11 @@ def test_a_certificate_that_contradicts_itself_is_not_used(folder: Path) -> None
     assert "contradicts itself" in why
 
 
-def test_a_rehearsal_is_not_made_for_release(folder: Path, tmp_path: Path) -> None:
+def test_a_dry_run_is_not_made_for_release(folder: Path, tmp_path: Path) -> None:
     table = pa.table({"age": list(range(40)), "sex": ["f", "m"] * 20})
-    rehearsed = sf.sanitize(table, sf.Condensation(k=5), seed=1, report=False).save(tmp_path / "rehearsed") / "release"
+    dry = sf.sanitize(table, sf.Condensation(k=5), seed=1, report=False).save(tmp_path / "dry") / "release"
     assert failing(folder) == {}
-    assert list(failing(rehearsed)) == ["made for release"]
+    assert list(failing(dry)) == ["made for release"]
 
 
 @pytest.mark.parametrize("entry", ["table_sha256", "schema_sha256"])

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("without_figures", "without_utility")
 
 @cache
 def released() -> sf.Release:
-    """A rehearsal with one specification and an epsilon for the rest, measured."""
+    """A dry run with one specification and an epsilon for the rest, measured."""
     spec = NoiseSpec(Integers(0, 120), {"name": "gaussian", "sd": 20})
     table = draw_table(rows=600)
     return sf.sanitize(table, Randomization(specs={"age": spec}, epsilon=1.0), schema=declared_schema(), seed=3)
@@ -147,7 +147,7 @@ def test_the_command_line_randomizes_and_the_release_carries_the_laws(run: Run, 
     assert spec == NoiseSpec.read(people.parent / "age.toml")
 
 
-def test_a_recipe_repeats_a_rehearsal_to_the_byte(run: Run, people: Path) -> None:
+def test_a_recipe_repeats_a_dry_run_to_the_byte(run: Run, people: Path) -> None:
     first, again = people.parent / "first", people.parent / "again"
     arguments = ("--epsilon", 1, "--allow-observed", "--spec", f"age={people.parent / 'age.toml'}", "--seed", 7)
     assert run("sanitize", people, "-o", first, "--method", "randomize", "--no-report", *arguments).code == 0

@@ -79,8 +79,8 @@ def test_a_subset_law_is_written_read_solved_and_spoken() -> None:
 
 
 def test_a_survey_may_ask_with_it_and_the_page_draws_from_the_same_chances() -> None:
-    from sfumato.collect.app import question_plan
-    from sfumato.collect.survey import Question
+    from sfumato.survey.app import question_plan
+    from sfumato.survey.questions import Question
 
     spec = NoiseSpec(Labels(tuple("abcdefghijkl")), {"name": "subset", "epsilon": 1.0})
     question = Question("town", spec)

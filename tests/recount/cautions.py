@@ -116,11 +116,12 @@ CAUTIONS = (
     ),
     caution(
         "No one can find out which rules were hidden.",
-        "A hidden rule lies just below a threshold. Anyone who lowers it, or knows similar baskets, finds the rule.",
+        "A hidden rule lies just below a threshold. Anyone who lowers it, or knows similar transactions, finds the "
+        "rule.",
     ),
     caution(
         "No one can tell what a question mark stands for.",
-        "The other items of a basket reveal something about it, and the number of question marks is visible.",
+        "The other items of a transaction reveal something about it, and the number of question marks is visible.",
     ),
     caution(
         "No one can tell when a record was added.",

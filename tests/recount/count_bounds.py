@@ -25,12 +25,12 @@ __all__ = [
     "no_rule_after",
     "observed",
     "odds_exponent",
-    "person_baskets",
+    "person_transactions",
     "posterior",
     "randomized",
     "sizes",
     "unbounded",
-    "whole_baskets",
+    "whole_transactions",
 ]
 
 
@@ -170,10 +170,11 @@ def component_count(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from differs("components", int(parts["components"]), _components(evidence))
 
 
-# ------------------------------------------------------------------------------------------------------------- baskets
+# -------------------------------------------------------------------------------------------------------------
+# transactions
 
 
-def _baskets(frame: pd.DataFrame, column: str = "items") -> list[frozenset[str]]:
+def _transactions(frame: pd.DataFrame, column: str = "items") -> list[frozenset[str]]:
     return [frozenset(filter(None, cell.split(";"))) for cell in frame[column]]
 
 
@@ -181,7 +182,7 @@ def _widths(evidence: Evidence) -> int:
     declared = evidence.options.get("items")
     if isinstance(declared, list):
         return len(declared)
-    return len(frozenset().union(*_baskets(evidence.original)))
+    return len(frozenset().union(*_transactions(evidence.original)))
 
 
 def _most(evidence: Evidence) -> int:
@@ -189,14 +190,14 @@ def _most(evidence: Evidence) -> int:
 
 
 def flipped(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """The factor of one item, or of all baskets of a person; and items stay and come in as often as stated."""
+    """The factor of one item, or of all transactions of a person; and items stay and come in as often as stated."""
     keep, insert = float(parts["keep"]), float(parts["insert"])
     epsilon = max(math.log(keep / insert), math.log((1 - insert) / (1 - keep)))
     if "most" in parts:
-        yield from differs("most baskets of a person", int(parts["most"]), _most(evidence))
+        yield from differs("most transactions of a person", int(parts["most"]), _most(evidence))
         epsilon *= int(parts["most"])
     yield from _rounded_up("factor", float(parts["factor"]), math.exp(min(700.0, epsilon)))
-    true, entries = sum(map(len, _baskets(evidence.original))), sum(map(len, _baskets(evidence.released)))
+    true, entries = sum(map(len, _transactions(evidence.original))), sum(map(len, _transactions(evidence.released)))
     absent = _widths(evidence) * len(evidence.original) - true
     expected = true * keep + absent * insert
     deviation = math.sqrt(true * keep * (1 - keep) + absent * insert * (1 - insert))
@@ -204,42 +205,42 @@ def flipped(evidence: Evidence, parts: Parts) -> Iterator[str]:
         yield f"{entries} entries are released, {expected:.0f} are expected"
 
 
-def whole_baskets(evidence: Evidence, parts: Parts) -> Iterator[str]:
+def whole_transactions(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """The factor is e to the epsilon of the fact, and no less than what it was asked to be."""
-    fact = evidence.fact("baskets-randomized")
+    fact = evidence.fact("transactions-randomized")
     times = int(parts.get("most", 1))
     if "most" in parts:
-        yield from differs("most baskets of a person", times, _most(evidence))
+        yield from differs("most transactions of a person", times, _most(evidence))
     yield from _rounded_up("factor", float(parts["factor"]), math.exp(times * fact["epsilon"]))
     if fact["operator"] == "select-a-size" and fact["epsilon"] > math.log(fact["gamma"]) + 1e-9:
         yield "the factor is more than what was asked for"
 
 
 def odds_exponent(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    epsilon = evidence.fact("baskets-randomized")["epsilon"]
+    epsilon = evidence.fact("transactions-randomized")["epsilon"]
     if abs(float(parts["exponent"]) - epsilon) > 0.051:
         yield f"an exponent of {parts['exponent']} is stated, the fact has {epsilon}"
 
 
-def person_baskets(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    yield from differs("most baskets of a person", int(parts["most"]), _most(evidence))
+def person_transactions(evidence: Evidence, parts: Parts) -> Iterator[str]:
+    yield from differs("most transactions of a person", int(parts["most"]), _most(evidence))
 
 
 def item_count(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many items are declared, or were in the baskets."""
+    """So many items are declared, or were in the transactions."""
     yield from differs("items", int(parts["items"]), _widths(evidence))
 
 
 def sizes(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """True sizes beside baskets are those of the original; else baskets are as large as before."""
-    before = sorted(map(len, _baskets(evidence.original)))
+    """True sizes beside transactions are those of the original; else transactions are as large as before."""
+    before = sorted(map(len, _transactions(evidence.original)))
     after = (
         sorted(evidence.released["size"].astype(int))
         if "beside" in parts
-        else sorted(map(len, _baskets(evidence.released)))
+        else sorted(map(len, _transactions(evidence.released)))
     )
     if before != after:
-        yield "sizes of baskets are not those of the original"
+        yield "sizes of transactions are not those of the original"
 
 
 def _rule(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -248,15 +249,19 @@ def _rule(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _supports(evidence: Evidence, items: frozenset[str]) -> tuple[int, int]:
-    """Baskets that hold all the items, surely and perhaps."""
-    sure = _baskets(evidence.released)
-    maybe = _baskets(evidence.released, "unknown") if "unknown" in evidence.released else [frozenset[str]()] * len(sure)
-    whole = sum(items <= basket for basket in sure)
-    return whole, sum(items <= basket | unknown for basket, unknown in zip(sure, maybe, strict=True))
+    """Transactions that hold all the items, surely and perhaps."""
+    sure = _transactions(evidence.released)
+    maybe = (
+        _transactions(evidence.released, "unknown")
+        if "unknown" in evidence.released
+        else [frozenset[str]()] * len(sure)
+    )
+    whole = sum(items <= transaction for transaction in sure)
+    return whole, sum(items <= transaction | unknown for transaction, unknown in zip(sure, maybe, strict=True))
 
 
 def no_rule(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """No named rule holds, counted in the released baskets; of blocked ones none holds for all that is unknown."""
+    """No named rule holds, counted in the released transactions; of blocked ones none holds for all that is unknown."""
     yield from differs("rules", int(parts["rules"]), len(evidence.options["rules"]))
     yield from differs("support", float(parts["support"]), evidence.options["min_support"])
     yield from differs("confidence", float(parts["confidence"]), evidence.options["min_confidence"])
@@ -276,19 +281,19 @@ def no_rule(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 def changed_entries(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """Entries that went and came: each item's count before and after bounds them, and their balance is exact."""
-    before, after = (sum(map(len, _baskets(frame))) for frame in (evidence.original, evidence.released))
+    before, after = (sum(map(len, _transactions(frame))) for frame in (evidence.original, evidence.released))
     yield from differs("entries removed less those added", int(parts["removed"]) - int(parts["added"]), before - after)
 
 
 def as_they_are(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Baskets, and the entries in which they differ from the original."""
-    yield from differs("baskets", int(parts["baskets"]), len(evidence.released))
-    before = sum(map(len, _baskets(evidence.original)))
+    """Transactions, and the entries in which they differ from the original."""
+    yield from differs("transactions", int(parts["transactions"]), len(evidence.released))
+    before = sum(map(len, _transactions(evidence.original)))
     if "unknown" in evidence.released:
-        unknown = sum(map(len, _baskets(evidence.released, "unknown")))
+        unknown = sum(map(len, _transactions(evidence.released, "unknown")))
         yield from differs("unknown entries", int(parts["entries"]), unknown)
     else:
-        after = sum(map(len, _baskets(evidence.released)))
+        after = sum(map(len, _transactions(evidence.released)))
         yield from beyond("changed entries", int(parts["entries"]), abs(before - after), before + after)
 
 

@@ -49,8 +49,8 @@ def make_release(case: Case, folder: Path) -> None:
         else:
             verb = ["sanitize"]
             method = ["--method", case.method]
-            if case.kind == "baskets":
-                verb, method = ["baskets", case.method.removeprefix("baskets-")], []
+            if case.kind == "transactions":
+                verb, method = ["transactions", case.method.removeprefix("transactions-")], []
             unmeasured = [] if "policy" in case.options else ["--no-report"]
             with _small_partitions(case.options.get("partition_rows")):
                 _run([*verb, str(originals[0]), "-o", str(folder / "out"), *method, *arguments, *unmeasured])

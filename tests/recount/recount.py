@@ -43,7 +43,7 @@ def recount(evidence: Evidence) -> list[Complaint]:
         found += [Complaint(claim["claim"], problem) for problem in _of_assumptions(evidence, claim["assumes"])]
         found += [Complaint(claim["claim"], problem) for problem in _of_kind(evidence, claim["kind"], claim["assumes"])]
     for refused in evidence.certificate["refused"]:
-        found += _of_sentence(evidence, refused["claim"], refused["because"])
+        found += _of_sentence(evidence, refused["claim"], refused["reason"])
     return found
 
 
@@ -64,7 +64,7 @@ def _of_assumptions(evidence: Evidence, assumes: str) -> Iterator[str]:
         if known is None:
             yield f"the recount does not know the assumption {part!r}"
             continue
-        if part in _SOURCES and "person" in evidence.options and evidence.request["kind"] != "baskets":
+        if part in _SOURCES and "person" in evidence.options and evidence.request["kind"] != "transactions":
             yield "one row is taken for one person, and there is a person column"
         if part.startswith("the person column") and "person" not in evidence.options:
             yield "a person column is spoken of, and there is none"

@@ -203,7 +203,7 @@ SENTENCES = (
     ),
     counted(
         "This table may be released.",
-        "It is a rehearsal made with a seed. Anyone who knows the seed can repeat every random draw.",
+        "It is a dry run made with a seed. Anyone who knows the seed can repeat every random draw.",
         rows.dry_run,
     ),
     counted(
@@ -651,80 +651,90 @@ SENTENCES = (
         "<why:text>",
         bounds.unbounded,
     ),
-    # --------------------------------------------------------------------------------------------------------- baskets
+    # ---------------------------------------------------------------------------------------------------------
+    # transactions
     counted(
-        "To anyone who knows all other items of a basket, its release changes the odds of one more item by at most a "
+        "To anyone who knows all other items of a transaction, its release changes the odds of one more item by at "
+        "most a "
         "factor of <factor:number>.",
         f"{_ITEM}{_DEFAULT}",
         bounds.flipped,
     ),
     counted(
-        "Over all baskets of one person, at most <most>, the odds that all rather than none contain an item change by "
+        "Over all transactions of one person, at most <most>, the odds that all rather than none contain an item "
+        "change by "
         "at most a factor of <factor:number>.",
-        f"{_ITEM}{_DEFAULT} The factors of several baskets multiply.",
+        f"{_ITEM}{_DEFAULT} The factors of several transactions multiply.",
         bounds.flipped,
     ),
     counted(
-        "A reader cannot learn the content of a whole basket.",
-        "The factors of its items multiply, and there are <items> item{s|}. Supports estimated from all baskets reveal "
+        "A reader cannot learn the content of a whole transaction.",
+        "The factors of its items multiply, and there are <items> item{s|}. Supports estimated from all transactions "
+        "reveal "
         "more.",
         bounds.item_count,
     ),
     counted(
         "A reader cannot learn which items occur.",
-        "Inserted items are drawn from the <items> item{s|} of the original baskets, including items of a single "
-        "basket.",
+        "Inserted items are drawn from the <items> item{s|} of the original transactions, including items of a single "
+        "transaction.",
         bounds.item_count,
     ),
     counted(
-        "To anyone who knows the size of a basket, its release changes the odds of any statement about its items by at "
+        "To anyone who knows the size of a transaction, its release changes the odds of any statement about its items "
+        "by at "
         "most a factor of <factor:number>.",
-        "The operator is <operator:text>. For any two baskets of one size, the probabilities of a released basket "
+        "The operator is <operator:text>. For any two transactions of one size, the probabilities of a released "
+        "transaction "
         f"differ by no larger factor [Evfimievski, Gehrke, Srikant 2003].{_DEFAULT}",
-        bounds.whole_baskets,
+        bounds.whole_transactions,
     ),
     counted(
-        "Over all baskets of one person, at most <most>, the odds of any statement change by at most a factor of "
+        "Over all transactions of one person, at most <most>, the odds of any statement change by at most a factor of "
         "<factor:number>.",
-        "The factors of several baskets multiply.",
-        bounds.whole_baskets,
+        "The factors of several transactions multiply.",
+        bounds.whole_transactions,
     ),
     counted(
-        "No statement about a basket becomes nearly certain after its release.",
+        "No statement about a transaction becomes nearly certain after its release.",
         "The odds can change by a factor of e^<exponent:number>, the amplification [Evfimievski, Gehrke, Srikant "
         "2003].",
         bounds.odds_exponent,
     ),
     counted(
-        "No statement about all baskets of a person becomes nearly certain.",
-        "A person has up to <most> baskets, and the factors of these multiply.",
-        bounds.person_baskets,
+        "No statement about all transactions of a person becomes nearly certain.",
+        "A person has up to <most> transactions, and the factors of these multiply.",
+        bounds.person_transactions,
     ),
     counted(
-        "The sizes of baskets are hidden.",
-        "[[Randomized baskets have the sizes of the true ones.]][[<beside:text>The true size is published with each "
-        "basket.]]",
+        "The sizes of transactions are hidden.",
+        "[[Randomized transactions have the sizes of the true ones.]][[<beside:text>The true size is published with "
+        "each "
+        "transaction.]]",
         bounds.sizes,
     ),
     counted(
-        "None of the association rules that the data owner named (<rules>) holds in the released baskets, at support "
+        "None of the association rules that the data owner named (<rules>) holds in the released transactions, at "
+        "support "
         "<support:number> and confidence <confidence:number>.",
-        "Rules were counted in the released baskets, after <removed> entr{ies were|y was} removed and <added> "
+        "Rules were counted in the released transactions, after <removed> entr{ies were|y was} removed and <added> "
         "entr{ies|y} "
         "inserted.",
         bounds.no_rule_after,
     ),
     counted(
-        "None of the association rules that the data owner named (<rules>) certainly holds in the released baskets, at "
+        "None of the association rules that the data owner named (<rules>) certainly holds in the released "
+        "transactions, at "
         "support <support:number> and confidence <confidence:number>.",
         "The lowest support or confidence that unknown entries allow was computed for each rule. It is below the "
         "threshold by at least <margin:number> % of the threshold.",
         bounds.no_rule,
     ),
     counted(
-        "The people behind the baskets are protected.",
-        "<baskets> basket{s are| is} released unchanged except for <entries> entr{ies|y}. Anyone who knows some items "
-        "of a basket may find it.",
+        "The people behind the transactions are protected.",
+        "<transactions> transaction{s are| is} released unchanged except for <entries> entr{ies|y}. Anyone who knows "
+        "some items "
+        "of a transaction may find it.",
         bounds.as_they_are,
     ),
     # --------------------------------------------------------------------------------------------------------- streams

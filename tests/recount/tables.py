@@ -215,7 +215,7 @@ def _chain(case: Case, rng: Rng) -> Case:
             _ask(case, where="age > 30")
     _some_rare(rng, case)
     if case.number in (121, 241):
-        _ask(case, policy="public", despite_policy=True, budget=2)
+        _ask(case, policy="public", despite_policy=True, time_limit=2)
     return _finish(rng, case, frame)
 
 
@@ -456,7 +456,7 @@ def _stream(case: Case, rng: Rng) -> Case:
     return dataclasses.replace(case, frames=[frame[: cuts[0]], frame[cuts[0] : cuts[1]], frame[cuts[1] :]])
 
 
-def _baskets(case: Case, rng: Rng) -> Case:
+def _transactions(case: Case, rng: Rng) -> Case:
     n, width = _size(rng, 200), int(rng.integers(8, 25))
     likely = rng.uniform(0.05, 0.4, width)
     rows = [np.flatnonzero(rng.random(width) < likely).tolist() for _ in range(n)]
@@ -464,7 +464,7 @@ def _baskets(case: Case, rng: Rng) -> Case:
         row[:] = sorted({0, 1, 2, *row})
     turn = case.number // len(KINDS)
     way = ("randomize", "hide", "randomize", "block", "randomize")[turn % 5]
-    case.method = f"baskets-{way}"
+    case.method = f"transactions-{way}"
     if way == "randomize":
         operator = ("usual", "flip", "select-a-size", "cut-and-paste", "select-a-size", "uniform")[turn % 6]
         rows = [row[: width // 2] for row in rows]
@@ -529,11 +529,11 @@ KINDS: dict[str, Callable[[Case, Rng], Case]] = {
     "swap": _swap,
     "block": _block,
     "aggregate": _aggregate,
-    "sample": _sample,
+    "subsample": _sample,
     "downgrade": _downgrade,
     "partitions": _partitions,
     "stream": _stream,
-    "baskets": _baskets,
+    "transactions": _transactions,
     "joint": _joint,
 }
 """What is run on a table, in the order of the numbers."""

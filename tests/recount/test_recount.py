@@ -120,7 +120,7 @@ def _sentences(folder: Path) -> Iterator[tuple[Entry, dict[str, str]]]:
     """The sentences of a release that are counted, with their named parts."""
     certificate = Evidence(folder).certificate
     pairs = [(each["claim"], each["basis"]) for each in certificate["claims"]]
-    pairs += [(each["claim"], each["because"]) for each in certificate["refused"]]
+    pairs += [(each["claim"], each["reason"]) for each in certificate["refused"]]
     for sentence, behind in pairs:
         entry = entry_of(sentence, behind)
         assert entry is not None

@@ -169,7 +169,7 @@ def test_the_facts_say_what_was_done_and_how_far_rows_were_shuffled(tmp_path: Pa
         ShuffledWithin(20),
     )
     whole = transform_file(source, tmp_path / "a.parquet", KEY, identifiers=["name"], seed=1)
-    assert whole.facts[0] == Drawn("rehearsal", "PCG64")
+    assert whole.facts[0] == Drawn("dry-run", "PCG64")
     assert whole.facts[-1] == Shuffled(101)
     kept = transform_file(source, tmp_path / "b.parquet", KEY, identifiers=["name"], shuffle="none")
     assert kept.facts[-1] == ShuffledWithin(1)

@@ -143,7 +143,7 @@ def test_a_release_for_release_is_verified_and_states_its_epochs(tmp_path: Path)
     assert "people" not in claims
 
 
-def test_a_rehearsal_is_repeated_to_the_byte(tmp_path: Path) -> None:
+def test_a_dry_run_is_repeated_to_the_byte(tmp_path: Path) -> None:
     for name in ("a", "b"):
         begin(tmp_path / f"{name}.db", TABLE)
         take(tmp_path / f"{name}.db", TABLE)

@@ -319,7 +319,7 @@ def test_the_attack_on_published_epochs_gains_nothing(published: Path) -> None:
     without = attack_epochs(published / "s.db", releases)
     assert [dataclasses.replace(each, arrived=pair.arrived) for each in without.pairs] == [pair]
     assert (without.succeeds, without.findings[0].value) == (None, None)
-    assert "--measure-key" in str(without.findings[0].because)
+    assert "--measure-key" in str(without.findings[0].reason)
 
 
 def test_only_epochs_of_this_stream_in_their_order_are_attacked(published: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_the_certificate_speaks_of_persons_and_a_reviewer_accepts_it(tmp_path: P
     texts = [claim.claim for claim in release.certificate.claims]
     assert any(f"as many different persons as its privacy level ({K} or more)" in text for text in texts)
     failed = [check for check in verify_release(tmp_path / "out" / "release") if not check.holds]
-    assert [check.name for check in failed] == ["made for release"]  # a rehearsal
+    assert [check.name for check in failed] == ["made for release"]  # a dry run
     assert "who" not in release.table.column_names
     init_stream(tmp_path / "again.db", table, recipe=tmp_path / "out" / "owner" / "recipe.toml", person_key=key)
     assert look(tmp_path / "again.db").k == K

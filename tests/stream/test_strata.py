@@ -121,7 +121,7 @@ def test_the_certificate_says_that_the_class_is_certain_and_the_recipe_begins_su
     release = publish_stream(state, tmp_path / "out", report=False, sign=False)
     fact = next(each for each in release.certificate.facts if isinstance(each, Stratified))
     assert fact == Stratified("note", 3, is_target=True)
-    assert any("l = 1" in each.because for each in release.certificate.refused)
+    assert any("l = 1" in each.reason for each in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     recipe = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
     assert recipe.strata == "note"

@@ -206,7 +206,7 @@ def test_coarsening_keeps_missing_cells() -> None:
 def test_a_release_with_pooled_and_lifted_values_is_compared_with_its_original(tmp_path: Path) -> None:
     table = patients()
     sf.sanitize(table, k=10, seed=1, report=False).save(tmp_path / "out")
-    report = sf.evaluate(table, tmp_path / "out", seed=1, budget=1)
+    report = sf.evaluate(table, tmp_path / "out", seed=1, time_limit=1)
     assert not any("unknown to the original" in note for note in report.notes)
 
 

@@ -50,7 +50,7 @@ def test_categories_come_out_in_the_numbers_that_went_in(table: pa.Table, method
 
 
 def test_a_sample_holds_cells_of_the_table(table: pa.Table) -> None:
-    made = released(table, "sample", share=0.5)
+    made = released(table, "subsample", share=0.5)
     assert not Counter(made.column("code").to_pylist()) - Counter(table.column("code").to_pylist())
 
 

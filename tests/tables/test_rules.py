@@ -155,7 +155,7 @@ def test_a_pair_that_few_hold_changes_no_found_rule_and_stays_by_the_owners_word
     release = sf.sanitize(table, k=5, seed=1, schema=schema, rare="keep", report=False)
     assert broken(release.table, release.schema) == 0
     assert ColumnRulesKept(("city -> state",), True) in release.certificate.facts
-    assert any("including rare ones" in refused.because for refused in release.certificate.refused)
+    assert any("including rare ones" in refused.reason for refused in release.certificate.refused)
 
 
 def test_a_found_pair_that_fewer_than_k_hold_is_not_kept() -> None:

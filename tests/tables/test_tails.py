@@ -336,9 +336,9 @@ def test_a_table_without_numbers_says_nothing_of_tails() -> None:
 
 
 @pytest.mark.parametrize("tails", ["code", "smooth", "keep"])
-@pytest.mark.parametrize("method", ["noise", "randomize", "rotate", "swap", "sample"])
+@pytest.mark.parametrize("method", ["noise", "randomize", "rotate", "swap", "subsample"])
 def test_methods_that_make_no_synthetic_rows_take_no_word_about_tails(method: str, tails: str) -> None:
-    options: dict[str, Any] = {"noise": {"size": 0.3}, "randomize": {"epsilon": 1.0}, "sample": {"share": 0.5}}
+    options: dict[str, Any] = {"noise": {"size": 0.3}, "randomize": {"epsilon": 1.0}, "subsample": {"share": 0.5}}
     with pytest.raises(OptionError, match="makes no synthetic rows and codes no tails"):
         sf.sanitize(people(), method=method, tails=tails, seed=1, report=False, **options.get(method, {}))
 

@@ -138,7 +138,7 @@ def test_a_distance_counts_rows_by_their_weight() -> None:
 
 
 def test_the_report_says_that_rows_count_by_weight() -> None:
-    report = sf.sanitize(survey(), weight="w", target="ill", k=5, seed=1, holdout=0.3, budget=2.0).report
+    report = sf.sanitize(survey(), weight="w", target="ill", k=5, seed=1, holdout=0.3, time_limit=2.0).report
     assert report is not None
     (mean,) = (finding for finding in report.findings if finding.name == "marginal-distance")
     assert "every row counts by its weight, w" in mean.meaning

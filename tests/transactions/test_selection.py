@@ -8,8 +8,8 @@ import pytest
 from sfumato.core.itemsets.estimate import estimate_itemsets
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.itemsets.selection import edges, selected_ends, simultaneous_deviations
-from sfumato.core.laws.basket_operators import BasketOperator
-from tests.transactions.slow_miner import draw_baskets
+from sfumato.core.laws.transaction_operators import TransactionOperator
+from tests.transactions.slow_miner import draw_transactions
 
 DRAWS = 40_000
 FAR = 5.0 * np.sqrt(0.05 * 0.95 / DRAWS)  # deviations of a share of so many draws; passed by chance once in 3e6
@@ -52,13 +52,15 @@ def test_just_above_the_threshold_the_lower_end_stops_at_the_simultaneous_bound(
 
 
 def test_sets_that_noise_lifted_over_the_threshold_have_their_support_inside() -> None:
-    law, threshold = BasketOperator("flip", 12, keep=0.7, insert=0.2), 0.09
-    baskets = draw_baskets(3, 3000)
-    supports = frequent_itemsets(baskets, 1, longest=2)
+    law, threshold = TransactionOperator("flip", 12, keep=0.7, insert=0.2), 0.09
+    transactions = draw_transactions(3, 3000)
+    supports = frequent_itemsets(transactions, 1, longest=2)
     true = dict(zip(supports.as_tuples(), supports.counts / 3000, strict=True))
     inside = []
     for seed in range(60):
-        found = estimate_itemsets(law, law.randomize(baskets, np.random.default_rng(seed)), None, threshold, longest=2)
+        found = estimate_itemsets(
+            law, law.randomize(transactions, np.random.default_rng(seed)), None, threshold, longest=2
+        )
         for place, some in enumerate(found.sets):
             if true[some] < threshold - found.deviation[place]:
                 inside.append(found.low[place] <= true[some] <= found.high[place])

@@ -31,7 +31,7 @@ from sfumato.tuning.halving import (
 from sfumato.tuning.trials import METRICS, Bench, Part, Reading, RowsByPerson, Score, Told
 from tests.examples import examples
 
-OURS = Policy("ours", {"linkage-gain": 0.05}, keep={"prediction-loss": 0.05})
+OURS = Policy("ours", {"linkage-excess": 0.05}, keep={"utility-loss": 0.05})
 
 
 def score(value: float, rows: int = 1000) -> Score:
@@ -40,7 +40,7 @@ def score(value: float, rows: int = 1000) -> Score:
     return Score(float(parts.mean()), np.random.default_rng(round(1e6 * value)).permutation(parts))
 
 
-def reading(candidate: Candidate, use: float, leak: float, outcome: Ruling = Ruling.CANNOT_TELL) -> Reading:
+def reading(candidate: Candidate, use: float, leak: float, outcome: Ruling = Ruling.INCONCLUSIVE) -> Reading:
     return Reading(
         candidate, "all", 1000, score(use), score(0.9), Verdict("ours", outcome), Outlook(leak, None, 0.5, {}), (), 1.0
     )
@@ -157,9 +157,9 @@ def test_a_setting_that_is_beaten_in_both_goes_last_and_one_that_is_far_off_goes
 
 
 def test_the_chance_of_another_run_rises_with_room_and_with_runs_that_agree() -> None:
-    near, wide = ({"linkage-gain": End(high, 0.02, 0.01)} for high in (0.048, 0.015))
+    near, wide = ({"linkage-excess": End(high, 0.02, 0.01)} for high in (0.048, 0.015))
     assert chance_of(OURS, [near]) < 0.7 < 0.98 < chance_of(OURS, [wide])
-    middle = {"linkage-gain": End(0.042, 0.02, 0.01)}
+    middle = {"linkage-excess": End(0.042, 0.02, 0.01)}
     assert chance_of(OURS, [middle]) < chance_of(OURS, [middle, middle]) < 0.9
 
 

@@ -29,9 +29,9 @@ from sfumato.tuning.trials import METRICS, Bench, Part, Reading, choose_metric, 
 from tests.assess.mining import found
 from tests.examples import at_length
 
-LAX = Policy("lax", {"membership-auc": 0.99}, {"held_out": True, "persons_per_group": 20})
+LAX = Policy("lax", {"membership-auc": 0.99}, {"control": True, "min_group_size": 20})
 """Met by anything that has groups of twenty, whatever is drawn."""
-HARSH = Policy("harsh", {"membership-auc": 0.5}, {"held_out": True, "persons_per_group": 20})
+HARSH = Policy("harsh", {"membership-auc": 0.5}, {"control": True, "min_group_size": 20})
 """Met by nothing: no interval ends at a coin."""
 RNG = np.random.default_rng(1)
 GRANTED = 300.0
@@ -54,12 +54,12 @@ def people(rows: int = 200, seed: int = 3) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def tuned() -> Tuning:
-    return tune(people(), target="state", policy=LAX, methods="chain", seed=1, budget=GRANTED)
+    return tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
 
 
 @pytest.fixture(scope="module")
 def hopeless() -> Tuning:
-    return tune(people(), target="state", policy=HARSH, methods=["chain"], seed=1, budget=GRANTED)
+    return tune(people(), target="state", policy=HARSH, methods=["chain"], seed=1, time_limit=GRANTED)
 
 
 def test_the_best_meets_the_policy_on_people_whom_the_search_has_not_used(tuned: Tuning) -> None:
@@ -80,7 +80,7 @@ def test_no_size_is_below_what_the_policy_asks_and_sizes_double(tuned: Tuning) -
 
 def test_the_share_of_responses_within_the_tolerance_can_be_tuned_for() -> None:
     table = people()
-    told: dict[str, Any] = {"target": "weight", "policy": LAX, "methods": "chain", "seed": 1, "budget": GRANTED}
+    told: dict[str, Any] = {"target": "weight", "policy": LAX, "methods": "chain", "seed": 1, "time_limit": GRANTED}
     near, far = (tune(table, metric="response-accuracy-1nn", accurate_within=each, **told) for each in (1.0, 12.0))
     for tuned, within in ((near, 1.0), (far, 12.0)):
         weights = np.array(table["weight"])
@@ -134,7 +134,7 @@ def test_a_chance_that_is_not_quite_enough_is_not_rounded_up_to_it(tuned: Tuning
     assert tuned.best is not None
     doubtful = dataclasses.replace(tuned, confirmed=(dataclasses.replace(tuned.best, chance=0.9499),))
     assert doubtful.best is None
-    assert doubtful.because == "an estimated 94\u00a0% of runs meet the policy; 95\u00a0% are required"
+    assert doubtful.reason == "an estimated 94\u00a0% of runs meet the policy; 95\u00a0% are required"
 
 
 def test_a_notebook_shows_the_frontier(tuned: Tuning) -> None:
@@ -150,8 +150,8 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     assert hopeless.nearest is not None
     document = hopeless.to_json()
     assert (document["best"], document["command"]) == (None, None)
-    assert document["nearest"]["because"] == hopeless.because
-    assert "; limit 0.50" in hopeless.because
+    assert document["nearest"]["reason"] == hopeless.reason
+    assert "; limit 0.50" in hopeless.reason
     lines = [text for _, text in hopeless.lines()]
     assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
@@ -182,13 +182,13 @@ def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseExcep
 
 def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(monkeypatch, 1, KeyboardInterrupt)
-    tuned = tune(people(), target="state", policy=LAX, methods="chain", seed=1, budget=GRANTED)
+    tuned = tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
     assert tuned.stopped is Stopped.INTERRUPTED
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
     assert tuned.to_json()["stopped"] == "interrupted"
     assert any("Interrupted: " in note for note in tuned.notes)
-    assert "not confirmed" in tuned.because
+    assert "not confirmed" in tuned.reason
 
 
 def test_an_interrupt_before_anything_was_measured_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,9 +197,9 @@ def test_an_interrupt_before_anything_was_measured_is_one(monkeypatch: pytest.Mo
         tune(people(), target="state", policy=LAX, methods="chain", seed=1)
 
 
-def test_a_budget_that_ends_before_one_trial_is_refused() -> None:
+def test_a_time_limit_that_ends_before_one_trial_is_refused() -> None:
     with pytest.raises(OptionError, match="before one setting could be tried"):
-        tune(people(), target="state", policy=LAX, methods="chain", seed=1, budget=1e-3)
+        tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=1e-3)
 
 
 def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
@@ -207,7 +207,7 @@ def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
     seen: list[Reading] = []
     watched: dict[str, Any] = {"methods": "chain", "metric": "covariance", "watch": seen.append}
     with listening(lambda stage, fraction: told.append((stage, fraction))):
-        tuned = tune(people(120), policy=LAX, seed=1, budget=GRANTED, **watched)
+        tuned = tune(people(120), policy=LAX, seed=1, time_limit=GRANTED, **watched)
     assert {stage for stage, _ in told} == {"tuning"}
     assert told[-1] == ("tuning", 1.0)
     assert len(seen) > 1
@@ -217,7 +217,7 @@ def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
 def test_people_are_kept_together_and_no_more_than_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tuning.run.MOST_PEOPLE", 100)
     table = people(360).append_column("who", pa.array([f"p{place // 2}" for place in range(360)]))
-    tuned = tune(table, person="who", policy=LAX, methods="chain", metric="covariance", seed=1, budget=GRANTED)
+    tuned = tune(table, person="who", policy=LAX, methods="chain", metric="covariance", seed=1, time_limit=GRANTED)
     assert tuned.people == (100, 180)
     assert any("100 of 180 people" in note for note in tuned.notes)
     assert {each.people for each in tuned.bench.readings if each.part == "confirmation"} == {70}
@@ -270,7 +270,7 @@ def test_use_is_measured_above_chance(classes: int, measure: str) -> None:
 def test_the_searches_of_the_paper_range_to_the_smallest_class_and_name_what_they_chose(search: str) -> None:
     seen: list[Reading] = []
     told: dict[str, Any] = {"target": "state", "policy": LAX, "methods": "classwise", "search": search, "seed": 1}
-    tuned = tune(people(300), watch=seen.append, budget=GRANTED, **told)
+    tuned = tune(people(300), watch=seen.append, time_limit=GRANTED, **told)
     assert {each.candidate.method for each in tuned.bench.readings} == {"classwise"}
     assert tuned.confirmed
     chosen = tuned.searched
@@ -287,7 +287,7 @@ def test_the_searches_of_the_paper_range_to_the_smallest_class_and_name_what_the
     with pytest.raises(OptionError, match="group sizes"):
         tune(people(), target="state", methods="chain", search=search)
     with pytest.raises(OptionError, match=r"the smallest class has \d+ people and the smallest size is 60"):
-        tune(people(300), k=60, budget=GRANTED, **told)
+        tune(people(300), k=60, time_limit=GRANTED, **told)
 
 
 def test_accuracy_on_the_smallest_class_stands_beside_that_of_all(tuned: Tuning) -> None:
@@ -314,7 +314,7 @@ def test_the_smallest_class_of_a_metric_is_that_of_the_report() -> None:
 
 @pytest.mark.slow
 def test_methods_are_compared_with_one_another() -> None:
-    tuned = tune(people(400), target="state", policy=LAX, seed=1, budget=GRANTED)
+    tuned = tune(people(400), target="state", policy=LAX, seed=1, time_limit=GRANTED)
     assert {each.candidate.method for each in tuned.bench.readings} == {"chain", "condense", "classwise"}
     assert tuned.best is not None
 
@@ -331,12 +331,12 @@ def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
         policy=LAX,
         methods="chain",
         metric="covariance",
-        known=["town"],
+        quasi_identifiers=["town"],
         seed=1,
-        budget=GRANTED,
+        time_limit=GRANTED,
         **narrow,  # type: ignore[arg-type]
     )
-    assert "--known town" in tuned.command_of(tuned.bench.readings[0])
+    assert "--quasi-identifier town" in tuned.command_of(tuned.bench.readings[0])
     assert min(each.candidate.size for each in tuned.bench.readings) >= (30 if "level" in narrow else 20)
 
 
@@ -349,9 +349,9 @@ def test_levels_and_strata_are_kept(narrow: dict[str, object]) -> None:
         ({"methods": "chian"}, "did you mean 'chain'"),
         ({"search": "luck"}, "no search 'luck'"),
         ({"holdout": 1.5}, "between 0 and 1"),
-        ({"budget": -1.0}, "seconds"),
+        ({"time_limit": -1.0}, "seconds"),
         ({"target": "colour"}, "colour"),
-        ({"known": ["twon"]}, "did you mean 'town'"),
+        ({"quasi_identifiers": ["twon"]}, "did you mean 'town'"),
         ({"policy": "nobody"}, "policy"),
         ({"k": 500}, "smallest size that may be tried is 500"),
         ({"target": "weight", "methods": "classwise"}, "response and not a class"),

@@ -203,7 +203,7 @@ BAD = [
     json.dumps({"holdout": 2}).encode(),
     json.dumps({"seed": -1}).encode(),
     json.dumps({"k": True}).encode(),
-    json.dumps({"budget": 0}).encode(),
+    json.dumps({"time_limit": 0}).encode(),
     json.dumps({"rules": ["x" * 2_000]}).encode(),
     json.dumps({"columns": [{"name": "a", "role": "king", "kind": "integer"}]}).encode(),
     json.dumps(
@@ -298,7 +298,7 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
         "purpose": "For researchers.",
         "hint": "",
         "left_out": "",
-        "outcome": "meets" if leaves else "cannot-tell",
+        "outcome": "meets" if leaves else "inconclusive",
         "reasons": ["<b>one</b>"],
         "try": [],
         "none_found": "No setting is known.",
@@ -312,7 +312,7 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
         "notes": ["<script>a</script>"],
         "warnings": ["columns were dropped: 1"],
         **(
-            {"method": "chain", "rows_in": 7, "rows_out": 7, "holds": True, "rehearsal": False, "signed_by": "SHA256:x"}
+            {"method": "chain", "rows_in": 7, "rows_out": 7, "holds": True, "dry_run": False, "signed_by": "SHA256:x"}
             if leaves
             else {}
         ),

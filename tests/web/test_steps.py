@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.collect.store import AnswerStore
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.survey.store import AnswerStore
 from sfumato.tables.reading import FileReading, read_people
 from sfumato.tables.schema import Kind, Role
 from sfumato.web.steps import Steps, _words
@@ -140,8 +140,8 @@ def test_a_column_is_known_by_a_level_of_its_hierarchy(file: str) -> None:
     choices = Choices(columns=columns)
     again = {each["name"]: each for each in look(file, choices)["columns"]}["went"]
     assert (again["known"], again["known_level"]) == (True, 2)
-    assert choices.known == ("went@2",)
-    assert "--known went@2" in command_line("people.csv", choices, Setting(), recipe="recipe.toml")
+    assert choices.quasi_identifiers == ("went@2",)
+    assert "--quasi-identifier went@2" in command_line("people.csv", choices, Setting(), recipe="recipe.toml")
     wrong = as_shown(found, pay={"known": True, "known_level": 2})
     with pytest.raises(OptionError, match="'pay'"):
         look(file, Choices(columns=wrong))
@@ -154,7 +154,7 @@ def test_the_lines_hold_names_as_a_shell_and_python_need_them() -> None:
     name, setting = "my 'people' $(id).csv", Setting(despite=True)
     words = shlex.split(command_line(name, choices, setting, recipe="owner/recipe.toml"))
     assert words[:7] == ["sfumato", "sanitize", name, "-o", "FOLDER", "--recipe", "owner/recipe.toml"]
-    assert words[words.index("--known") + 1] == "it's $(id)"
+    assert words[words.index("--quasi-identifier") + 1] == "it's $(id)"
     assert words[-1] == "--despite-policy"
     lines = python_lines(name, choices, setting, recipe="owner/recipe.toml")
     compile(lines, "lines", "exec")

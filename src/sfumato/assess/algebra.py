@@ -177,8 +177,8 @@ class NotRun(Exception):
     It does not apply where the table has nothing that the number could speak of.
     """
 
-    def __init__(self, because: str, *, applies: bool = True) -> None:
-        super().__init__(because)
+    def __init__(self, reason: str, *, applies: bool = True) -> None:
+        super().__init__(reason)
         self.applies = applies
 
 
@@ -360,15 +360,15 @@ class Measure:
             found += [number.finding(self.family, reason) for number in rest]
         return tuple(found)
 
-    def not_run(self, because: str, *, applies: bool = True) -> tuple[Finding, ...]:
+    def not_run(self, reason: str, *, applies: bool = True) -> tuple[Finding, ...]:
         """All findings as not run, ``applies`` false where the table has nothing that they could speak of."""
-        return self.findings((name, NotRun(because, applies=applies)) for name in self.names)
+        return self.findings((name, NotRun(reason, applies=applies)) for name in self.names)
 
-    def not_compared(self, because: str, *, applies: bool = True) -> tuple[Finding, ...]:
+    def not_compared(self, reason: str, *, applies: bool = True) -> tuple[Finding, ...]:
         """Findings as not run where there are no rows to compare."""
         if self.uncompared is None:
-            return self.not_run(because, applies=applies)
-        found = {finding.name: finding for finding in self.not_run(because, applies=applies)}
+            return self.not_run(reason, applies=applies)
+        found = {finding.name: finding for finding in self.not_run(reason, applies=applies)}
         return tuple(dataclasses.replace(found[name], meaning=meaning) for name, meaning in self.uncompared.items())
 
 
@@ -376,9 +376,9 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
     """Run a measure, or say why it was not run; one that fails is unknown, never good."""
     if not len(study.released) and not measure.of_groups:
         return measure.not_compared("the released table has no rows")
-    because = measure.applies(study.facts)
-    if because is not None:
-        return measure.not_run(because, applies=False)
+    reason = measure.applies(study.facts)
+    if reason is not None:
+        return measure.not_run(reason, applies=False)
     lacking = next((need for need in measure.needs if _lacks(study, need)), None)
     if lacking is not None:
         return measure.not_run(lacking.value, applies=lacking not in _OF_THE_TABLE)

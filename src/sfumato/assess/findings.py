@@ -250,7 +250,7 @@ class Finding:
     # with it, from a release that knows nobody
     baseline: float | None = None
     control: float | None = None  # the same number on rows that were held out
-    because: str | None = None  # why it was not run
+    reason: str | None = None  # why it was not run
     public: bool = True  # whether it may stand in the edition that leaves with the release
     unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
     control_interval: tuple[float, float] | None = None  # where the control may lie, 95 %
@@ -303,14 +303,14 @@ def not_run(
     family: Family,
     direction: Direction,
     meaning: str,
-    because: str,
+    reason: str,
     *,
     public: bool = True,
     applies: bool = True,
 ) -> Finding:
     """A finding that could not be measured, and why; never a zero."""
     bounds = (None, None)
-    return Finding(name, family, None, direction, bounds, meaning, because=because, public=public, applies=applies)
+    return Finding(name, family, None, direction, bounds, meaning, reason=reason, public=public, applies=applies)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ TERMS: tuple[Term, ...] = (
     Term("quasi-identifier", "a column that an attacker may know from elsewhere", ("quasi-identifiers",)),
     Term("sensitive attribute", "a column whose value would harm a person if it became known"),
     Term("target", "the column that models are trained to predict"),
-    Term("transactions", "records that are sets of items, such as shopping baskets", ("itemsets",)),
+    Term("transactions", "records that are sets of items, such as shopping transactions", ("itemsets",)),
     Term("data owner", "who holds the original table and answers for the release"),
     Term("party", "one of several data owners who compute a release together"),
     Term("partition", "a block of rows of a large table that is processed together"),

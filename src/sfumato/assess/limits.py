@@ -11,13 +11,13 @@ from sfumato.assess.numbers import CI, percent, percent_range
 __all__ = ["attack_name", "command_words", "limit_name", "limit_number", "limit_range", "limit_sentence"]
 
 _NAMES = {
-    "linkage-gain": "excess record linkage",
-    "attribute-gain": "excess attribute inference",
-    "singling-gain": "excess singling out",
+    "linkage-excess": "excess record linkage",
+    "attribute-excess": "excess attribute inference",
+    "singling-out-excess": "excess singling out",
     "membership-auc": "membership inference AUC",
     "membership-tpr": "membership inference TPR at 1\u00a0% FPR",
-    "held_out": "the control group",
-    "persons_per_group": "the minimum group size",
+    "control": "the control group",
+    "min_group_size": "the minimum group size",
     "rare": "hiding of rare categories",
 }
 _AUC = "membership-auc"
@@ -61,13 +61,13 @@ def limit_name(limit: str, finding: str | None = None) -> str:
 
     Examples
     --------
-    >>> limit_name("attribute-gain", "attribute-inference-insider/pay"), limit_name("linkage-gain", "linkability")
+    >>> limit_name("attribute-excess", "attribute-inference-insider/pay"), limit_name("linkage-excess", "linkability")
     ('excess attribute inference of "pay"', 'excess linkability')
     """
-    if finding and limit == "singling-gain":
+    if finding and limit == "singling-out-excess":
         kinds = {"rare-combination-found": " by rare combinations", "extreme-values-shown": " by extreme values"}
         return f"{_NAMES[limit]}{kinds.get(finding, '')}"
-    if finding and limit in ("linkage-gain", "attribute-gain"):
+    if finding and limit in ("linkage-excess", "attribute-excess"):
         if finding == "recovered-cells":
             return "excess recovery of cells by a known-input attack"
         return f"excess {attack_name(finding)}"
@@ -79,7 +79,7 @@ def limit_number(limit: str, value: float) -> str:
 
     Examples
     --------
-    >>> print(limit_number("membership-auc", 0.6), limit_number("linkage-gain", 0.039))
+    >>> print(limit_number("membership-auc", 0.6), limit_number("linkage-excess", 0.039))
     0.60 3.9\u00a0%
     """
     return f"{value:.2f}" if limit == _AUC else percent(value)
@@ -98,7 +98,7 @@ def limit_sentence(
 
     Examples
     --------
-    >>> print(limit_sentence("linkage-gain", "linkage-rank", 0.039, 0.05, (0.0, 0.086)))
+    >>> print(limit_sentence("linkage-excess", "linkage-rank", 0.039, 0.05, (0.0, 0.086)))
     Excess record linkage 3.9\u00a0% (95\u00a0% CI 0\u20138.6\u00a0%); limit 5\u00a0%
     """
     name = limit_name(limit, finding)

@@ -66,15 +66,25 @@ def catalogue() -> tuple[Measure, ...]:
 
 @cache
 def declared() -> tuple[Measure, ...]:
-    """Every measure and attack that there is: of tables, of epochs, of columns that are known, of runs and of baskets.
+    """Every measure and attack: of tables, epochs, columns that are known, runs and transactions.
 
     They are those that were there when it was first asked, whatever a test leaves out later.
     """
-    from sfumato.assess.baskets import BASKET_ATTACKS, BASKETS
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
+    from sfumato.assess.transactions import TRANSACTION_ATTACKS, TRANSACTIONS
     from sfumato.assess.utility.distortion import COSTS
 
-    return (*basic(), EPOCHS, *_utility(), *_risk(), *_attacks(), KNOWN_CLASSES, COSTS, BASKETS, BASKET_ATTACKS)
+    return (
+        *basic(),
+        EPOCHS,
+        *_utility(),
+        *_risk(),
+        *_attacks(),
+        KNOWN_CLASSES,
+        COSTS,
+        TRANSACTIONS,
+        TRANSACTION_ATTACKS,
+    )
 
 
 def number_of(name: str) -> Number | None:
@@ -225,7 +235,7 @@ def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
     begin = perf_counter()
     tell(_STAGE, 0.0)
     measured = measure_study(study)
-    alike = class_findings(study) if study.known else ()
+    alike = class_findings(study) if study.quasi_identifiers else ()
     findings = privacy_first((*measured.findings, *alike, *epochs))
     figures = draw_figures(study, findings)
     tell(_STAGE, 1.0)
@@ -245,7 +255,7 @@ def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
 
 def assess_apart(
     released: pa.Table,
-    because: str,
+    reason: str,
     *,
     facts: tuple[Fact, ...] = (),
     workings: Workings | None = None,
@@ -255,18 +265,18 @@ def assess_apart(
 ) -> Report:
     """Report of what can be measured without a raw row, and of everything else why it was not.
 
-    ``because`` is why there are no rows to compare with, ``before`` what left in the epoch before; ``workings`` hold
+    ``reason`` is why there are no rows to compare with, ``before`` what left in the epoch before; ``workings`` hold
     the sizes of groups.
     """
     begin = perf_counter()
     lacking: list[Finding] = []
     for each in (*basic(), *catalogue()):
-        reason = each.applies(facts)
+        unfit = each.applies(facts)
         if each is not GROUPS:
-            lacking += each.not_compared(reason or because, applies=reason is None)
+            lacking += each.not_compared(unfit or reason, applies=unfit is None)
     groups = GROUPS.findings(group_sizes(workings or Workings(), facts))
     epochs = epoch_findings(facts, before, released, codec, rng)
-    note = f"There were no original rows to compare with ({because}); what needs them was not run."
+    note = f"There were no original rows to compare with ({reason}); what needs them was not run."
     seconds, rows = {"all": perf_counter() - begin}, released.num_rows
     findings = privacy_first((*groups, *epochs, *lacking))
     return Report(findings, (), rows, rows, seconds=seconds, notes=(note,))

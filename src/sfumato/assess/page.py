@@ -95,7 +95,7 @@ def _content(
         "owner": owner,
         "verdict": report.verdict,
         "notes": report.notes,
-        "rehearsal": document.get("randomness") == "rehearsal",
+        "dry_run": document.get("randomness") == "dry-run",
         "certified": certificate is not None,
         "use": use_sentence(findings, report.target, short=not owner),
         "risk": risk_sentence(findings),
@@ -161,7 +161,7 @@ _OF_LEAVES = {"Smallest group": "Smallest leaf", "Groups": "Leaves"}  # what a c
 
 
 def _claim(claim: dict[str, Any]) -> dict[str, str]:
-    parts = {key: claim.get(key) or "" for key in ("claim", "kind", "basis", "assumes", "because")}
+    parts = {key: claim.get(key) or "" for key in ("claim", "kind", "basis", "assumes", "reason")}
     return {
         key: "; ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
         for key, value in parts.items()
@@ -254,7 +254,7 @@ def _row(finding: Finding) -> dict[str, str]:
     return {
         "name": spoken_name(finding.name),
         "value": show(finding.value, unit) if finding.value is not None else "not run",
-        "because": (finding.because or "no reason was recorded") if finding.value is None else "",
+        "reason": (finding.reason or "no reason was recorded") if finding.value is None else "",
         "interval": "exact" if finding.interval is None else _between(finding.interval, unit),
         "attempts": "" if finding.attempts is None else f"{finding.attempts:,} {tries}",
         "baseline": show(finding.baseline, unit),
@@ -279,7 +279,7 @@ _LOOKED = {
     "training": "Training rows per model, at most",
     "testing": "Test rows per model, at most",
     "queries": "Counting queries, at most",
-    "budget": "Time limit, seconds",
+    "time_limit": "Time limit, seconds",
     "estimate": "Expected time, seconds",
 }
 
@@ -289,7 +289,7 @@ def _looked(report: Report, *, owner: bool) -> list[tuple[str, str]]:
     looked = [
         (words, f"{report.sizes[key]:,g}" if isinstance(report.sizes[key], int | float) else str(report.sizes[key]))
         for key, words in _LOOKED.items()
-        if report.sizes.get(key) is not None and (owner or key not in ("budget", "estimate"))
+        if report.sizes.get(key) is not None and (owner or key not in ("time_limit", "estimate"))
     ]
     times = (("sanitizing", "Sanitizing, seconds"), ("all", "Measuring, seconds"))  # the first of JS07's criteria
     spent = [(words, show(report.seconds[key])) for key, words in times if key in report.seconds]

@@ -32,7 +32,7 @@ class Report:
     figures : tuple of Figure
     rows_original, rows_released : int
     sizes : dict
-        How many rows were looked at, and the budget where one was given.
+        How many rows were looked at, and the time limit where one was given.
     seconds : dict
         How long each measure took.
     notes : tuple of str
@@ -78,7 +78,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The whole report, for the owner, as a JSON document: see ``report-schema.json`` beside this module.
 
-        How long it took is left out, so that a rehearsal gives the same document again.
+        How long it took is left out, so that a dry run gives the same document again.
         """
         told = {name: getattr(self, name) for name in ("rows_original", "rows_released", "rows_held_out")}
         shown = ("name", "title", "caption", "alt", "public")
@@ -207,8 +207,8 @@ _COLUMNS: tuple[tuple[str, str, int | None], ...] = (
     ("unit", "unit", None),
     ("public", "public", None),
     ("meaning", "meaning", None),
-    ("because", "because", None),
+    ("reason", "reason", None),
 )
 _TYPES = {"attempts": pa.int64(), "public": pa.bool_()}
-_WORDS = ("name", "family", "status", "direction", "unit", "meaning", "because")
+_WORDS = ("name", "family", "status", "direction", "unit", "meaning", "reason")
 _SCHEMA = pa.schema([(name, _TYPES.get(name, _TEXT if name in _WORDS else _NUMBER)) for name, _, _ in _COLUMNS])

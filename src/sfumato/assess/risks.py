@@ -17,9 +17,9 @@ from sfumato.assess.verdict import LimitResult, Ruling, Verdict
 __all__ = ["FAMILIES", "RiskRow", "risk_table"]
 
 FAMILIES: dict[str, Callable[[str], bool]] = {
-    "linkage-gain": lambda name: name.startswith(("linkage-", "own-row-linkage-", "linkability")) and "/" not in name,
-    "attribute-gain": lambda name: name.startswith("attribute-inference-") or name == "recovered-cells",
-    "singling-gain": lambda name: (
+    "linkage-excess": lambda name: name.startswith(("linkage-", "own-row-linkage-", "linkability")) and "/" not in name,
+    "attribute-excess": lambda name: name.startswith("attribute-inference-") or name == "recovered-cells",
+    "singling-out-excess": lambda name: (
         name.startswith("singling-out-") or name in ("rare-combination-found", "extreme-values-shown")
     ),
     "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
@@ -28,14 +28,14 @@ FAMILIES: dict[str, Callable[[str], bool]] = {
 """Which findings each limit of a policy looks at, by name."""
 
 _RISKS = {
-    "singling-gain": "singling out",
-    "linkage-gain": "linkability",
-    "attribute-gain": "inference",
+    "singling-out-excess": "singling out",
+    "linkage-excess": "linkability",
+    "attribute-excess": "inference",
     "membership-auc": "membership inference",
     "membership-tpr": "membership inference",
 }
 _SCORES = {"membership-auc": "AUC", "membership-tpr": "TPR"}
-_STATUS = {Ruling.MEETS: "met", Ruling.DOES_NOT_MEET: "exceeded", Ruling.CANNOT_TELL: "inconclusive"}
+_STATUS = {Ruling.MEETS: "met", Ruling.DOES_NOT_MEET: "exceeded", Ruling.INCONCLUSIVE: "inconclusive"}
 _DASH = "\u2013"
 
 

@@ -77,18 +77,18 @@ class Sizes:
     training: int = 10_000  # rows that a model learns from
     testing: int = 5_000  # rows that a model is tested on
     queries: int = 1_000  # counting queries that are asked
-    estimate: float | None = None  # seconds that all of it was expected to take, where a budget was given
-    budget: float | None = None  # seconds that were granted
+    estimate: float | None = None  # seconds that all of it was expected to take, where a time limit was given
+    time_limit: float | None = None  # seconds that were granted
     judged: bool = False  # whether a policy is judged by it, which takes more people to be attacked
 
 
 def choose_sizes(
-    rows: int, coordinates: int, columns: int, budget: float | None = None, *, judged: bool = False
+    rows: int, coordinates: int, columns: int, time_limit: float | None = None, *, judged: bool = False
 ) -> Sizes:
     """Choose sizes for a table of so many rows.
 
-    Without a budget the usual ones, with fewer attempts where the table is so large that each costs much. With a
-    budget the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
+    Without a time limit the usual ones, with fewer attempts where the table is so large that each costs much. With a
+    time limit the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
     Where a policy is judged by the findings, five times as many people are attacked; else so many as far as that is
     quick, for the usual policy is judged by them, too.
 
@@ -98,15 +98,15 @@ def choose_sizes(
     2000
     """
     usual = _scaled(1.0, rows, coordinates, judged)
-    if budget is None:
+    if time_limit is None:
         return usual
     slowness = _slowness()
     chosen = None
     for scale in _SCALES:
         sizes = _scaled(scale, rows, coordinates, judged)
         seconds = slowness * _seconds(sizes, rows, coordinates, columns)
-        if chosen is None or seconds <= budget:
-            chosen = replace(sizes, estimate=round(seconds, 1), budget=budget)
+        if chosen is None or seconds <= time_limit:
+            chosen = replace(sizes, estimate=round(seconds, 1), time_limit=time_limit)
     assert chosen is not None
     return chosen
 
@@ -321,7 +321,7 @@ class Study:
     rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
     persons: Places | None = None  # whom each original row is about; None where each is about a person of its own
     held_persons: Places | None = None  # the same of the rows held out
-    known: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
+    quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
     standings: tuple[Standing, ...] = ()  # how people stand in whole tables, column by column, where these are parts
     options: MeasureOptions = MeasureOptions()
@@ -458,9 +458,9 @@ def study_of(
     holdout: pa.Table | None = None,
     persons: Places | None = None,
     held_persons: Places | None = None,
-    budget: float | None = None,
+    time_limit: float | None = None,
     judged: bool = False,
-    known: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     linked: Places | None = None,
     standings: tuple[Standing, ...] = (),
     options: MeasureOptions | None = None,
@@ -470,11 +470,12 @@ def study_of(
 
     The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows that
     were kept out of the release. Whom rows are about is told by ``persons`` and ``held_persons``, or stands in the
-    records, or in the person column of the rows held out. A ``budget`` in seconds chooses how many rows are looked at;
-    where a policy is ``judged`` by the findings more people are attacked. ``known`` are the columns that an outsider is
-    taken to know, who attacks with these, and rows alike in them are counted; else outsiders are chosen by rule.
-    ``linked`` is the released person of each released row, where rows of a person stay together; ``standings`` is how
-    people stand in the whole tables where these are parts of them. ``options`` are the owner's choices of measures.
+    records, or in the person column of the rows held out. A ``time_limit`` in seconds chooses how many rows are looked
+    at; where a policy is ``judged`` by the findings more people are attacked. ``quasi_identifiers`` are the columns
+    that an outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are
+    chosen by rule. ``linked`` is the released person of each released row, where rows of a person stay together;
+    ``standings`` is how people stand in the whole tables where these are parts of them. ``options`` are the owner's
+    choices of measures.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     options = options or MeasureOptions()
@@ -499,14 +500,14 @@ def study_of(
         workings or Workings(),
         target,
         choose_sizes(
-            max(original.num_rows, released.num_rows), records.values.shape[1], columns, budget, judged=judged
+            max(original.num_rows, released.num_rows), records.values.shape[1], columns, time_limit, judged=judged
         ),
         tuple(int(word) for word in rng.integers(0, 2**32, size=_WORDS)),
         codec.schema.rules,
         codec.schema.names,
         records.persons if persons is None else persons,
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
-        tuple(known),
+        tuple(quasi_identifiers),
         linked,
         standings,
         options,

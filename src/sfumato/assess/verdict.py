@@ -17,7 +17,7 @@ class Ruling(StrEnum):
 
     MEETS = "meets"
     DOES_NOT_MEET = "does-not-meet"
-    CANNOT_TELL = "cannot-tell"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Missing:
 
     limit: str
     finding: str | None
-    because: str
+    reason: str
     needed: bool = True  # false if the outcome does not depend on it
     value: float | None = None  # the excess or score, if it was measured and its interval contains the limit
     interval: tuple[float, float] | None = None
@@ -206,25 +206,25 @@ _WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "limi
 _HEADINGS = {
     Ruling.MEETS: "Meets policy",
     Ruling.DOES_NOT_MEET: "Does not meet policy",
-    Ruling.CANNOT_TELL: "Inconclusive for policy",
+    Ruling.INCONCLUSIVE: "Inconclusive for policy",
 }
 _ANSWERS = {
     Ruling.MEETS: "You may release it under that policy.",
     Ruling.DOES_NOT_MEET: "Do not release it.",
-    Ruling.CANNOT_TELL: "Do not release it yet.",
+    Ruling.INCONCLUSIVE: "Do not release it yet.",
 }
 _CLAUSES = {
     Ruling.MEETS: "the release meets policy",
     Ruling.DOES_NOT_MEET: "the release does not meet policy",
-    Ruling.CANNOT_TELL: "the release is inconclusive for policy",
+    Ruling.INCONCLUSIVE: "the release is inconclusive for policy",
 }
 
 
 def _exceeded_words(each: Exceeded) -> str:
     """Why a limit or requirement is not met, without a full stop."""
-    if each.limit == "held_out":
+    if each.limit == "control":
         return "The policy requires a control group; no records were held out"
-    if each.limit == "persons_per_group":
+    if each.limit == "min_group_size":
         there = "the method forms no groups" if each.value is None else f"the smallest has {each.value}"
         return f"The policy requires groups of at least {each.allowed} people; {there}"
     if each.limit == "rare":
@@ -237,4 +237,4 @@ def _missing_words(each: Missing) -> str:
     if each.value is not None and each.allowed is not None:
         return limit_sentence(each.limit, each.finding, each.value, each.allowed, each.interval)
     name = limit_name(each.limit, each.finding)
-    return f"{name[:1].upper()}{name[1:]} was not judged: {each.because}"
+    return f"{name[:1].upper()}{name[1:]} was not judged: {each.reason}"

@@ -77,10 +77,10 @@ def compile_report() -> None:
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
-    from sfumato.core.itemsets.baskets import Baskets
     from sfumato.core.itemsets.mining import frequent_itemsets
+    from sfumato.core.itemsets.transactions import Transactions
 
-    frequent_itemsets(Baskets.of([[0, 1, 2], [0, 1], [2]]), 1)
+    frequent_itemsets(Transactions.of([[0, 1, 2], [0, 1], [2]]), 1)
 
     from sfumato.assess.attacks.singling import Predicates, SortedRows, find_fits
     from sfumato.assess.risk.estimates import nearest_but_one

@@ -11,7 +11,6 @@ import sfumato as sf
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import (
     INPUT,
-    budget_words,
     check_output,
     command_words,
     files_named,
@@ -20,6 +19,7 @@ from sfumato.cli.options import (
     other_file,
     read_as,
     reading_told,
+    time_limit_words,
 )
 from sfumato.cli.panels import Panel, Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
@@ -50,7 +50,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
     "--holdout", metavar="FILE", panel=Panel.FIRST, help="Rows like ORIGINAL's that RELEASED was not made from."
 )
 @options("policy", first=True, overwrite="Replace an earlier evaluation of that name.")
-@options("weight", "known", "accurate_within", "clusters", no_rules="Do not count rules between columns.")
+@options("weight", "quasi_identifier", "accurate_within", "clusters", no_rules="Do not count rules between columns.")
 @options(public="A column that was passed through; repeatable.", seed="Measure reproducibly.")
 @click.option("--level", hidden=True)
 @click.option("--strata", hidden=True)
@@ -60,7 +60,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
+@options("despite_policy", "time_limit", "missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
 def evaluate(
     console: Console,
@@ -137,7 +137,7 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
     for note in evaluation.notes:
         console.note(f"Note: {note}.")
     parts = report.lines()
-    if (words := budget_words(report)) is not None:
+    if (words := time_limit_words(report)) is not None:
         parts.append((5, words))
     if evaluation.certificate is None:
         none = "No certificate came with the released table: these are measurements, and nothing is promised."
@@ -155,7 +155,7 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
     )
 
 
-_OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "output", "overwrite", "k")
+_OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "output", "overwrite", "k")
 
 
 @click.command(cls=Verb)
@@ -164,7 +164,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "target",
     first=True,
     policy="What the release must meet: trusted, research, public, or a file.  [default: research]",
-    budget="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
+    time_limit="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
     output="Folder for report.html, report.json and, where something qualifies, recipe.toml.",
 )
 @click.option(
@@ -207,7 +207,7 @@ _OF_TUNING = ("methods", "metric", "search", "budget", "holdout", "seed", "outpu
     "weight",
     "no_rules",
     "rare",
-    "known",
+    "quasi_identifier",
     "accurate_within",
     seed="Repeat the same samples and draws.",
 )
@@ -243,7 +243,7 @@ def tune(
 
     if output is not None:
         check_output(output, overwrite=overwrite, contents="tuning")
-    given = {name: told[name] for name in ("budget", "search", "metric", "methods", "rare")}
+    given = {name: told[name] for name in ("time_limit", "search", "metric", "methods", "rare")}
     check_tuning(policy or USUAL, **given)
     reading = reading_told(told)
     table, form = read_people(source, **reading)

@@ -36,7 +36,6 @@ __all__ = [
     "SEED",
     "WORDS",
     "WithMethods",
-    "budget_words",
     "check_new",
     "check_output",
     "check_plot",
@@ -54,6 +53,7 @@ __all__ = [
     "say_dropped",
     "signer_at",
     "tell_signer",
+    "time_limit_words",
     "usual",
     "whereabouts",
     "write_private",
@@ -76,7 +76,7 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
         "its standard deviation]",
         {"type": click.FloatRange(min=0.0), "metavar": "X"},
     ),
-    "budget": (
+    "time_limit": (
         Panel.MEASURING,
         "Choose how many rows are looked at, to measure in this time.",
         {"type": click.FloatRange(min=0, min_open=True), "metavar": "SECONDS"},
@@ -129,7 +129,7 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
         "In cells: key to go on with after a stop; made here (mode 600), removed at the end.",
         {"type": FILE, "metavar": "FILE"},
     ),
-    "known": (
+    "quasi_identifier": (
         Panel.MEASURING,
         "A column that an outsider knows, who attacks with it, or COL@N, its labels at level N; repeatable.  "
         "[default: few columns, and half of them]",
@@ -174,7 +174,7 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
     ),
     "rows_are_people": (Panel.COLUMNS, "Each row is a person, although a column looks like a key of persons.", _FLAG),
     "schema": (Panel.COLUMNS, "Schema written by inspect.", {"type": FILE}),
-    "seed": (Panel.METHOD, "Rehearse: reproducible, and marked as not for release.", {"type": SEED, "metavar": "N"}),
+    "seed": (Panel.METHOD, "Dry run: reproducible, and marked as not for release.", {"type": SEED, "metavar": "N"}),
     "sheet": (
         Panel.INPUT,
         "Sheet of a workbook, or table of an SQLite file.  [default: the first that holds a table]",
@@ -197,7 +197,12 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
 }
 """Options that mean the same whatever verb has them: help, and how they are read."""
 
-_SPELT = {"form": ("--format", "form"), "identifier": ("--identifier", "identifiers"), "output": ("-o", "--output")}
+_SPELT = {
+    "form": ("--format", "form"),
+    "identifier": ("--identifier", "identifiers"),
+    "quasi_identifier": ("--quasi-identifier", "quasi_identifiers"),
+    "output": ("-o", "--output"),
+}
 
 
 def options(*names: str, first: bool = False, **words: str) -> Callable[[F], F]:
@@ -314,17 +319,17 @@ def _words(value: Any) -> list[str]:
     return [str(each) for each in (value if isinstance(value, tuple) else (value,))]
 
 
-def budget_words(report: Report) -> str | None:
-    """Say what was chosen to fit a budget; nothing where none was given."""
+def time_limit_words(report: Report) -> str | None:
+    """Say what was chosen to fit a time limit; nothing where none was given."""
     sizes, rows = report.sizes, report.rows_original
-    if sizes.get("budget") is None:
+    if sizes.get("time_limit") is None:
         return None
     attempts, training = min(sizes["attempts"], rows), min(sizes["training"], rows)
     looked = f"Looked at up to {attempts} people an attack and {training} training rows"
-    estimate, budget = f"{sizes['estimate']:g} s", f"{sizes['budget']:g} s"
-    if sizes["estimate"] > sizes["budget"]:
-        return f"{looked}, the fewest that still tell something (estimated {estimate}, more than the {budget} granted)."
-    return f"{looked} (estimated {estimate} of {budget})."
+    estimate, time_limit = f"{sizes['estimate']:g} s", f"{sizes['time_limit']:g} s"
+    if sizes["estimate"] > sizes["time_limit"]:
+        return f"{looked}, the fewest that are of use (estimated {estimate}, more than the {time_limit} granted)."
+    return f"{looked} (estimated {estimate} of {time_limit})."
 
 
 def usual(*spelt: str, default: Any, words: str, **settings: Any) -> Callable[[F], F]:
@@ -396,13 +401,13 @@ def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str
     return form
 
 
-def signer_at(sign: Path | None, output: Path, *, no_sign: bool, rehearsal: bool) -> Signer | None:
+def signer_at(sign: Path | None, output: Path, *, no_sign: bool, dry_run: bool) -> Signer | None:
     """Who signs, by the file of a key or the owner's own; a passphrase is asked for at a terminal."""
     from sfumato.publish.release import signer_of
 
     if no_sign and sign is not None:
         raise OptionError("--no-sign leaves out what --sign asks for; drop one of them")
-    return signer_of(False if no_sign else sign, rehearsal=rehearsal, folder=output, ask=passphrase_prompt())
+    return signer_of(False if no_sign else sign, dry_run=dry_run, folder=output, ask=passphrase_prompt())
 
 
 def passphrase_prompt() -> Callable[[], str] | None:
@@ -411,7 +416,7 @@ def passphrase_prompt() -> Callable[[], str] | None:
 
 
 def tell_signer(console: Console, release: Release) -> None:
-    """Say who signed a release, and what recipients must be told of it; nothing of a rehearsal."""
+    """Say who signed a release, and what recipients must be told of it; nothing of a dry run."""
     if release.signed_by is not None:
         console.say(
             f"Signed by {release.signed_by}.\nTell the recipient this fingerprint by another channel than the release."

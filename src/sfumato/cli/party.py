@@ -33,7 +33,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.group(cls=VerbGroup, invoke_without_command=True)
 @click.option("--config", type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
 @options("output", first=True)
-@options("encoding", seed="Rehearse, if all parties do with the same number.")
+@options("encoding", seed="Dry run, if all parties do with the same number.")
 @options(recipe="Run owner/recipe.toml again, at all.")
 @click.option(
     "--format",
@@ -145,7 +145,7 @@ def _run(
         if folder is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
         check_output(folder, overwrite=overwrite, inputs=config.files)
-        signer = signer_at(sign, folder, no_sign=no_sign, rehearsal=config.plan.seed is not None)
+        signer = signer_at(sign, folder, no_sign=no_sign, dry_run=config.plan.seed is not None)
         refuse_unattainable(asked_policy(policy, report=not no_report), without_control(), despite=None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=encoding)
@@ -211,7 +211,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
     certificate, groups = release.certificate, release.certificate.levels["groups"]
     rounds = next(fact.rounds for fact in certificate.facts if isinstance(fact, Joint))
     if certificate.randomness != "release":
-        console.say("REHEARSAL: made with a seed, not for release.")
+        console.say("DRY RUN: made with a seed, not for release.")
     rows, place = certificate.rows_out, folder / "release"
     console.say(f"{place}: {rows} rows, {groups} groups; {sent} bytes sent, {seconds:.1f} seconds")
     tell_signer(console, release)

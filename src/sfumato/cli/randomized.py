@@ -189,7 +189,7 @@ def relate(
 ) -> None:
     """Estimate how two columns of randomized values go together: their cross table, and a line through the true values.
 
-    The columns must have been randomized independently of each other, as randomize and collect do. INPUT is as for
+    The columns must have been randomized independently of each other, as randomize and survey do. INPUT is as for
     reconstruct. Records without one of the two values are skipped. Refused, with exit code 3, where the records are too
     few for the noise.
     """

@@ -19,7 +19,6 @@ from sfumato.cli.options import (
     INPUT,
     WORDS,
     WithMethods,
-    budget_words,
     check_output,
     command_words,
     holdout_of,
@@ -31,6 +30,7 @@ from sfumato.cli.options import (
     say_dropped,
     signer_at,
     tell_signer,
+    time_limit_words,
     whereabouts,
 )
 from sfumato.cli.panels import Panel
@@ -238,7 +238,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     panel=Panel.OUTPUT,
     help="CSV: an apostrophe before what would be run as a formula.",
 )
-@options("known", "accurate_within", "clusters", "no_report", "sign", "no_sign")
+@options("quasi_identifier", "accurate_within", "clusters", "no_report", "sign", "no_sign")
 @click.option(
     "--pdf",
     is_flag=True,
@@ -254,7 +254,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     panel=Panel.ENGINE,
     help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
 )
-@options("despite_policy", "budget", "missing", "sheet", "header_row", "encoding", "delimiter")
+@options("despite_policy", "time_limit", "missing", "sheet", "header_row", "encoding", "delimiter")
 @options("decimal", "query")
 @verb
 def sanitize(
@@ -309,7 +309,7 @@ def sanitize(
     with keeping_owner_part(console, output, overwrite=overwrite):
         check_run(None, method, parameters, early, replayed, run["policy"], report=not no_report, despite=despite)
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
-    signer = signer_at(sign, output, no_sign=no_sign, rehearsal=seed is not None)
+    signer = signer_at(sign, output, no_sign=no_sign, dry_run=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])
     given = given if replayed is None else given.or_else(replayed.reading)
@@ -365,10 +365,10 @@ def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
     """Refuse what is about measuring where nothing is to be measured."""
     if (run["policy"] or (recipe is not None and recipe.policy)) and not run["report"]:
         raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
-    if run["budget"] is not None and not run["report"]:
-        raise OptionError("--budget limits the measuring and --no-report leaves it out; leave one of them out")
-    if run["known"] and not run["report"]:
-        raise OptionError("--known is for attacks and --no-report leaves them out; leave one of them out")
+    if run["time_limit"] is not None and not run["report"]:
+        raise OptionError("--time-limit limits the measuring and --no-report leaves it out; leave one of them out")
+    if run["quasi_identifiers"] and not run["report"]:
+        raise OptionError("--quasi-identifier is for attacks and --no-report leaves them out; leave one of them out")
     for name in ("accurate_within", "clusters"):
         if run[name] is not None and not run["report"]:
             option = name.replace("_", "-")
@@ -403,10 +403,10 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
     parts += fact_lines(certificate, form)
     if report is not None:
         parts += [(1, note) for note in report.notes]
-        if (words := budget_words(report)) is not None:
+        if (words := time_limit_words(report)) is not None:
             parts.append((5, words))
     if certificate.randomness != "release":
-        parts.append((0, "REHEARSAL: made with a seed, not for release."))
+        parts.append((0, "DRY RUN: made with a seed, not for release."))
     verdict = None if report is None else report.verdict
     console.tell([*parts, *whereabouts(release, folder, form.format.value)])
     say_dropped(console, release.dropped)

@@ -312,9 +312,9 @@ def publish(
     check_output(output, overwrite=overwrite)
     try:
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-            chosen: Any = None  # the owner's own key, unless the state is of a rehearsal
+            chosen: Any = None  # the owner's own key, unless the state is of a dry run
             if no_sign or sign is not None:
-                chosen = signer_at(sign, output, no_sign=no_sign, rehearsal=False) or False
+                chosen = signer_at(sign, output, no_sign=no_sign, dry_run=False) or False
             options = {"report": not no_report, "overwrite": overwrite, "sign": chosen, **told}
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
@@ -329,7 +329,7 @@ def publish(
         if isinstance(fact, RareValues):
             console.say(rare_words(fact))
     if release.certificate.randomness != "release":
-        console.say("REHEARSAL: made with a seed, not for release.")
+        console.say("DRY RUN: made with a seed, not for release.")
     console.say(f"What leaves:  {output / 'release'}")
     console.say(f"What stays:   {output / 'owner'}")
     tell_signer(console, release)
@@ -359,7 +359,7 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
         )
     for finding in found.findings:
         if finding.value is None:
-            console.say(f"{finding.name}: not run, because {finding.because}")
+            console.say(f"{finding.name}: not run, because {finding.reason}")
         else:
             low, high = finding.interval or (finding.value, finding.value)
             console.say(

@@ -191,7 +191,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 )
 @verb
 def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
-    """Check a release without the original: hashes, certificate against table, rehearsal mark, signature.
+    """Check a release without the original: hashes, certificate against table, dry run mark, signature.
 
     FOLDER is the folder 'release', or the one that holds it. Exits with 3 if a check fails. Without --signer it
     proves that nothing was changed. With --signer, and a fingerprint or key received by another channel, it also proves
@@ -319,7 +319,7 @@ _USES = {
     "excel": ".xlsx and .ods files",
     "sql": "databases, as INPUT and out",
     "stream": "streams from Redis, state in PostgreSQL",
-    "collect": "surveys of randomized answers",
+    "survey": "surveys of randomized answers",
     "web": "the local page, sfumato web",
 }
 """What each extra is for; one that is not listed is for developers."""

@@ -25,7 +25,7 @@ whole = cast("Callable[[Any], int]", numba.int64)
 def compiled(function: F) -> F:
     """Compile a kernel when it is first called and keep the result on disk.
 
-    The kernels release the GIL and never reassociate sums, so that a rehearsal gives the same bits everywhere.
+    The kernels release the GIL and never reassociate sums, so that a dry run gives the same bits everywhere.
     Where the package folder is read-only Numba keeps its cache in the user's cache folder; where there is none either,
     each process compiles for itself.
     """

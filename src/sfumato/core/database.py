@@ -200,7 +200,7 @@ def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> Da
             import psycopg
         except ModuleNotFoundError:
             raise OptionError(
-                "PostgreSQL needs the package psycopg; install sfumato[stream] or sfumato[collect]"
+                "PostgreSQL needs the package psycopg; install sfumato[stream] or sfumato[survey]"
             ) from None
         with _faults(psycopg.Error):
             return DatabaseConnection(psycopg.connect(location.url, autocommit=True, connect_timeout=10), psycopg.Error)

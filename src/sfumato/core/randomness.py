@@ -1,6 +1,6 @@
-"""Where randomness comes from: the operating system for a release, a seed for a rehearsal.
+"""Where randomness comes from: the operating system for a release, a seed for a dry run.
 
-Whoever knows the seed of a sanitized table can subtract its noise, so a seeded run is a rehearsal:
+Whoever knows the seed of a sanitized table can subtract its noise, so a seeded run is a dry run:
 reproducible to the bit and marked as not for release. Without a seed every generator is ChaCha20
 under a fresh 256-bit key from the operating system.
 """
@@ -24,7 +24,7 @@ class Mode(StrEnum):
     """Whether what was drawn may leave the house."""
 
     RELEASE = "release"
-    REHEARSAL = "rehearsal"
+    DRY_RUN = "dry-run"
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ class Randomness:
     Parameters
     ----------
     seed : int or None
-        None draws from the operating system. A number makes a rehearsal.
+        None draws from the operating system. A number makes a dry run.
     root : bytes, optional
         256 bits from the operating system that all generators hang on, so that each purpose can be drawn again within a
         run; it is to be forgotten with the run. Without it every generator has a key of its own, known to nobody.
@@ -59,8 +59,8 @@ class Randomness:
 
     @property
     def mode(self) -> Mode:
-        """Release or rehearsal."""
-        return Mode.RELEASE if self.seed is None else Mode.REHEARSAL
+        """Release or dry run."""
+        return Mode.RELEASE if self.seed is None else Mode.DRY_RUN
 
     @property
     def algorithm(self) -> str:

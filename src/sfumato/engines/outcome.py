@@ -24,16 +24,16 @@ from sfumato.tables.reading import READING_OPTIONS, FileReading
 from sfumato.tables.schema import Schema, field_to_document, fields_from_document, rules_from_document
 
 if TYPE_CHECKING:
-    from sfumato.assess.baskets import BasketPair
     from sfumato.assess.risk.uniqueness import Standing
+    from sfumato.assess.transactions import TransactionPair
 
-__all__ = ["Apart", "BasketComparison", "Comparison", "Outcome", "Recipe", "bounds_kept"]
+__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "TransactionComparison", "bounds_kept"]
 
 _FORMAT = 1
 _RUNS = {
-    "randomize-baskets": "sfumato baskets randomize INPUT -o FOLDER --recipe THIS, with --items and columns as before",
-    "hide-rules": "sfumato baskets hide INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
-    "block-rules": "sfumato baskets block INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
+    "randomize-transactions": "sfumato transactions randomize INPUT -o FOLDER --recipe THIS, with --items and columns",
+    "hide-rules": "sfumato transactions hide INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
+    "block-rules": "sfumato transactions block INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
     "stream": "sfumato stream init FILE --state STATE --recipe THIS",
     "joint-laplace-pca": "sfumato party --config PARTY --recipe THIS, at every owner",
 }
@@ -50,7 +50,7 @@ class Recipe:
 
     ``holdout`` is the share of rows kept out, ``policy`` the name of what the release was judged by; ``encoding``,
     ``delimiter``, ``decimal``, ``sheet`` and ``header_row`` say how the file was read, if not as usual. A recipe with a
-    seed repeats a rehearsal to the byte; one without draws afresh each time.
+    seed repeats a dry run to the byte; one without draws afresh each time.
     """
 
     method: str
@@ -167,38 +167,38 @@ class Apart:
 
     Parameters
     ----------
-    because : str
+    reason : str
     before : pyarrow.Table, optional
         What left in the epoch before, of a stream.
     codec : Codec, optional
         Of that, and of what leaves now.
     """
 
-    because: str
+    reason: str
     before: pa.Table | None = None
     codec: Codec | None = None
 
     def __repr__(self) -> str:
-        return f"Apart({self.because})"
+        return f"Apart({self.reason})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BasketComparison:
-    """Raw baskets that stand beside the released ones where it is measured; they stay with the owner.
+class TransactionComparison:
+    """Raw transactions that stand beside the released ones where it is measured; they stay with the owner.
 
     Parameters
     ----------
-    pair : BasketPair
-        The baskets before and after, and those held out.
+    pair : TransactionPair
+        The transactions before and after, and those held out.
     notes : tuple of str
-        What a reader must know of these baskets.
+        What a reader must know of these transactions.
     """
 
-    pair: BasketPair
+    pair: TransactionPair
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return "BasketComparison(owner only)"
+        return "TransactionComparison(owner only)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,7 +216,7 @@ class Outcome:
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
         What was done.
-    comparison : Comparison, BasketComparison or Apart
+    comparison : Comparison, TransactionComparison or Apart
         What it may be compared with, or why there is nothing.
     workings : Workings, optional
         How, for the owner alone.
@@ -238,7 +238,7 @@ class Outcome:
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]
-    comparison: Comparison | BasketComparison | Apart
+    comparison: Comparison | TransactionComparison | Apart
     workings: Workings | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None

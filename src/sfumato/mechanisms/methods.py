@@ -1,4 +1,4 @@
-"""The methods by their names, also those for baskets, and their parameters as Python, commands and recipes say them."""
+"""Methods by name, those for transactions too, and their parameters as Python, commands and recipes name them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
 from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.mechanisms.modify.block import Aggregation, Blocking
 from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.swap import Sampling, Swapping
+from sfumato.mechanisms.modify.swap import Subsampling, Swapping
 from sfumato.mechanisms.perturb import make_noise
 from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
 from sfumato.mechanisms.protocol import Mechanism
 from sfumato.mechanisms.randomize import Randomization
-from sfumato.mechanisms.transactions import BasketMechanism
-from sfumato.mechanisms.transactions.randomize import BasketRandomization
+from sfumato.mechanisms.transactions import TransactionMechanism
+from sfumato.mechanisms.transactions.randomize import TransactionRandomization
 from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
 
 __all__ = [
-    "BASKET_METHODS",
     "FEWEST_FOR_CHAIN",
     "METHODS",
+    "TRANSACTION_METHODS",
     "Parameter",
     "all_parameters",
     "is_keyed",
-    "make_basket_mechanism",
     "make_mechanism",
+    "make_transaction_mechanism",
     "parameters_of_method",
     "usual_k",
     "usual_method",
@@ -62,7 +62,7 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "laplace-pca": LaplacePCA,
     "randomize": Randomization,
     "swap": Swapping,
-    "sample": Sampling,
+    "subsample": Subsampling,
     "aggregate": Aggregation,
     "block": Blocking,
     "downgrade": Downgrading,
@@ -209,18 +209,20 @@ def _is_of(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
-BASKET_METHODS: dict[str, type[BasketRandomization | RuleHiding | RuleBlocking]] = {
-    "randomize-baskets": BasketRandomization,
+TRANSACTION_METHODS: dict[str, type[TransactionRandomization | RuleHiding | RuleBlocking]] = {
+    "randomize-transactions": TransactionRandomization,
     "hide-rules": RuleHiding,
     "block-rules": RuleBlocking,
 }
 
 
-def make_basket_mechanism(method: str, parameters: Mapping[str, Any]) -> BasketMechanism:
+def make_transaction_mechanism(method: str, parameters: Mapping[str, Any]) -> TransactionMechanism:
     """Mechanism of a method with these parameters; those that are None are left to its defaults."""
-    if method not in BASKET_METHODS:
-        raise OptionError(f"there is no method for baskets of that name; choose one of {', '.join(BASKET_METHODS)}")
+    if method not in TRANSACTION_METHODS:
+        raise OptionError(
+            f"there is no method for transactions of that name; choose one of {', '.join(TRANSACTION_METHODS)}"
+        )
     told = {name: value for name, value in parameters.items() if value is not None}
-    if not told.keys() <= {field.name for field in dataclasses.fields(BASKET_METHODS[method])}:
+    if not told.keys() <= {field.name for field in dataclasses.fields(TRANSACTION_METHODS[method])}:
         raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
-    return BASKET_METHODS[method](**told)
+    return TRANSACTION_METHODS[method](**told)

@@ -34,7 +34,7 @@ class Written:
     format: int
     sfumato: str
     created: str
-    randomness: Literal["release", "rehearsal"]
+    randomness: Literal["release", "dry-run"]
     method: str
     parameters: dict[str, Any]
     rows_in: int
@@ -126,10 +126,10 @@ class Certificate:
         )
 
     def _repr_html_(self) -> str:
-        rehearsal = "" if self.randomness == "release" else " (REHEARSAL, not for release)"
-        title = f"Certificate of {self.method}: {self.rows_in} records in, {self.rows_out} rows out{rehearsal}"
+        dry_run = "" if self.randomness == "release" else " (DRY RUN, not for release)"
+        title = f"Certificate of {self.method}: {self.rows_in} records in, {self.rows_out} rows out{dry_run}"
         claims = [(claim.kind, claim.claim, f"Assumes: {claim.assumes}") for claim in self.claims]
-        refused = [("refused", each.claim, each.because) for each in self.refused]
+        refused = [("refused", each.claim, each.reason) for each in self.refused]
         return html_table(title, [*claims, *refused], ("", "claim", "assumption, or reason for refusal"))
 
     @property

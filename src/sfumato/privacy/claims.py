@@ -6,8 +6,6 @@ import dataclasses
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
-    BasketPersons,
-    BasketsReleased,
     Celled,
     Chained,
     ClassPure,
@@ -32,11 +30,13 @@ from sfumato.core.facts import (
     Shuffled,
     Stratified,
     TailsCoded,
+    TransactionPersons,
+    TransactionsReleased,
     UnlabelledRows,
     Unmeasured,
     WeightsScaled,
 )
-from sfumato.privacy import baskets, grouped, joint, modified, perturbed, randomized, streamed
+from sfumato.privacy import grouped, joint, modified, perturbed, randomized, streamed, transactions
 from sfumato.privacy.coherence import check_facts
 from sfumato.privacy.statements import (
     NOTHING,
@@ -322,7 +322,7 @@ def _of_randomness(fact: Drawn, _: tuple[Fact, ...]) -> Statements:
         return
     yield Refused(
         "This table may be released.",
-        "It is a rehearsal made with a seed. Anyone who knows the seed can repeat every random draw.",
+        "It is a dry run made with a seed. Anyone who knows the seed can repeat every random draw.",
     )
 
 
@@ -350,7 +350,7 @@ def _of_ledger(_: Opened, facts: tuple[Fact, ...]) -> Statements:
 
 
 _CLAIMS: ClaimsOf = {
-    **baskets.CLAIMS,
+    **transactions.CLAIMS,
     **grouped.CLAIMS,
     **joint.CLAIMS,
     **modified.CLAIMS,
@@ -375,6 +375,8 @@ _CLAIMS: ClaimsOf = {
     UnlabelledRows: _of_unlabelled,
     Unmeasured: _of_no_report,
     WeightsScaled: _of_weights,
-    # claims about baskets and maintained groups cover these; a hold-out set matters for measurement alone
-    **dict.fromkeys((BasketPersons, BasketsReleased, EpochPublished, HeldOut, PersonRowsBounded), lambda *_: iter(())),
+    # claims about transactions and maintained groups cover these; a hold-out set matters for measurement alone
+    **dict.fromkeys(
+        (TransactionPersons, TransactionsReleased, EpochPublished, HeldOut, PersonRowsBounded), lambda *_: iter(())
+    ),
 }

@@ -10,9 +10,6 @@ from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Aggregated,
     Alike,
-    BasketPersons,
-    BasketsRandomized,
-    BasketsReleased,
     Blocked,
     BoundsKept,
     Celled,
@@ -54,6 +51,9 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     TargetMoved,
+    TransactionPersons,
+    TransactionsRandomized,
+    TransactionsReleased,
     Transformed,
     Unchanged,
     UnlabelledRows,
@@ -61,23 +61,23 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.baskets import baskets_agree, is_possible_basket_fact
 from sfumato.privacy.modified import columns_agree, is_modified, modified_names
+from sfumato.privacy.transactions import is_possible_transaction_fact, transactions_agree
 
 __all__ = ["check_facts"]
 
 F = TypeVar("F", bound=Fact)
 
 _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts stand once
-_BASKETS = (BasketsRandomized, RulesBlocked, RulesHidden)
+_TRANSACTIONS = (TransactionsRandomized, RulesBlocked, RulesHidden)
 _MODIFIED = (Blocked, Downgraded, Sampled, Swapped)  # rows stay rows, and other cells stay as they are
-_OF_RECORDS = (*_BASKETS, *_MODIFIED, Maintained, Noised, Randomized, Transformed)
+_OF_RECORDS = (*_TRANSACTIONS, *_MODIFIED, Maintained, Noised, Randomized, Transformed)
 _WAYS = (*_OF_RECORDS, Chained, ComponentNoise, Synthesized)
 _WITHOUT_GROUPS = {*_OF_RECORDS, Chained}
 _WITHOUT_ROWS = {*_OF_RECORDS, ComponentNoise}  # drawn anew, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
-    Drawn: {"mode": frozenset({"release", "rehearsal"}), "generator": frozenset({"ChaCha20", "PCG64"})},
+    Drawn: {"mode": frozenset({"release", "dry-run"}), "generator": frozenset({"ChaCha20", "PCG64"})},
     Synthesized: {
         "statistics": frozenset({"mean and covariance"}),
         "law": frozenset({"uniform along eigenvectors"}),
@@ -89,10 +89,10 @@ _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     ComponentNoise: {"law": frozenset({"laplace"}), "guarantee": frozenset({"component", "record"})},
     Maintained: {"split": frozenset({"paper", "strict"})},
     Joint: {"centres": frozenset({"", "last", "each"}), "noise": frozenset({"", "each", "split"})},
-    DespitePolicy: {"outcome": frozenset({"does-not-meet", "cannot-tell"})},
+    DespitePolicy: {"outcome": frozenset({"does-not-meet", "inconclusive"})},
     RareValues: {"way": frozenset({"pool", "lift", "keep"})},
     TailsCoded: {"method": frozenset({"code", "smooth", "keep"})},
-    BasketsRandomized: {"operator": frozenset({"flip", "uniform", "cut-and-paste", "select-a-size"})},
+    TransactionsRandomized: {"operator": frozenset({"flip", "uniform", "cut-and-paste", "select-a-size"})},
     RulesHidden: {"strategy": frozenset({"consequent", "antecedent", "itemsets"})},
     Opened: {"action": frozenset({"opened", "sum", "told"})},
 }
@@ -126,8 +126,8 @@ def check_facts(facts: Sequence[Fact]) -> None:
         raise PrivacyRefusal("the facts describe scores but no rows drawn by them, so nothing can be certified")
     if {Unmeasured, DespitePolicy} <= set(kinds):
         raise PrivacyRefusal("the facts state that nothing was measured and also a result, so nothing can be certified")
-    if not baskets_agree(facts):
-        raise PrivacyRefusal("the facts contradict each other about baskets, so nothing can be certified")
+    if not transactions_agree(facts):
+        raise PrivacyRefusal("the facts contradict each other about transactions, so nothing can be certified")
     if not _cells_agree(facts):
         raise PrivacyRefusal("the facts contradict each other about cells, so nothing can be certified")
     if not _persons_agree(facts):
@@ -183,8 +183,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
             return 0 < fact.share <= 1 and fact.rows >= 1
         case ComponentNoise():
             return fact.scale > 0 and fact.components >= 1 and 0 < fact.rho1 < 1 and fact.grid > 0
-        case BasketsRandomized() | BasketsReleased() | BasketPersons() | RulesBlocked() | RulesHidden():
-            return is_possible_basket_fact(fact)
+        case TransactionsRandomized() | TransactionsReleased() | TransactionPersons() | RulesBlocked() | RulesHidden():
+            return is_possible_transaction_fact(fact)
         case Untouched() | CountsKept():
             return fact.category_columns + fact.missing_columns > 0
         case BoundsKept():
@@ -338,7 +338,7 @@ def _counts_agree(facts: Sequence[Fact]) -> bool:
     counted = Synthesized | Chained | Shuffled | Swapped | Sampled | Alike | Blocked | Downgraded
     rows = {fact.rows for fact in facts if isinstance(fact, counted)}
     rows |= {fact.rows for fact in _all(EpochPublished, facts)[-1:]}
-    rows |= {fact.baskets for fact in _all(BasketsReleased, facts)}
+    rows |= {fact.transactions for fact in _all(TransactionsReleased, facts)}
     asked = _all(RowsDrawn, facts)
     if not asked and _all(Sampled, facts):
         return len(rows) == 1

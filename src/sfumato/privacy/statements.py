@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SECRET_RANDOMNESS = "the random numbers stay secret"  # noqa: S105
-"""Assumption of a claim that rests on chance. A seed is not secret, so a rehearsal never proves such a claim."""
+"""Assumption of a claim that rests on chance. A seed is not secret, so a dry run never proves such a claim."""
 
 ONE_ROW = "one row is one person"
 PERSON_COLUMN = "the person column identifies the person of each row"
@@ -51,7 +51,7 @@ class Refused:
     """A claim that the facts do not support, and the reason."""
 
     claim: str
-    because: str
+    reason: str
 
 
 Statements = Iterator[Claim | Refused]

@@ -12,9 +12,6 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     Aggregated,
     Alike,
-    BasketPersons,
-    BasketsRandomized,
-    BasketsReleased,
     Blocked,
     BoundsKept,
     Celled,
@@ -58,6 +55,9 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     TargetMoved,
+    TransactionPersons,
+    TransactionsRandomized,
+    TransactionsReleased,
     Transformed,
     Unchanged,
     UnlabelledRows,
@@ -212,7 +212,7 @@ _GROUPS: Kinds = (HeldOut, Stratified, CountsKept)
 _DRAWN: Kinds = (*_GROUPS, Celled, ColumnRulesKept, PersonsApart, RareValues, RowsDrawn, TailsCoded, WeightsScaled)
 _CONDENSED: tuple[Kinds, Kinds] = ((Grouped, Synthesized, Shuffled), (*_DRAWN, PersonsLinked, Scored))
 _MOVED: tuple[Kinds, Kinds] = ((Transformed,), (Shuffled, ShuffledWithin, Untouched, Enhanced, TargetMoved, HeldOut))
-_BASKETS: Kinds = (BasketsReleased, Shuffled)
+_TRANSACTIONS: Kinds = (TransactionsReleased, Shuffled)
 _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "condense": _CONDENSED,
     "condense-paper": _CONDENSED,
@@ -238,11 +238,11 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
     "rotate": _MOVED,
     "hybrid": _MOVED,
     "randomize": ((Randomized, Shuffled), (DomainsObserved, Untouched, HeldOut)),
-    "randomize-baskets": ((BasketsRandomized, *_BASKETS), (BasketPersons, HeldOut)),
-    "hide-rules": ((RulesHidden, *_BASKETS), (BasketPersons, HeldOut)),
-    "block-rules": ((RulesBlocked, *_BASKETS), (BasketPersons, HeldOut)),
+    "randomize-transactions": ((TransactionsRandomized, *_TRANSACTIONS), (TransactionPersons, HeldOut)),
+    "hide-rules": ((RulesHidden, *_TRANSACTIONS), (TransactionPersons, HeldOut)),
+    "block-rules": ((RulesBlocked, *_TRANSACTIONS), (TransactionPersons, HeldOut)),
     "swap": ((Swapped, Shuffled), (Unchanged, HeldOut)),
-    "sample": ((Sampled, Unchanged, Shuffled), (HeldOut,)),
+    "subsample": ((Sampled, Unchanged, Shuffled), (HeldOut,)),
     "aggregate": ((Aggregated, Unchanged, Alike, Shuffled), (HeldOut,)),
     "block": ((Blocked, Alike, Unchanged, Shuffled), (HeldOut,)),
     "downgrade": ((Downgraded, Shuffled), (Unchanged, HeldOut)),
@@ -282,8 +282,8 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return _fits_stream(parameters, facts)
     if method == "joint-laplace-pca":
         return _fits_joint(parameters, facts)
-    if BasketsReleased in _STATED[method][0]:
-        return _fits_baskets(method, parameters, facts)
+    if TransactionsReleased in _STATED[method][0]:
+        return _fits_transactions(method, parameters, facts)
     from sfumato.mechanisms.methods import make_mechanism
 
     mechanism = make_mechanism(method, parameters)
@@ -302,7 +302,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
             return _fits_noise(mechanism, facts)
         case "randomize":
             return _fits_specs(mechanism, facts)
-        case "swap" | "sample" | "aggregate" | "block" | "downgrade":
+        case "swap" | "subsample" | "aggregate" | "block" | "downgrade":
             return fits_modified(mechanism, facts)
         case _:
             return _fits_key(mechanism, facts)
@@ -436,18 +436,18 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
     )
 
 
-def _fits_baskets(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.methods import make_basket_mechanism
+def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
+    from sfumato.mechanisms.methods import make_transaction_mechanism
 
-    mechanism = make_basket_mechanism(method, parameters)
-    (fact,) = (each for each in facts if isinstance(each, BasketsRandomized | RulesHidden | RulesBlocked))
+    mechanism = make_transaction_mechanism(method, parameters)
+    (fact,) = (each for each in facts if isinstance(each, TransactionsRandomized | RulesHidden | RulesBlocked))
     told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
-    if isinstance(fact, BasketsRandomized):
+    if isinstance(fact, TransactionsRandomized):
         return _is_told(mechanism, parameters) and _fits_operator(fact, parameters)
     return _is_told(mechanism, parameters) and all(parameters[name] == value for name, value in told.items())
 
 
-def _fits_operator(fact: BasketsRandomized, parameters: dict[str, Any]) -> bool:
+def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> bool:
     """Tell whether an operator is the one that was asked for, or one that is usual where none was."""
     from sfumato.mechanisms.transactions.randomize import USUAL
 

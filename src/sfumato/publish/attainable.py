@@ -12,7 +12,7 @@ from sfumato.publish.policy import PURPOSES, Policy
 __all__ = ["PlannedRun", "refuse_unattainable", "without_control"]
 
 _HOLD_OUT = "add --holdout 0.3"
-_NO_CONTROL = "take a policy with neither 'held_out' nor limits"
+_NO_CONTROL = "take a policy with neither 'control' nor limits"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
     unmet = tuple(each for each, _, _ in found if isinstance(each, Exceeded))
     verdict = Verdict(
         policy.name,
-        Ruling.DOES_NOT_MEET if unmet else Ruling.CANNOT_TELL,
+        Ruling.DOES_NOT_MEET if unmet else Ruling.INCONCLUSIVE,
         unmet,
         tuple(each for each, _, _ in found if isinstance(each, Missing)),
         purpose=PURPOSES.get(policy.title, ""),
@@ -110,10 +110,10 @@ _Found = tuple[Exceeded | Missing, str, str]  # the entry of the verdict, the re
 
 def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
     """What compares with a control group: the requirement of one, and every limit."""
-    required = bool(policy.require.get("held_out"))
+    required = bool(policy.require.get("control"))
     if not run.compares and (required or policy.limits):
         entry = (
-            Exceeded("held_out", None, False, True)
+            Exceeded("control", None, False, True)
             if required
             else Missing(next(iter(policy.limits)), None, "no people were held out")
         )
@@ -126,20 +126,20 @@ def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
 
 
 def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
-    asked = int(policy.require.get("persons_per_group", 0))
+    asked = int(policy.require.get("min_group_size", 0))
     if not asked:
         return []
     if not run.makes_groups:
         method = "methods for transactions make" if run.mechanism is None else f"{run.mechanism.method!r} makes"
-        way = "take a policy without 'persons_per_group'" if run.transactions else "take --method chain"
+        way = "take a policy without 'min_group_size'" if run.transactions else "take --method chain"
         why = f"{method} no groups and the policy requires groups of {asked} people"
-        return [(Exceeded("persons_per_group", None, None, asked), why, way)]
+        return [(Exceeded("min_group_size", None, None, asked), why, way)]
     smallest = run.smallest_group
     if smallest is None or smallest >= asked:
         return []
     why = f"the policy requires groups of {asked} people and this run allows groups of {smallest}"
     option = "--leaf" if hasattr(run.mechanism, "leaf") else "--k"
-    return [(Exceeded("persons_per_group", None, smallest, asked), why, f"raise {option} to {asked}")]
+    return [(Exceeded("min_group_size", None, smallest, asked), why, f"raise {option} to {asked}")]
 
 
 def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:

@@ -28,7 +28,7 @@ from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy
-from sfumato.publish.release import check_budget
+from sfumato.publish.release import check_time_limit
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import Aligned, align
@@ -126,10 +126,10 @@ def evaluate(
     public: Iterable[str] = (),
     missing: Iterable[str] = (),
     holdout: Any | None = None,
-    known: Iterable[str] = (),
+    quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
-    budget: float | None = None,
+    time_limit: float | None = None,
     seed: int | None = None,
     policy: Policy | str | Path | None = None,
     encoding: str | None = None,
@@ -159,7 +159,7 @@ def evaluate(
         Texts or numbers that mean a missing cell in every column of the original, besides the usual marks.
     holdout : table, optional
         Rows like the original's that the release was not made from.
-    known : iterable of str
+    quasi_identifiers : iterable of str
         Columns that an outsider is taken to know: outsiders attack with these, and k, l and t are counted over the
         rows alike in them. ``"postcode@2"`` is known by its labels at level 2 of its hierarchy alone. By default
         outsiders with few columns and with half of them are tried.
@@ -168,7 +168,7 @@ def evaluate(
         or a tenth of its standard deviation, whichever is larger.
     clusters : int, optional
         Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
-    budget : float, optional
+    time_limit : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
         Makes the samples and redraws of the measuring reproducible.
@@ -196,10 +196,10 @@ def evaluate(
         public=public,
         missing=missing,
         holdout=holdout,
-        known=known,
+        quasi_identifiers=quasi_identifiers,
         accurate_within=accurate_within,
         clusters=clusters,
-        budget=budget,
+        time_limit=time_limit,
         seed=seed,
         policy=policy,
         encoding=encoding,
@@ -224,10 +224,10 @@ def compare_tables(
     public: Iterable[str] = (),
     missing: Iterable[str] = (),
     holdout: Any | None = None,
-    known: Iterable[str] = (),
+    quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
-    budget: float | None = None,
+    time_limit: float | None = None,
     seed: int | None = None,
     certificate: Certificate | None = None,
     policy: Policy | str | Path | None = None,
@@ -238,8 +238,8 @@ def compare_tables(
     command: Sequence[str] = (),
 ) -> Evaluation:
     """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
-    check_budget(budget)
-    asked, known = asked_policy(policy), tuple(known)
+    check_time_limit(time_limit)
+    asked, quasi_identifiers = asked_policy(policy), tuple(quasi_identifiers)
     if isinstance(holdout, int | float):
         raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
     missing = tuple(missing)
@@ -278,10 +278,10 @@ def compare_tables(
         after.pop(),
         told,
         holdout=outside,
-        budget=budget,
+        time_limit=time_limit,
         certificate=certificate,
         judged=asked is not None,
-        known=known,
+        quasi_identifiers=quasi_identifiers,
         measuring=MeasureOptions(accurate_within, clusters),
         rng=Randomness(seed).generator("assess"),
     )
@@ -297,8 +297,8 @@ def compare_tables(
         command or words,
         holdout=outside,
         found_rules=schema is None,
-        seconds=budget,
-        known=known_columns(known, ours),
+        seconds=time_limit,
+        quasi_identifiers=known_columns(quasi_identifiers, ours),
         seed=seed,
     )
     notes = (*(() if why_not is None else (UserWarning(why_not),)), *notes)
@@ -341,10 +341,10 @@ def measure_released(
     schema: Schema,
     *,
     holdout: pa.Table | None = None,
-    budget: float | None = None,
+    time_limit: float | None = None,
     certificate: Certificate | None = None,
     judged: bool = False,
-    known: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     measuring: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> tuple[Report, tuple[UserWarning, ...]]:
@@ -352,7 +352,7 @@ def measure_released(
 
     The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
     """
-    known = known_columns(known, schema)
+    quasi_identifiers = known_columns(quasi_identifiers, schema)
     notes = list(_notes_of_columns(original, released, schema))
     holdout = None if holdout is None else coarsen(holdout, schema)[0]
     original, schema = coarsen(original, schema)
@@ -389,9 +389,9 @@ def measure_released(
         holdout=holdout,
         persons=persons_of_table(original, schema),
         held_persons=held_persons,
-        budget=budget,
+        time_limit=time_limit,
         judged=judged,
-        known=known,
+        quasi_identifiers=quasi_identifiers,
         linked=linked,
         standings=standings,
         options=measuring,

@@ -122,7 +122,7 @@ def run_party(
     form, plan = form_named(form), part.plan
     try:
         check_folder(folder, overwrite=overwrite)
-        signer = signer_of(sign, rehearsal=plan.seed is not None, folder=folder)
+        signer = signer_of(sign, dry_run=plan.seed is not None, folder=folder)
     except BaseException:
         channel.abort("its output folder or signing key cannot be used")  # where they lie is nobody's business
         raise
@@ -191,7 +191,7 @@ def joint_in_one_process(
         release = publish(run_joint(parts[rank], session, "plain", form), report=report)
         if folders is None:
             return release
-        signer = signer_of(sign, rehearsal=plan.seed is not None, folder=folders[rank])
+        signer = signer_of(sign, dry_run=plan.seed is not None, folder=folders[rank])
         return written_together(release, channel, folders[rank], form, sign=signer)
 
     return play_together(play, sessions)

@@ -28,7 +28,6 @@ from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling
 from sfumato.assess.risks import FAMILIES
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
-    BasketsReleased,
     Chained,
     CountsKept,
     DespitePolicy,
@@ -37,6 +36,7 @@ from sfumato.core.facts import (
     Grouped,
     Maintained,
     RareValues,
+    TransactionsReleased,
     Untouched,
 )
 from sfumato.engines.outcome import Recipe
@@ -125,7 +125,7 @@ def times_allowed(limit: str, value: float, allowed: float) -> float:
 
     Examples
     --------
-    >>> times_allowed("linkage-gain", 0.1, 0.05), round(times_allowed("membership-auc", 0.6, 0.55), 9)
+    >>> times_allowed("linkage-excess", 0.1, 0.05), round(times_allowed("membership-auc", 0.6, 0.55), 9)
     (2.0, 2.0)
     """
     nothing = {"membership-auc": 0.5, TPR: _FALSE_ALARMS}.get(limit, 0.0)
@@ -152,14 +152,14 @@ def _merged(missing: Sequence[Missing]) -> list[Missing]:
     """Say a reason once for all attacks that it keeps from being judged."""
     reasons: dict[str, Missing] = {}
     for each in missing:
-        known = reasons.get(each.because)
-        reasons[each.because] = each if known is None else dataclasses.replace(known, finding=None)
+        known = reasons.get(each.reason)
+        reasons[each.reason] = each if known is None else dataclasses.replace(known, finding=None)
     return list(reasons.values())
 
 
 def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
     family = [finding for finding in report.findings if FAMILIES[limit](finding.name)]
-    if limit == "attribute-gain":  # one finding a column; those of a whole attacker say why there is none
+    if limit == "attribute-excess":  # one finding a column; those of a whole attacker say why there is none
         known = [finding for finding in family if finding.name == _KNOWN_ROWS]
         columns = [finding for finding in family if "/" in finding.name]
         family = known + (columns or [each for each in family if each.value is None and each not in known])
@@ -168,7 +168,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
     for finding in family:
         if finding.value is None:
             if finding.applies and finding.name != _EXTREMES:
-                missing.append(Missing(limit, finding.name, f"the attack was not run ({finding.because})"))
+                missing.append(Missing(limit, finding.name, f"the attack was not run ({finding.reason})"))
             continue
         outside: Tries | float | None = finding.outside
         if limit in _SCORES:
@@ -232,7 +232,7 @@ def judge(
     found = (*exceeded, *unmet)
     outcome, to_try = Ruling.MEETS, tuple[str, ...]()
     if found or any(each.needed for each in missing):
-        outcome = Ruling.DOES_NOT_MEET if found else Ruling.CANNOT_TELL
+        outcome = Ruling.DOES_NOT_MEET if found else Ruling.INCONCLUSIVE
         to_try = what_to_try(report, policy, facts, found, unsure=bool(unsure), command=command, asked=asked)
     return Verdict(
         policy.name,
@@ -263,7 +263,7 @@ def _results(stakes: Sequence[Stake], policy: Policy) -> tuple[LimitResult, ...]
             outcome = Ruling.DOES_NOT_MEET
         elif deciding:
             stake, ends = max(deciding, key=lambda each: each[1][1])
-            outcome = Ruling.CANNOT_TELL if ends[1] > allowed else Ruling.MEETS
+            outcome = Ruling.INCONCLUSIVE if ends[1] > allowed else Ruling.MEETS
         else:
             continue
         members, control = _share(stake.inside), stake.against
@@ -284,7 +284,7 @@ def _undecided(results: Sequence[LimitResult]) -> list[Missing]:
     return [
         Missing(each.limit, each.finding, contains, value=each.value, interval=each.interval, allowed=each.allowed)
         for each in results
-        if each.outcome is Ruling.CANNOT_TELL
+        if each.outcome is Ruling.INCONCLUSIVE
     ]
 
 
@@ -295,10 +295,10 @@ def _requirements(
     unmet: list[Exceeded] = []
     unknown: list[Missing] = []
     for name, asked in policy.require.items():
-        if name == "held_out":
+        if name == "control":
             if asked and not report.rows_held_out:
                 unmet.append(Exceeded(name, None, False, True))
-        elif name == "persons_per_group" and facts:
+        elif name == "min_group_size" and facts:
             smallest = _smallest_group(facts)
             if smallest is None or smallest < int(asked):
                 unmet.append(Exceeded(name, None, smallest, asked))
@@ -324,11 +324,11 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
     each before anything was drawn, and where the rarest that does is held by enough people.
     """
     as_they_are = any(
-        isinstance(fact, BasketsReleased | DomainsObserved)
+        isinstance(fact, TransactionsReleased | DomainsObserved)
         or (isinstance(fact, CountsKept | Maintained | Untouched) and fact.category_columns > 0)
         for fact in facts
     )
-    least = int(policy.require.get("persons_per_group", _USUAL_PERSONS))
+    least = int(policy.require.get("min_group_size", _USUAL_PERSONS))
     counted = any(isinstance(fact, RareValues) and not fact.shown and fact.k >= least for fact in facts)
     if facts and (counted or not as_they_are):
         return False

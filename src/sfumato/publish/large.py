@@ -63,7 +63,7 @@ def frame_by_cells(
     memory: str | int,
     *,
     report: bool,
-    known: Sequence[str],
+    quasi_identifiers: Sequence[str],
     native: bool,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
@@ -77,7 +77,7 @@ def frame_by_cells(
         Spill(),
         most_rows=cell_rows(parse_size(memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
-        known=known,
+        quasi_identifiers=quasi_identifiers,
         native=native,
     )
 
@@ -170,7 +170,7 @@ def release_by_cells(
             mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
-            known=publishing["known"],
+            quasi_identifiers=publishing["quasi_identifiers"],
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )
@@ -272,7 +272,7 @@ def release_moved(
         randomness, numbered = randomness.repeatable(), number_rows(source.frame)
         sample = sample_on_spark(source.frame, numbered, sample_rows, randomness)
     tried = try_on_sample(sample, mover, randomness, **choices)
-    known_columns(publishing["known"], tried.plan.schema)  # before the work is done
+    known_columns(publishing["quasi_identifiers"], tried.plan.schema)  # before the work is done
 
     def run(place: Path, _: None) -> Outcome:
         if isinstance(source, Source):
@@ -341,8 +341,8 @@ def write_around(
     signer: Signer | None,
     overwrite: bool,
     report: bool,
-    budget: float | None,
-    known: Sequence[str],
+    time_limit: float | None,
+    quasi_identifiers: Sequence[str],
     measuring: MeasureOptions,
     policy: Policy | None,
     despite_policy: bool,
@@ -362,8 +362,8 @@ def write_around(
             release = publish(
                 dataclasses.replace(outcome, table=place),
                 report=report,
-                budget=budget,
-                known=known_columns(known, outcome.recipe.schema),
+                time_limit=time_limit,
+                quasi_identifiers=known_columns(quasi_identifiers, outcome.recipe.schema),
                 measuring=measuring,
                 policy=policy,
                 despite_policy=despite_policy,

@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.assess.report import Exceeded, Report
 from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
-from sfumato.core.facts import BasketsReleased, Chained, Fact, Grouped, Joint, Maintained
+from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained, TransactionsReleased
 from sfumato.engines.outcome import Recipe
 from sfumato.mechanisms.methods import all_parameters
 
@@ -43,37 +43,39 @@ _MOST_PERSONS = 1_000_000_000
 _WRITE_ONE = "choose trusted, research or public, or write one with 'sfumato policy research -o FILE'"
 
 LIMITS = {
-    "linkage-gain": "People of the table linked to a released row, beyond people held out: the largest of the linkage, "
-    "own-row linkage and linkability attacks.",
-    "attribute-gain": "A cell read off the release by somebody who knows the rest of the row, beyond people held out: "
-    "the largest over columns; of a table that a key moved also by somebody who knows a few rows, beyond guessing.",
-    "singling-gain": "Descriptions read off the release that fit one person of the table alone, beyond people held "
-    "out: the larger of singling out and rare combinations. Extreme values that show one person may exceed it, too.",
-    "membership-auc": "How often an attacker who is shown one person of the table and one held out tells who is who; "
-    "0.5 is a coin: the largest of the membership attacks.",
-    "membership-tpr": "People of the table who are rightly accused of being in it, at 1 % false alarms; judged with at "
-    "least 1,000 people held out.",
+    "linkage-excess": "Record linkage: share of members who are linked to a released row, minus that of the control "
+    "group; the largest over the linkage, own-row linkage and linkability attacks.",
+    "attribute-excess": "Attribute inference: success of an attacker who knows the other columns, on members "
+    "minus the control group; the largest over columns. If a secret key moved all rows, also of an attacker who knows "
+    "a "
+    "few rows, minus the baseline.",
+    "singling-out-excess": "Singling out: predicates read off the release that isolate one member, minus those that "
+    "isolate one person of the control group; the larger of singling out and rare combinations. Extreme values that "
+    "disclose one person may exceed it too.",
+    "membership-auc": "Membership inference: AUC of the strongest attack; 0.5 is chance.",
+    "membership-tpr": "Membership inference: true-positive rate at 1 % false positives; judged if the control group "
+    "has at least 1,000 people.",
 }
 """What every limit is on, in one sentence."""
 
 REQUIRE = {
-    "held_out": "People were held out of the release, so that attacks have somebody to be compared with.",
-    "persons_per_group": "The smallest group that rows are made from has at least so many; of a method without groups "
-    "it is not met.",
-    "rare": "A category that few people have does not show in the release; leave the line out to allow it.",
+    "control": "A control group: people of the same population whose records were not used.",
+    "min_group_size": "Every group that rows are drawn from holds at least this many people; a method without groups "
+    "does not meet it.",
+    "rare": "No category that too few people hold appears in the release; remove the line to allow rare categories.",
 }
 """What every requirement asks, in one sentence."""
 
 KEEP = {
-    "prediction-loss": "For tune alone: models that learn from the release predict at most so much worse than models "
-    "that learn from the original.",
+    "utility-loss": "For tune only: the largest loss of predictive accuracy, compared with a model trained on the "
+    "original.",
 }
 """What tune must not fall below, in one sentence each."""
 
 PURPOSES = {
-    "trusted": "For recipients who are bound by contract and work where you can look.",
-    "research": "For researchers who sign for what they get and pass nothing on.",
-    "public": "For anybody: once it is out, it cannot be called back.",
+    "trusted": "For recipients who are bound by contract and work in a controlled environment.",
+    "research": "For researchers who sign a data-use agreement and pass nothing on.",
+    "public": "For publication: once released, the table cannot be withdrawn.",
 }
 """For whom each built-in policy is."""
 
@@ -92,7 +94,7 @@ class Policy:
     limits : mapping of str to float
         By the names of `LIMITS`.
     require : mapping
-        By the names of `REQUIRE`: ``held_out`` true or false, ``persons_per_group`` a whole number, ``rare`` "hidden".
+        By the names of `REQUIRE`: ``control`` true or false, ``min_group_size`` a whole number, ``rare`` "hidden".
     keep : mapping of str to float
         By the names of `KEEP`; for tuning alone.
 
@@ -103,8 +105,8 @@ class Policy:
 
     Examples
     --------
-    >>> Policy("strict", limits={"linkage-gain": 0.01}, require={"held_out": True}).limits
-    {'linkage-gain': 0.01}
+    >>> Policy("strict", limits={"linkage-excess": 0.01}, require={"control": True}).limits
+    {'linkage-excess': 0.01}
     """
 
     name: str
@@ -181,17 +183,17 @@ def _check_name(name: Any) -> None:
 
 def _checked(key: str, value: Any) -> Any:
     """Value of an entry, of its type and in its range."""
-    if key == "held_out":
+    if key == "control":
         if not isinstance(value, bool):
-            raise OptionError("the policy's 'held_out' must be true or false; write one of them")
+            raise OptionError("the policy's 'control' must be true or false; write one of them")
         return value
     if key == "rare":
         if value != "hidden":
             raise OptionError("the policy's 'rare' must be 'hidden'; write that, or remove the line")
         return value
-    if key == "persons_per_group":
+    if key == "min_group_size":
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PERSONS:
-            raise OptionError("the policy's 'persons_per_group' must be a whole number of 1 or more; fix it")
+            raise OptionError("the policy's 'min_group_size' must be a whole number of 1 or more; fix it")
         return value
     low, high = _RANGES.get(key, (0.0, 1.0))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -227,8 +229,8 @@ for _name, _gain, _auc, _tpr, _persons, _loss in (
     BUILT_IN[_name] = Policy(
         _name,
         {**dict.fromkeys(list(LIMITS)[:3], _gain), "membership-auc": _auc, "membership-tpr": _tpr},
-        {"held_out": True, "persons_per_group": _persons, **({} if _name == "trusted" else {"rare": "hidden"})},
-        {"prediction-loss": _loss},
+        {"control": True, "min_group_size": _persons, **({} if _name == "trusted" else {"rare": "hidden"})},
+        {"utility-loss": _loss},
     )
 
 USUAL = "research"
@@ -256,15 +258,15 @@ def what_to_try(
     met by.
     """
     told = ("--policy", _option_of(policy)) if asked else ()
-    if any(isinstance(fact, Joint | BasketsReleased) for fact in facts):
-        return ()  # the owners have to agree on anything else; baskets have no groups
+    if any(isinstance(fact, Joint | TransactionsReleased) for fact in facts):
+        return ()  # the owners have to agree on anything else; transactions have no groups
     if any(isinstance(fact, Maintained) for fact in facts):
         line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *told]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
     words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *told]
     made_here = words[1:2] == ["sanitize"]
     compared = bool(report.rows_held_out)
-    stronger = any(each.limit in policy.limits or each.limit == "persons_per_group" for each in exceeded)
+    stronger = any(each.limit in policy.limits or each.limit == "min_group_size" for each in exceeded)
     lines = []
     if stronger:
         base = words if made_here else _with(sanitize_words(words), *told)
@@ -281,8 +283,8 @@ def what_to_try(
         held = words[words.index("--holdout") + 1] if "--holdout" in words else None
         if held != f"{_HOLD_OUT_MORE:g}" and report.rows_held_out < report.rows_original:
             lines.append(_with(words, "--holdout", f"{_HOLD_OUT_MORE:g}"))
-        if "--budget" in words:
-            lines.append(_without(words, "--budget"))
+        if "--time-limit" in words:
+            lines.append(_without(words, "--time-limit"))
         same = [size for size in _sizes(report, policy, facts, gained=True) if "--method" not in size]
         lines += [_with(_without(words, *_dropped(size)), *size) for size in same[:1]]
     return tuple(shlex.join(_replacing(line)) for line in lines)
@@ -308,7 +310,14 @@ def sanitize_words(command: Sequence[str]) -> list[str]:
     'sfumato sanitize mine.csv -o FOLDER --target pay'
     """
     tool, _, original, _, *options = command
-    return [tool, "sanitize", original, "-o", "FOLDER", *_without(options, "-o", "--seed", "--budget", "--most-bytes")]
+    return [
+        tool,
+        "sanitize",
+        original,
+        "-o",
+        "FOLDER",
+        *_without(options, "-o", "--seed", "--time-limit", "--most-bytes"),
+    ]
 
 
 def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:
@@ -332,7 +341,7 @@ def _option_of(policy: Policy) -> str:
 
 def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: bool) -> list[tuple[str, ...]]:
     """Options for a chain or larger groups where attacks gain, and for groups as large as a requirement asks."""
-    asked = int(policy.require.get("persons_per_group", 1))
+    asked = int(policy.require.get("min_group_size", 1))
     groups = [
         fact.smallest if isinstance(fact, Grouped) else fact.k
         for fact in facts

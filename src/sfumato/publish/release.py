@@ -23,7 +23,7 @@ from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, BasketComparison, Outcome, Recipe
+from sfumato.engines.outcome import Apart, Outcome, Recipe, TransactionComparison
 from sfumato.engines.spark import is_spark_frame
 from sfumato.mechanisms.geometry.key import Key
 from sfumato.mechanisms.geometry.move import KeyedWorkings
@@ -43,13 +43,13 @@ from sfumato.tables.recoding import known_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
-__all__ = ["Release", "Signing", "check_budget", "form_named", "publish", "signer_of"]
+__all__ = ["Release", "Signing", "check_time_limit", "form_named", "publish", "signer_of"]
 
 _NOTHING = "nothing was changed"
 _KEEP_PRIVATE = "# Keep private: exact extremes and rare categories of the original; release/schema.toml leaves.\n"
 
 Signing = str | Path | Signer | Ed25519PrivateKey | bool | None
-"""Who signs: a key or the file of one; None is the owner's own key, but for rehearsals, and False nobody."""
+"""Who signs: a key or the file of one; None is the owner's own key, but for dry runs, and False nobody."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +104,7 @@ class Release:
             smallest = f"{levels['groups']}, the smallest of {levels['smallest_group']}"
             told += [("groups", smallest)]
         if certificate.randomness != Mode.RELEASE.value:
-            told.append(("REHEARSAL", "made with a seed, not for release"))
+            told.append(("DRY RUN", "made with a seed, not for release"))
         claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} refused"
         told.append(("certificate", f"{claims}: release.certificate"))
         if self.report is None:
@@ -145,7 +145,7 @@ class Release:
             Replace an earlier release of that name.
         sign : path, Signer, Ed25519PrivateKey or bool, optional
             The private key to sign the certificate with. By default the owner's own, which is made at its first use
-            (see `sfumato.signing_key`); False leaves it unsigned. A rehearsal is not signed.
+            (see `sfumato.signing_key`); False leaves it unsigned. A dry run is not signed.
         """
         self.written(folder, form=form, overwrite=overwrite, sign=sign)
         return Path(folder)
@@ -180,8 +180,8 @@ class Release:
         lost : str
             What is left where the folder cannot be written.
         """
-        rehearsal = self.certificate.randomness != Mode.RELEASE.value
-        signer = signer_of(sign, rehearsal=rehearsal, folder=folder)
+        dry_run = self.certificate.randomness != Mode.RELEASE.value
+        signer = signer_of(sign, dry_run=dry_run, folder=folder)
         form = form_named(form)
         try:
             with replacing_folder(folder, overwrite=overwrite) as work:
@@ -248,14 +248,14 @@ def form_named(form: FileForm | str) -> FileForm:
 
 
 def signer_of(
-    sign: Signing, *, rehearsal: bool, folder: str | Path, ask: Callable[[], str] | None = None
+    sign: Signing, *, dry_run: bool, folder: str | Path, ask: Callable[[], str] | None = None
 ) -> Signer | None:
-    """Who signs a release that is to be written into a folder; nobody signs a rehearsal.
+    """Who signs a release that is to be written into a folder; nobody signs a dry run.
 
     Parameters
     ----------
     sign : path, Signer, Ed25519PrivateKey or bool, optional
-    rehearsal : bool
+    dry_run : bool
     folder : path
     ask : callable, optional
         Asks a person for the passphrase of an encrypted key.
@@ -265,12 +265,12 @@ def signer_of(
     BadInput
         Where the key cannot be read, or lies in the folder.
     PrivacyRefusal
-        Where somebody is to sign a rehearsal.
+        Where somebody is to sign a dry run.
     """
-    if sign is False or (sign is None and rehearsal):
+    if sign is False or (sign is None and dry_run):
         return None
-    if rehearsal:
-        raise PrivacyRefusal("a rehearsal is not for release, so it is not signed; leave out the seed or --sign")
+    if dry_run:
+        raise PrivacyRefusal("a dry run is not for release, so it is not signed; leave out the seed or --sign")
     if isinstance(sign, Signer):
         return sign
     if isinstance(sign, Ed25519PrivateKey):
@@ -285,8 +285,8 @@ def publish(
     outcome: Outcome,
     *,
     report: bool = True,
-    budget: float | None = None,
-    known: Sequence[str] = (),
+    time_limit: float | None = None,
+    quasi_identifiers: Sequence[str] = (),
     measuring: MeasureOptions | None = None,
     spreadsheet_safe: bool = False,
     policy: Policy | None = None,
@@ -306,7 +306,9 @@ def publish(
     """
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
     judged = policy is not None
-    measured = _measure(outcome, budget, known, measuring, randomness, judged=judged) if report else None
+    measured = (
+        _measure(outcome, time_limit, quasi_identifiers, measuring, randomness, judged=judged) if report else None
+    )
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
@@ -344,8 +346,8 @@ def publish(
 
 def _measure(
     outcome: Outcome,
-    budget: float | None,
-    known: Sequence[str],
+    time_limit: float | None,
+    quasi_identifiers: Sequence[str],
     measuring: MeasureOptions | None,
     randomness: Randomness,
     *,
@@ -355,7 +357,7 @@ def _measure(
     if isinstance(comparison, Apart):
         report = assess_apart(
             outcome.table,
-            comparison.because,
+            comparison.reason,
             facts=outcome.facts,
             workings=outcome.workings,
             before=comparison.before,
@@ -363,10 +365,10 @@ def _measure(
             rng=rng,
         )
         return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
-    if isinstance(comparison, BasketComparison):
-        from sfumato.assess.baskets import assess_baskets
+    if isinstance(comparison, TransactionComparison):
+        from sfumato.assess.transactions import assess_transactions
 
-        report = assess_baskets(comparison.pair, outcome.facts, judged=judged, rng=rng)
+        report = assess_transactions(comparison.pair, outcome.facts, judged=judged, rng=rng)
     else:
         study = study_of(
             comparison.original,
@@ -376,9 +378,9 @@ def _measure(
             workings=outcome.compared_workings,
             records=comparison.records,
             holdout=comparison.outside,
-            budget=budget,
+            time_limit=time_limit,
             judged=judged,
-            known=known_of(known, comparison.codec.schema),
+            quasi_identifiers=known_of(quasi_identifiers, comparison.codec.schema),
             linked=comparison.linked,
             standings=comparison.standings,
             options=measuring,
@@ -406,7 +408,7 @@ def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:
     return formulas.facts(quoted=quoted)
 
 
-def check_budget(budget: float | None) -> None:
+def check_time_limit(time_limit: float | None) -> None:
     """Refuse a number of seconds that is none."""
-    if budget is not None and not (math.isfinite(budget) and budget > 0):
-        raise OptionError("the budget must be a number of seconds above 0; try 30")
+    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
+        raise OptionError("the time limit must be a number of seconds above 0; try 30")

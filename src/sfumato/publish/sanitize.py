@@ -43,7 +43,7 @@ from sfumato.publish.large import (
     release_on_spark,
 )
 from sfumato.publish.policy import Policy, words_of
-from sfumato.publish.release import Release, Signing, check_budget, publish, signer_of
+from sfumato.publish.release import Release, Signing, check_time_limit, publish, signer_of
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
@@ -80,8 +80,8 @@ def sanitize(
     where: str | None = None,
     keep_persons: bool = False,
     report: bool = True,
-    budget: float | None = None,
-    known: Iterable[str] = (),
+    time_limit: float | None = None,
+    quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
     native: bool = False,
@@ -134,7 +134,7 @@ def sanitize(
     holdout : float or table, optional
         Share of rows to keep out of the release, or rows that were kept out, for measuring.
     seed : int, optional
-        Makes a rehearsal: reproducible and marked as not for release.
+        Makes a dry run: reproducible and marked as not for release.
     no_rules : bool
         Let rows that are made anew break the rules between columns that the schema lists or that every row obeys.
     rare : {"pool", "lift", "keep"}, optional
@@ -153,9 +153,9 @@ def sanitize(
         condensation.
     report : bool
         Whether to measure.
-    budget : float, optional
+    time_limit : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
-    known : iterable of str
+    quasi_identifiers : iterable of str
         Columns that an outsider is taken to know, who attacks with these; ``"postcode@2"`` is known by its labels at
         level 2 of its hierarchy alone. By default outsiders with few columns and with half of them are tried.
     accurate_within : float, optional
@@ -223,30 +223,32 @@ def sanitize(
             method = "condense"
     chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
     told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
-    check_budget(budget)
+    check_time_limit(time_limit)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     planned = _planned(chosen, told, None if frame is None else frame[0].num_rows)
     refuse_unattainable(asked, planned, despite=despite_policy)
-    said: dict[str, Any] = {"report": report, "budget": budget, "policy": asked, "command": command}
+    said: dict[str, Any] = {"report": report, "time_limit": time_limit, "policy": asked, "command": command}
     said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
-        return _on_spark(table, chosen, told, memory, known, said)
+        return _on_spark(table, chosen, told, memory, quasi_identifiers, said)
     arrow, origin = frame
     if report:
         compile_ahead()
     if memory is not None:
-        known = tuple(known)
-        outcome = frame_by_cells(arrow, chosen, told, memory, report=report, known=known, native=native)
-        outside, suggest = known_columns(known, outcome.recipe.schema), None
+        quasi_identifiers = tuple(quasi_identifiers)
+        outcome = frame_by_cells(
+            arrow, chosen, told, memory, report=report, quasi_identifiers=quasi_identifiers, native=native
+        )
+        outside, suggest = known_columns(quasi_identifiers, outcome.recipe.schema), None
     else:
         plan = make_plan(arrow, chosen, **told)
         if method == "chain" and parameters.get("k") is None and told["level"] is None:
             plan = for_few_people(plan, arrow)
-        outside = known_columns(known, plan.schema)
+        outside = known_columns(quasi_identifiers, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
-        suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), budget, outside)
+        suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), time_limit, outside)
     outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(read or origin.reading))
-    release = publish(outcome, known=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
+    release = publish(outcome, quasi_identifiers=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
 
@@ -267,7 +269,7 @@ def _on_spark(
     mechanism: Mechanism,
     told: Mapping[str, Any],
     memory: str | int | None,
-    known: Iterable[str],
+    quasi_identifiers: Iterable[str],
     said: Mapping[str, Any],
 ) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
@@ -275,8 +277,8 @@ def _on_spark(
         outcome, rows = frame_moved_on_spark(frame, mechanism, told)
     else:
         outcome, rows = frame_on_spark(frame, mechanism, told, memory, report=said["report"])
-    outside = known_columns(known, outcome.recipe.schema)
-    release = publish(dataclasses.replace(outcome, table=Path("spark")), known=outside, **said)
+    outside = known_columns(quasi_identifiers, outcome.recipe.schema)
+    release = publish(dataclasses.replace(outcome, table=Path("spark")), quasi_identifiers=outside, **said)
     return dataclasses.replace(release, table=rows)
 
 
@@ -347,8 +349,8 @@ def sanitize_file(
     sample_rows: int = SAMPLE_ROWS,
     seed: int | None = None,
     report: bool = True,
-    budget: float | None = None,
-    known: Iterable[str] = (),
+    time_limit: float | None = None,
+    quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
     encoding: str | None = None,
@@ -398,12 +400,12 @@ def sanitize_file(
     sample_rows : int
         Rows that are drawn at random for the schema, the key and the report.
     seed : int, optional
-        Makes a rehearsal: reproducible and marked as not for release.
+        Makes a dry run: reproducible and marked as not for release.
     report : bool
         Whether to measure, on the sample.
-    budget : float, optional
+    time_limit : float, optional
         Seconds that the measuring may take.
-    known : iterable of str
+    quasi_identifiers : iterable of str
         Columns that an outsider is taken to know.
     accurate_within, clusters
         As in `sanitize`.
@@ -468,7 +470,7 @@ def sanitize_file(
         file = file_of(source, engine, master, **reading)
         method = method_of(parameters, file.first_rows(FEWEST_FOR_CHAIN))
     chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
-    check_budget(budget)
+    check_time_limit(time_limit)
     asked = asked_policy(policy, report=report, despite=despite_policy)
     refuse_unattainable(asked, _planned(chosen, told), despite=despite_policy)
     moved = isinstance(chosen, Geometric)
@@ -477,10 +479,10 @@ def sanitize_file(
     told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
     said: dict[str, Any] = {
         "report": report,
-        "budget": budget,
-        "known": tuple(known),
+        "time_limit": time_limit,
+        "quasi_identifiers": tuple(quasi_identifiers),
         "measuring": MeasureOptions(accurate_within, clusters),
-        "signer": signer_of(sign, rehearsal=told["seed"] is not None, folder=folder),
+        "signer": signer_of(sign, dry_run=told["seed"] is not None, folder=folder),
         "overwrite": overwrite,
         "spreadsheet_safe": spreadsheet_safe,
         "policy": asked,
@@ -570,9 +572,9 @@ def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
     if unknown is None:
         return
     methods = ("chain", "condense") if method is None else (method,)
-    known = [name for each in methods for name in parameters_of_method(each)]
+    quasi_identifiers = [name for each in methods for name in parameters_of_method(each)]
     arguments = [name for name in inspect.signature(sanitize).parameters if name != "parameters"]
-    meant = closest_name(unknown, [*known, *arguments])
+    meant = closest_name(unknown, [*quasi_identifiers, *arguments])
     whose = "sanitize has no argument" if method is None else f"the method {method!r} has no parameter"
     then = "help(sfumato.sanitize) lists them" if meant is None else f"did you mean {meant!r}?"
     raise OptionError(f"{whose} {shown(unknown)}; {then}")

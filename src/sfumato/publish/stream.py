@@ -110,7 +110,7 @@ def publish_stream(
         measured = session.kept.active and measure_key is not None
         planned = PlannedRun(control=measured, how_to_control=_how_to_control(session))
         refuse_unattainable(asked, planned, despite=despite_policy)
-        signer = signer_of(sign, rehearsal=settings.seed is not None, folder=folder)
+        signer = signer_of(sign, dry_run=settings.seed is not None, folder=folder)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
         made = publish(run_epoch(session), report=report, policy=asked, despite_policy=despite_policy)
         release = made.written(
@@ -321,7 +321,7 @@ def stream_on_spark(
     place = Path(folder).absolute()
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         _check_for_cluster(session, pending_key, person_key)
-        signer = signer_of(sign, rehearsal=session.settings.seed is not None, folder=folder)
+        signer = signer_of(sign, dry_run=session.settings.seed is not None, folder=folder)
         over = session.over
     if over is None:
         with StreamSession.open(state) as session:

@@ -123,7 +123,7 @@ def try_plan(
     arrow: pa.Table,
     plan: Plan,
     policy: Policy,
-    known: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     measuring: MeasureOptions | None = None,
 ) -> Tried:
     """Sanitize a table in memory, attack what comes out, also with the columns that an outsider knows, and judge it."""
@@ -140,7 +140,7 @@ def try_plan(
         records=compared.records,
         holdout=compared.outside,
         judged=True,
-        known=known_of(known, compared.codec.schema),
+        quasi_identifiers=known_of(quasi_identifiers, compared.codec.schema),
         options=measuring,
         rng=plan.randomness.generator("assess"),
     )
@@ -190,8 +190,8 @@ def chance_of(policy: Policy, runs: Sequence[Mapping[str, End]]) -> float:
 
     Examples
     --------
-    >>> policy = Policy("ours", {"linkage-gain": 0.05})
-    >>> round(chance_of(policy, [{"linkage-gain": End(0.04, 0.02, 0.01)}]), 2)
+    >>> policy = Policy("ours", {"linkage-excess": 0.05})
+    >>> round(chance_of(policy, [{"linkage-excess": End(0.04, 0.02, 0.01)}]), 2)
     0.84
     """
     chance = 1.0
@@ -220,7 +220,11 @@ _STEPS = (4, 16)
 
 
 def suggesting(
-    arrow: pa.Table, plan: Plan, command: Sequence[str], seconds: float | None = None, known: Sequence[str] = ()
+    arrow: pa.Table,
+    plan: Plan,
+    command: Sequence[str],
+    seconds: float | None = None,
+    quasi_identifiers: Sequence[str] = (),
 ) -> Suggest:
     """A search for settings that meet a policy on this table, of at most a few, within some seconds where told.
 
@@ -229,7 +233,7 @@ def suggesting(
     """
 
     def suggest(report: Report, policy: Policy) -> Verdict:
-        search = _Search(arrow, plan, command, policy, known, seconds)
+        search = _Search(arrow, plan, command, policy, quasi_identifiers, seconds)
         verdict = search.verdict(report)
         tell(_STAGE, 1.0)
         return verdict
@@ -247,7 +251,7 @@ def suggest_another(
     holdout: pa.Table | None = None,
     found_rules: bool = True,
     seconds: float | None = None,
-    known: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     seed: int | None = None,
 ) -> Report:
     """Report of a table that any tool made, with a command of ours that meets the policy in its place, if one does.
@@ -262,7 +266,7 @@ def suggest_another(
         return dataclasses.replace(report, verdict=dataclasses.replace(verdict, to_try=()))
     plan = Plan(Chain(), schema, holdout=holdout, randomness=Randomness(seed), found_rules=found_rules)
     plan = for_few_people(plan, arrow)
-    search = _Search(arrow, plan, sanitize_words(command), policy, known, seconds, fresh=True)
+    search = _Search(arrow, plan, sanitize_words(command), policy, quasi_identifiers, seconds, fresh=True)
     verdict = search.verdict(report)
     tell(_STAGE, 1.0)
     return dataclasses.replace(report, verdict=verdict)
@@ -277,12 +281,18 @@ class _Search:
         plan: Plan,
         command: Sequence[str],
         policy: Policy,
-        known: Sequence[str],
+        quasi_identifiers: Sequence[str],
         seconds: float | None,
         *,
         fresh: bool = False,
     ) -> None:
-        self.arrow, self.plan, self.command, self.policy, self.known = arrow, plan, command, policy, known
+        self.arrow, self.plan, self.command, self.policy, self.quasi_identifiers = (
+            arrow,
+            plan,
+            command,
+            policy,
+            quasi_identifiers,
+        )
         self.ends = math.inf if seconds is None else monotonic() + seconds / 2
         self.held = _HOLD_OUT if plan.holdout is None else plan.holdout
         self.tried, self.runs, self.line = 0, 0, ""
@@ -324,7 +334,7 @@ class _Search:
     def _try(self, table: pa.Table, plan: Plan, options: tuple[str, ...], changed: tuple[str, ...] = ()) -> list[Tried]:
         """Try a plan; where it meets the policy in nearly every run, its command is the one that was looked for."""
         try:
-            found = _runs(table, plan, self.policy, self.known)
+            found = _runs(table, plan, self.policy, self.quasi_identifiers)
         except SfumatoError:
             return []
         self.tried, self.runs = self.tried + 1, self.runs + len(found)
@@ -343,7 +353,7 @@ class _Search:
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name
-        outside = [column_and_level(told, schema.names)[0] for told in self.known]
+        outside = [column_and_level(told, schema.names)[0] for told in self.quasi_identifiers]
         spared = (target, plan.strata, str(plan.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
@@ -366,7 +376,7 @@ class _Search:
         """How near a plan comes to the limits on a table; None where it cannot be run."""
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
-                return try_plan(table, plan, self.policy, self.known).outlook
+                return try_plan(table, plan, self.policy, self.quasi_identifiers).outlook
         except SfumatoError:
             return None
 
@@ -380,15 +390,15 @@ class _Search:
                 return
 
 
-def _runs(table: pa.Table, plan: Plan, policy: Policy, known: Sequence[str]) -> list[Tried]:
+def _runs(table: pa.Table, plan: Plan, policy: Policy, quasi_identifiers: Sequence[str]) -> list[Tried]:
     """One run of a plan, and another where it met the policy, unless by so little that most runs would not."""
     with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
-        first = try_plan(table, plan, policy, known)
+        first = try_plan(table, plan, policy, quasi_identifiers)
         if not first.meets or first.outlook.chance < _OPEN:
             return [first]
         seed = plan.randomness.seed
         again = dataclasses.replace(plan, randomness=Randomness(None if seed is None else seed + 1))
-        return [first, try_plan(table, again, policy, known)]
+        return [first, try_plan(table, again, policy, quasi_identifiers)]
 
 
 def can_be_told(report: Report, policy: Policy) -> bool:
@@ -409,7 +419,7 @@ def _settings(
     plan: Plan, policy: Policy, leaves: Sequence[int], *, compared: bool
 ) -> Iterator[tuple[Mechanism, tuple[str, ...]]]:
     """Other settings and their options, from the nearest on: the same one where it may do, then larger leaves."""
-    now, asked = plan.mechanism, int(policy.require.get("persons_per_group", 1))
+    now, asked = plan.mechanism, int(policy.require.get("min_group_size", 1))
     low = (now.traits.floor or 0) < asked
     if low and isinstance(now, Chain | Condensation):
         yield dataclasses.replace(now, k=asked), ("--k", str(asked))
@@ -429,7 +439,7 @@ def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
     held = plan.holdout if isinstance(plan.holdout, float) else _HOLD_OUT
     sides = [Tries(0.0, max(1.0, share * count)) for share in (1.0 - held, held)]
     least = difference_interval(sides[0], sides[1], 1.0 - (1.0 - CONFIDENCE) / _FEWEST_STAKES)[1]
-    short = any(least > allowed for limit, allowed in policy.limits.items() if limit.endswith("-gain"))
+    short = any(least > allowed for limit, allowed in policy.limits.items() if limit.endswith("-excess"))
     return None if short else table
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, shown
 from sfumato.core.facts import (
-    BasketsReleased,
     ColumnRulesKept,
     DatesCoarsened,
     FormulaTexts,
     RowsDrawn,
+    TransactionsReleased,
     WeightsScaled,
     is_quoted,
 )
@@ -27,8 +27,8 @@ from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, expected_signer, read_signature
 from sfumato.publish.verify_columns import ColumnCells
 from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
-from sfumato.tables.baskets import read_baskets
 from sfumato.tables.schema import Schema
+from sfumato.tables.transactions import read_transactions
 
 __all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
@@ -102,7 +102,7 @@ def verify_release(
     require_signature: bool = False,
     most_bytes: int | None = None,
 ) -> Verification:
-    """Check hashes, the certificate against the table and its own facts, the rehearsal mark and the signature.
+    """Check hashes, the certificate against the table and its own facts, the dry run mark and the signature.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def verify_release(
     if are_possible(certificate.facts):  # rows are read by what facts say
         checks.extend(_table(path, certificate, most_bytes))
     checks.extend(agreement_checks(certificate))
-    rehearsal = certificate.randomness != Mode.RELEASE.value
+    dry_run = certificate.randomness != Mode.RELEASE.value
     checks.append(
         Check(
             _FOR_RELEASE,
-            not rehearsal,
-            "a rehearsal made with a seed, not for release" if rehearsal else "randomness from the operating system",
+            not dry_run,
+            "a dry run made with a seed, not for release" if dry_run else "randomness from the operating system",
         )
     )
     return Verification(tuple(checks), signed_by, signed_by is not None and signed_by == expected)
@@ -269,7 +269,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         weight = None if scaled is None else scaled.column
         modified, persons = ModifiedRows(certificate.facts), PersonRows.of(certificate.facts)
         cells = ColumnCells(certificate.facts)
-        entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, BasketsReleased))
+        entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, TransactionsReleased))
         table = look_at_table(
             path / name, schema, certificate.rows_out, most_bytes,
             quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified, entries=entries,
@@ -286,7 +286,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     if table.outside:
         domains = f"{counted(len(table.outside), 'column has', 'columns have')} values outside the declared domain"
     return [
-        *_baskets(path / name, certificate, most_bytes),
+        *_transactions(path / name, certificate, most_bytes),
         Check("rows", rows, height if rows or more else f"{height}, certified are {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
@@ -299,18 +299,18 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     ]
 
 
-def _baskets(file: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
-    """Count the baskets, items and entries of a table again; no check for other tables."""
-    certified = [fact for fact in certificate.facts if isinstance(fact, BasketsReleased)]
+def _transactions(file: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
+    """Count the transactions, items and entries of a table again; no check for other tables."""
+    certified = [fact for fact in certificate.facts if isinstance(fact, TransactionsReleased)]
     if not certified:
         return []
     try:
-        found = read_baskets(file, most_bytes=most_bytes).counted()
+        found = read_transactions(file, most_bytes=most_bytes).counted()
     except SfumatoError:
-        return [Check("baskets", False, "the table cannot be read as baskets")]
+        return [Check("transactions", False, "the table cannot be read as transactions")]
     counts = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
     same = certified == [found]
-    return [Check("baskets", same, counts if same else f"{counts}, not as certified")]
+    return [Check("transactions", same, counts if same else f"{counts}, not as certified")]
 
 
 def _row_checks(

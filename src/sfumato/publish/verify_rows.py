@@ -223,7 +223,7 @@ MOST_BYTES = 1 << 36
 """Bytes that a released table may have, and unpack to, unless its reader grants more."""
 
 _FREE = 1 << 26  # bytes that any table may unpack to
-_ENTRY = 1 << 5  # bytes of an item in a basket, on average
+_ENTRY = 1 << 5  # bytes of an item in a transaction, on average
 _CELL = 1 << 10  # bytes of a cell, on average, beyond which a table is not what was certified
 _BATCH_CELLS = 1 << 20
 _WHOLE = 1 << 29  # bytes that a table may unpack to whose format is read whole
@@ -273,7 +273,7 @@ def look_at_table(
     """Read a released table once and compare it with the declared domains of its schema.
 
     Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
-    What facts of a ``modified`` table say is counted in it. A row of baskets takes as much as it has ``entries``.
+    What facts of a ``modified`` table say is counted in it. A row of transactions takes as much as it has ``entries``.
 
     Raises
     ------

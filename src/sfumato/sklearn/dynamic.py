@@ -65,7 +65,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
     pending_limit : int, default=10000
         Rows at most that wait for a group large enough.
     random_state : int, RandomState or None, default=None
-        A seed marks a rehearsal: never release what was drawn with one.
+        A seed marks a dry run: never release what was drawn with one.
 
     Attributes
     ----------

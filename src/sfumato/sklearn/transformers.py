@@ -54,7 +54,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
     effort : {"fast", "default", "thorough"}, default="default"
         How long the compact grouping searches.
     random_state : int, RandomState or None, default=None
-        A seed marks a rehearsal: never release what was drawn with one.
+        A seed marks a dry run: never release what was drawn with one.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
     pairs : {"chain", "disjoint"}, default="chain"
         Which columns are turned together.
     random_state : int, RandomState or None, default=None
-        A seed marks a rehearsal: never release what was made with one.
+        A seed marks a dry run: never release what was made with one.
 
     Attributes
     ----------

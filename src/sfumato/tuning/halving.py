@@ -49,14 +49,14 @@ class Clock:
     """How much time is left, and how long a trial is likely to take."""
 
     begin: float
-    budget: float
+    time_limit: float
     reserve: float = 0.0  # seconds kept for what comes after the search
     seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # of each method people and seconds of a trial
 
     @property
     def end(self) -> float:
         """When it is over, on the monotonic clock."""
-        return self.begin + self.budget
+        return self.begin + self.time_limit
 
     @property
     def left(self) -> float:
@@ -66,7 +66,7 @@ class Clock:
     def saw(self, method: str, people: int, seconds: float) -> None:
         """Remember how long a trial took, and tell how far the whole is."""
         self.seen[method] = (people, seconds)
-        tell(STAGE, min(0.99, (monotonic() - self.begin) / self.budget))
+        tell(STAGE, min(0.99, (monotonic() - self.begin) / self.time_limit))
 
     def estimate(self, method: str, people: int) -> float:
         """Seconds that a trial of a method is likely to take; those of the slowest where it was never tried."""
@@ -291,7 +291,7 @@ def choose(bench: Bench, left: Sequence[Candidate]) -> list[Candidate]:
     if not useful:
         return order
     top = max(useful, key=lambda each: latest[each].use.value)
-    little = _LITTLE * bench.told.policy.keep.get("prediction-loss", _USUAL_LOSS)
+    little = _LITTLE * bench.told.policy.keep.get("utility-loss", _USUAL_LOSS)
     level = level_with(top, useful, bench.uses, little)
     least = min(leaks[each] for each in level)
     alike = [each for each in level if leaks[each] <= least + _ALIKE]
@@ -364,5 +364,5 @@ def confirm_one(
 
 def _loses(bench: Bench, reading: Reading) -> bool:
     """Whether more use is lost than the policy lets go; without a target nothing is predicted."""
-    most = bench.told.policy.keep.get("prediction-loss")
+    most = bench.told.policy.keep.get("utility-loss")
     return most is not None and bench.metric is not None and bench.metric.of != "table" and reading.loss > most

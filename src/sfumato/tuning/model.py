@@ -83,7 +83,7 @@ class Tuning:
     search: str
     people: tuple[int, int]  # looked at, and in the table
     holdout: float | None  # share of people held out; None where they came apart
-    budget: float
+    time_limit: float
     seconds: float
     k: int | None
     told: Told
@@ -116,7 +116,7 @@ class Tuning:
         return Confirmation(first, first.outlook.chance, loses=False)
 
     @property
-    def because(self) -> str:
+    def reason(self) -> str:
         """Why what comes nearest is not recommended."""
         nearest = self.nearest
         if nearest is None:
@@ -128,7 +128,7 @@ class Tuning:
         if failed is not None:
             return failed.verdict.reasons[0]
         if nearest.loses:
-            most = self.policy.keep["prediction-loss"]
+            most = self.policy.keep["utility-loss"]
             return f"models lose {score(reading.loss)}; the policy allows {most:g}"
         runs = math.floor(100 * nearest.chance)
         return f"an estimated {runs}\u00a0% of runs meet the policy; {100 * SURE:g}\u00a0% are required"
@@ -175,7 +175,7 @@ class Tuning:
             "--rare": self.told.rare,
         }
         words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
-        return (*words, *(word for name in self.told.known for word in ("--known", name)))
+        return (*words, *(word for name in self.told.quasi_identifiers for word in ("--quasi-identifier", name)))
 
     @property
     def recipe(self) -> Recipe | None:
@@ -198,8 +198,8 @@ class Tuning:
         if self.stopped is Stopped.DEADLINE:
             late = sum(isinstance(each, NoTime) for each in self.refused.values())
             untried = f"; {late} setting{'s were' if late > 1 else ' was'} not tried" if late else ""
-            limit = f"Time limit reached ({self.seconds:.0f} s of {self.budget:.0f} s){untried}"
-            notes.append(f"{limit}; allow more time with --budget.")
+            limit = f"Time limit reached ({self.seconds:.0f} s of {self.time_limit:.0f} s){untried}"
+            notes.append(f"{limit}; allow more time with --time-limit.")
         if self.stopped is Stopped.INTERRUPTED:
             notes.append("Interrupted: these are the results so far.")
         if self.people[0] < self.people[1]:
@@ -235,14 +235,14 @@ class Tuning:
             "kind": "tuning",
             "policy": self.policy.title,
             "best": None if best is None else self._confirmed(best),
-            "nearest": None if nearest is None else {**self._confirmed(nearest), "because": self.because},
+            "nearest": None if nearest is None else {**self._confirmed(nearest), "reason": self.reason},
             "command": None if best is None else self.command_of(best.reading),
             "alternatives": [self._alternative(each) for each in self.alternatives],
             "columns": [self._change(before, after) for before, after in self.changed],
             "search": self.search,
             "searched": None if self.searched is None else self._searched(self.searched),
             "stopped": self.stopped.value,
-            "budget": round(self.budget, 3),
+            "time_limit": round(self.time_limit, 3),
             "seconds": round(self.seconds, 3),
             "metric": None if metric is None else metric.name,
             "holdout": self.holdout,
@@ -251,7 +251,7 @@ class Tuning:
             "notes": list(self.notes),
             "tried": [self._tried(each) for each in self.bench.readings],
             "not_tried": [
-                {"method": each.method, each.parameter: each.size, "because": str(reason)}
+                {"method": each.method, each.parameter: each.size, "reason": str(reason)}
                 for each, reason in sorted(self.refused.items(), key=lambda item: item[0].rank)
             ],
         }
@@ -318,7 +318,7 @@ class Tuning:
             lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(best.reading)]
         elif nearest is not None:
             lines.append((0, self.headline))
-            lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.because}."))
+            lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.reason}."))
             lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(nearest.reading)]
         lines += [(3, self.alternative_words(each)) for each in self.alternatives]
         lines += [(4, words) for words in self.change_words()[:2]]
@@ -405,7 +405,7 @@ def _signed(gap: Difference) -> str:
     return f"{100 * gap.value:+.1f} points ({interval})".replace("-", "\u2212")
 
 
-_OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "cannot-tell": "inconclusive"}
+_OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "inconclusive": "inconclusive"}
 
 
 def write_tuning_page(tuning: Tuning) -> str:
@@ -414,8 +414,8 @@ def write_tuning_page(tuning: Tuning) -> str:
     said = best or nearest
     return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
         headline=tuning.headline.removeprefix("Best:   "),
-        outcome="meets" if best is not None else "cannot-tell",
-        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.because}",
+        outcome="meets" if best is not None else "inconclusive",
+        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.reason}",
         worst=None if best is None else worst_words(best.reading.outlook.worst),
         command=None if best is None else tuning.command_of(best.reading),
         alternatives=[tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],

@@ -55,7 +55,7 @@ MOST_PEOPLE = 20_000
 """People of a larger table who are looked at."""
 
 _HOLD_OUT = 0.3
-_BUDGET, _MOST_BUDGET, _TRIALS = 45.0, 600.0, 8  # seconds where none are told: as many as so many trials of all take
+_USUAL_SECONDS, _LONGEST, _TRIALS = 45.0, 600.0, 8  # seconds where none are told: as many as so many trials of all take
 _FINISH = 1.5  # seconds kept to write down what was found
 _FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
 _SPLITS = 3  # more splits on which the use of the last candidates is compared
@@ -69,7 +69,7 @@ def tune(
     target: str | None = None,
     policy: Policy | str | Path = USUAL_POLICY,
     methods: Iterable[str] | str | None = None,
-    budget: float | None = None,
+    time_limit: float | None = None,
     search: str = "halving",
     metric: str | None = None,
     holdout: float | Any = _HOLD_OUT,
@@ -83,7 +83,7 @@ def tune(
     no_rules: bool = False,
     rare: str | None = None,
     k: int | None = None,
-    known: Iterable[str] = (),
+    quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     missing: Iterable[str] = (),
     seed: int | None = None,
@@ -109,7 +109,7 @@ def tune(
         What the release must meet; its ``keep`` says how much use may be lost.
     methods : names, optional
         By default chain, condense and, for a class, classwise.
-    budget : float, optional
+    time_limit : float, optional
         Seconds after which it ends; by default what eight trials on the whole table take, 45 or more.
     search : {"halving", "rule-based", "brute-force"}
         The last two are the searches of KCG12 for the group size of one method.
@@ -117,7 +117,7 @@ def tune(
         Which use, see `sfumato.tuning.trials.METRICS`.
     holdout : float or table
         Share of the people held out, or people who were.
-    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, known, missing
+    schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, quasi_identifiers, missing
         As in `sfumato.sanitize`.
     accurate_within : float, optional
         Largest error at which a predicted response counts as right, for the metrics ``response-accuracy-...``.
@@ -136,9 +136,9 @@ def tune(
         Is given what each setting gave as soon as it is measured.
     """
     measuring = MeasureOptions(accurate_within)
-    clock = Clock(monotonic(), _MOST_BUDGET if budget is None else budget)
+    clock = Clock(monotonic(), _LONGEST if time_limit is None else time_limit)
     named = check_methods(methods)
-    asked = check_tuning(policy, budget=budget, search=search, metric=metric, methods=named, rare=rare)
+    asked = check_tuning(policy, time_limit=time_limit, search=search, metric=metric, methods=named, rare=rare)
     if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
         raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
     missing = tuple(missing)
@@ -154,7 +154,7 @@ def tune(
     if found:
         check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
     randomness = Randomness(seed)
-    outside = known_columns(known, settled)
+    outside = known_columns(quasi_identifiers, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
     told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside, measuring)
@@ -162,7 +162,7 @@ def tune(
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
     highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
-    low = max(_LEAST, k or 0, highest, int(asked.require.get("persons_per_group", 1)))
+    low = max(_LEAST, k or 0, highest, int(asked.require.get("min_group_size", 1)))
     largest = int(inner.count * (1.0 - _HOLD_OUT)) // 2  # leaves two groups where people are held out once more
     candidates = [Candidate(each, size) for each in named or USUAL for size in grid(low, largest)]
     candidates = [each for each in candidates if each.method != "classwise" or settled.target is not None or named]
@@ -171,7 +171,7 @@ def tune(
             f"the smallest size that may be tried is {low}, and of {part.people} people none is left for a second "
             "group; lower the level, or bring more people"
         )
-    job = _Job(bench, clock, candidates, part, people, inner, search, given=budget is not None)
+    job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()
     tell(STAGE, 1.0)
     return Tuning(
@@ -185,7 +185,7 @@ def tune(
         searched=job.searched,
         people=(people.count, everybody.count),
         holdout=holdout if isinstance(holdout, float) else None,
-        budget=clock.budget,
+        time_limit=clock.time_limit,
         seconds=monotonic() - clock.begin,
         k=told.k,
         told=told,
@@ -197,7 +197,7 @@ def tune(
 def check_tuning(
     policy: Policy | str | Path,
     *,
-    budget: float | None,
+    time_limit: float | None,
     search: str,
     metric: str | None,
     methods: Iterable[str] | str | None,
@@ -205,8 +205,8 @@ def check_tuning(
 ) -> Policy:
     """Policy of a search, if nothing is chosen that is impossible whatever the table holds."""
     asked = Policy.load(policy)
-    if budget is not None and not (math.isfinite(budget) and budget > 0):
-        raise OptionError("the budget is a number of seconds above 0; try 60")
+    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
+        raise OptionError("the time limit is a number of seconds above 0; try 60")
     if search not in SEARCHES:
         raise OptionError(f"there is no search {search!r}; choose one of {', '.join(SEARCHES)}")
     check_metric(metric)
@@ -218,7 +218,7 @@ def check_tuning(
 def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) -> int | None:
     """Fewest persons behind a value of a chain; None where `sanitize` takes as many by itself."""
     usual, few = Chain.k if level is None else 2, level is None and usual_k(people // 2) > Chain.k
-    wanted = max(k or usual, int(policy.require.get("persons_per_group", 1)))
+    wanted = max(k or usual, int(policy.require.get("min_group_size", 1)))
     return wanted if k is not None or wanted != usual or few else None
 
 
@@ -243,7 +243,7 @@ class _Job:
     people: RowsByPerson
     inner: RowsByPerson
     search: str
-    given: bool  # whether a budget was told
+    given: bool  # whether a time limit was told
     confirmed: list[Confirmation] = field(default_factory=list)
     changed: list[tuple[Reading, Reading]] = field(default_factory=list)
     refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
@@ -259,7 +259,8 @@ class _Job:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
                 raise OptionError(
-                    f"the budget of {self.clock.budget:g} s was over before one setting could be tried; give more"
+                    f"the time limit of {self.clock.time_limit:g} s was over before one setting could be tried; give "
+                    "more"
                 ) from None
             return Stopped.DEADLINE if isinstance(stop, OutOfTime) else Stopped.INTERRUPTED
         if not self.bench.readings:
@@ -303,8 +304,8 @@ class _Job:
                 break
         whole = self.clock.estimate("chain", self.part.people)
         if not self.given:
-            self.clock.budget = min(_MOST_BUDGET, max(_BUDGET, _TRIALS * whole))
-        self.clock.reserve = _FINISH + max(1.5 * whole, min(3.0 * whole, 0.3 * self.clock.budget))
+            self.clock.time_limit = min(_LONGEST, max(_USUAL_SECONDS, _TRIALS * whole))
+        self.clock.reserve = _FINISH + max(1.5 * whole, min(3.0 * whole, 0.3 * self.clock.time_limit))
 
     def _more_splits(self, left: Sequence[Candidate]) -> None:
         """Compare the use of what is left on more splits, as far as time allows for all of them alike."""
@@ -316,7 +317,7 @@ class _Job:
                 break
             for candidate in known:
                 self.bench.score(candidate, part)
-                tell(STAGE, min(0.99, (monotonic() - self.clock.begin) / self.clock.budget))
+                tell(STAGE, min(0.99, (monotonic() - self.clock.begin) / self.clock.time_limit))
 
     def _by_the_paper(self, part: Part) -> list[Candidate]:
         """The size that a search of the paper chooses for the first method that is a condensation [KCG12]."""

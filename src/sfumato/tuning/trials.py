@@ -316,7 +316,7 @@ class Told:
     no_rules: bool = False
     rare: Any = None
     k: int | None = None
-    known: tuple[str, ...] = ()  # columns that an outsider knows
+    quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider knows
     measuring: MeasureOptions = field(default_factory=MeasureOptions)
 
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
@@ -375,7 +375,7 @@ class Bench:
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
             told, plan = self.told, self.told.plan(candidate, part, change)
-            tried = try_plan(part.inside, plan, told.policy, told.known, told.measuring)
+            tried = try_plan(part.inside, plan, told.policy, told.quasi_identifiers, told.measuring)
         if self.metric is None:
             self.metric = choose_metric(tried.study, self.metric_name)
             self.guess = guess_of(tried.study, self.metric)

@@ -337,7 +337,7 @@ async def _body(request: Request) -> bytes:
 def _limits(policy: Policy) -> list[str]:
     """What a policy asks, a line each."""
     lines = [f"{LIMITS[name].rstrip('.')}: at most {value:g}." for name, value in policy.limits.items()]
-    asked = policy.require.get("persons_per_group")
+    asked = policy.require.get("min_group_size")
     return lines if asked is None else [*lines, f"At least {asked} people behind every value."]
 
 

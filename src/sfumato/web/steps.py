@@ -127,12 +127,12 @@ class Steps:
                     table,
                     schema=Schema.from_toml(schema),
                     policy=choices.policy,
-                    budget=choices.budget,
+                    time_limit=choices.time_limit,
                     holdout=choices.holdout,
                     rare=choices.rare,
                     k=choices.k,
                     level=choices.level,
-                    known=choices.known,
+                    quasi_identifiers=choices.quasi_identifiers,
                     seed=choices.seed,
                     missing=choices.missing,
                     read=choices.reading.repeated(form),
@@ -152,7 +152,7 @@ class Steps:
         table, form = self._table(file, choices)
         chosen = typed(Setting, setting)
         picked = _picked(chosen)
-        signer = signer_of(None, rehearsal=choices.seed is not None, folder=OUTPUT)
+        signer = signer_of(None, dry_run=choices.seed is not None, folder=OUTPUT)
         told: dict[str, Any] = {"k": choices.k} if picked is None else {"mechanism": picked.mechanism(floor)}
         try:
             release = sf.sanitize(
@@ -161,7 +161,7 @@ class Steps:
                 level=choices.level,
                 holdout=choices.holdout,
                 rare=choices.rare,
-                known=choices.known,
+                quasi_identifiers=choices.quasi_identifiers,
                 seed=choices.seed,
                 policy=choices.policy,
                 despite_policy=chosen.despite,
@@ -185,7 +185,7 @@ class Steps:
             "rows_out": certificate.rows_out,
             "holds": sf.verify(OUTPUT).holds,
             "signed_by": release.signed_by,
-            "rehearsal": certificate.randomness != "release",
+            "dry_run": certificate.randomness != "release",
             "claims": [claim.claim for claim in certificate.claims],
         }
 
@@ -223,7 +223,7 @@ def _words(
     }
     words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
     words += [word for mark in choices.missing for word in ("--missing", mark)]
-    words += [word for column in choices.known for word in ("--known", column)]
+    words += [word for column in choices.quasi_identifiers for word in ("--quasi-identifier", column)]
     output = ("-o", "FOLDER") if verb == "sanitize" else ()
     return ("sfumato", verb, file, *output, *(() if picked is None else picked.options), *words)
 
@@ -256,7 +256,7 @@ def _tuned(tuning: Tuning) -> dict[str, Any]:
     return {
         "headline": tuning.headline.removeprefix("Best:   "),
         "meets": tuning.best is not None,
-        "because": tuning.because,
+        "reason": tuning.reason,
         "chosen": None if chosen is None else _point(chosen.reading),
         "alternatives": [tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
         "changes": tuning.change_words(),
@@ -304,8 +304,8 @@ def _stream(state: str) -> dict[str, Any]:
 
 def _survey(db: str) -> dict[str, Any]:
     """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
-    from sfumato.collect.estimate import estimate, stored_survey
-    from sfumato.collect.server import AT_LEAST
+    from sfumato.survey.estimate import estimate, stored_survey
+    from sfumato.survey.server import AT_LEAST
 
     survey, count, tallies = stored_survey(db)
     questions = []

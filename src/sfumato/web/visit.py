@@ -50,7 +50,7 @@ _MOST_BYTES = 8 << 20
 _MOST_LEVELS = 32
 _MOST_MARKS = 50
 _LONGEST_RULE = 1_000  # characters of a rule, a level or a hierarchy
-_MOST_BUDGET = 86_400.0
+_LONGEST_SEARCH = 86_400.0
 
 
 LABELS = {
@@ -93,12 +93,12 @@ class Choices:
     k: int | None = None
     level: str | None = None
     seed: int | None = None
-    budget: float | None = None
+    time_limit: float | None = None
     reading: FileReading = field(default_factory=FileReading)
     missing: tuple[str, ...] = ()
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def quasi_identifiers(self) -> tuple[str, ...]:
         """Columns that an outsider is taken to know, with the level of their labels where these are wider."""
         return tuple(
             f"{column.name}@{column.known_level}" if column.known_level else column.name
@@ -139,7 +139,7 @@ def _check(choices: Choices) -> None:
         raise OptionError("k is a whole number of at least 2; the usual one is 10")
     if choices.seed is not None and not 0 <= choices.seed < 1 << 63:
         raise OptionError("a seed is a whole number from 0 on; write one, or leave it out")
-    if choices.budget is not None and not 0.0 < choices.budget <= _MOST_BUDGET:
+    if choices.time_limit is not None and not 0.0 < choices.time_limit <= _LONGEST_SEARCH:
         raise OptionError("the time for the search is a number of seconds above 0; try 60")
     texts = [choices.level or "", *(choices.rules or ()), *(column.hierarchy for column in choices.columns)]
     if any(len(text) > _LONGEST_RULE for text in texts):
@@ -188,15 +188,15 @@ def _with(schema: Schema, changed: Field) -> Schema:
 def command_line(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
     """Command line that runs a recipe again on the file that was dropped in, quoted as a shell needs it."""
     words = ["sfumato", "sanitize", name, "-o", "FOLDER", "--recipe", recipe]
-    words += [word for column in choices.known for word in ("--known", column)]
+    words += [word for column in choices.quasi_identifiers for word in ("--quasi-identifier", column)]
     return shlex.join([*words, *(["--despite-policy"] if setting.despite else [])])
 
 
 def python_lines(name: str, choices: Choices, setting: Setting, *, recipe: str) -> str:
     """Lines of Python that do what the command line does."""
     options = [f"recipe={recipe!r}"]
-    if choices.known:
-        options.append(f"known={list(choices.known)!r}")
+    if choices.quasi_identifiers:
+        options.append(f"quasi_identifiers={list(choices.quasi_identifiers)!r}")
     if setting.despite:
         options.append("despite_policy=True")
     call = f"release = sf.sanitize({name!r}, {', '.join(options)})"
@@ -326,7 +326,7 @@ class Visit:
         self._check_looked()
         if self.worker.busy:
             raise OptionError("something else is being worked on; wait for it, or stop it")
-        told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "budget")}
+        told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "time_limit")}
         kept = dataclasses.replace(self.choices, **told)
         if kept.rare == "keep" and BUILT_IN[kept.policy].require.get("rare") == "hidden":
             raise OptionError(

@@ -102,12 +102,14 @@ PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
 
 def profiles_of(study: Study) -> tuple[Profile, ...]:
     """Attackers of a study: who knows what the owner named, the secret excepted, and the insider; else all by rule."""
-    if not study.known:
+    if not study.quasi_identifiers:
         return PROFILES
     told = dataclasses.replace(
         NEIGHBOUR,
         sentence="knows the columns that the owner named",
-        choose=lambda order, secret: tuple(column for column in order if column in study.known and column != secret),
+        choose=lambda order, secret: tuple(
+            column for column in order if column in study.quasi_identifiers and column != secret
+        ),
     )
     return told, INSIDER
 
@@ -270,7 +272,7 @@ def _run(study: Study) -> Iterator[Stated]:
             raise NotRun("no cell of the original has a value that could be guessed")
         *first, last = (known_as(study, column) for column in profile.choose(columns, ""))
         named = f"{', '.join(first)} and {last}" if first else last
-        line = "" if study.known else f" ({_NEXT})"
+        line = "" if study.quasi_identifiers else f" ({_NEXT})"
         here = "" if profile is INSIDER else f", here {named}{line}"
         meaning, whole = _MEANING.format(known=profile.sentence + here), pool(attacks).success
         note = _note(study, secrets, people)

@@ -103,7 +103,7 @@ def _run(study: Study) -> Iterator[Stated]:
         tries = [Tries(int((told == side.classes).sum()), len(side.places)) for told, side in parts]
         attack, control = tries[0], tries[1] if len(tries) > 1 else None
         yield f"label-inference{way}", success(attack, guess=guess, control=control, note=note)
-        gain = f"label-inference-gain{way}"
+        gain = f"label-inference-excess{way}"
         if control is None:
             yield gain, NotRun(Need.HOLDOUT.value)
         else:
@@ -181,7 +181,7 @@ LABEL_INFERENCE = Measure(
                 f"class, if the attacker {how}. Baseline: the majority class; control: the same for the control group"
             ),
             Number(
-                f"label-inference-gain{way}",
+                f"label-inference-excess{way}",
                 f"Excess attribute inference of the target, {spoken}",
                 Scale((-1.0, 1.0)),
                 figure="",

@@ -191,7 +191,7 @@ def with_known_labels(study: Study) -> Study:
 
     Both tables and the rows held out have the labels of their own cells.
     """
-    return _widened(study) if any(_level(study, told) for told in study.known) else study
+    return _widened(study) if any(_level(study, told) for told in study.quasi_identifiers) else study
 
 
 def column_known(study: Study, told: str) -> str:
@@ -215,7 +215,7 @@ def _widened(study: Study) -> Study:
     layout, sides = list(study.layout), [[study.original], [study.released]]
     if study.holdout is not None:
         sides.append([study.holdout])
-    for told in (told for told in study.known if _level(study, told)):
+    for told in (told for told in study.quasi_identifiers if _level(study, told)):
         place = next(place for place, pair in enumerate(study.pairs) if pair.name == column_known(study, told))
         pair = study.pairs[place]
         outside = None if study.held is None else study.held[place]
@@ -434,7 +434,7 @@ def class_findings(study: Study) -> tuple[Finding, ...]:
 
 
 def _run_known(study: Study) -> Iterator[Stated]:
-    known, held = study.known, {column_known(study, told) for told in study.known}
+    known, held = study.quasi_identifiers, {column_known(study, told) for told in study.quasi_identifiers}
     study = with_known_labels(study)
     given = [study.pair(name) for name in known]
     before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))

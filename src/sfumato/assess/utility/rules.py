@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, least_count, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
+from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Kind
 from sfumato.tables.rules import Cells, broken_rows, period_of, read_rules
@@ -116,26 +116,26 @@ def _rules(items: int, two: Places, three: Places) -> Rules:
 class _RowItems:
     """The items of each row of one table, and which block a row is of."""
 
-    baskets: Baskets
+    transactions: Transactions
     blocks: Places
 
     @classmethod
     def of(cls, codes: Places, columns: Sequence[tuple[int, int]], rng: np.random.Generator) -> _RowItems:
         rows = [np.flatnonzero(codes[:, column] == code) for column, code in columns]
         items = np.repeat(np.arange(len(columns)), [len(each) for each in rows])
-        baskets = Baskets.from_pairs(np.concatenate(rows), items, len(codes), len(columns), distinct=True)
+        transactions = Transactions.from_pairs(np.concatenate(rows), items, len(codes), len(columns), distinct=True)
         blocks = np.empty(len(codes), dtype=np.int64)
         for block, members in enumerate(np.array_split(rng.permutation(len(codes)), min(_BLOCKS, len(codes)))):
             blocks[members] = block
-        return cls(baskets, blocks)
+        return cls(transactions, blocks)
 
     def frequent(self) -> Itemsets:
         """Sets of at most three items that are frequent, or nearly."""
-        return frequent_itemsets(self.baskets, least_count(_NEAR * SUPPORT, len(self.baskets)), longest=3)
+        return frequent_itemsets(self.transactions, least_count(_NEAR * SUPPORT, len(self.transactions)), longest=3)
 
     def count(self, width: int, two: Places, three: Places) -> Matrix:
         """Rows of each block that have each item, each pair, each triple, and all rows."""
-        bitmaps = Bitmaps.of(self.baskets, np.arange(width), self.blocks)
+        bitmaps = Bitmaps.of(self.transactions, np.arange(width), self.blocks)
         held = [
             partial_counts(bitmaps, sets)[:, :, -1] for sets in (np.arange(width)[:, None], two, three) if len(sets)
         ]

@@ -9,9 +9,6 @@ from typing import ClassVar, Literal
 __all__ = [
     "Aggregated",
     "Alike",
-    "BasketPersons",
-    "BasketsRandomized",
-    "BasketsReleased",
     "Blocked",
     "BoundsKept",
     "ColumnRulesKept",
@@ -37,6 +34,9 @@ __all__ = [
     "Swapped",
     "TailsCoded",
     "TargetMoved",
+    "TransactionPersons",
+    "TransactionsRandomized",
+    "TransactionsReleased",
     "Transformed",
     "Unchanged",
     "UnlabelledRows",
@@ -233,7 +233,7 @@ class Unmeasured(Fact):
 class DespitePolicy(Fact):
     """The owner judged the release by a policy of this name and let it leave although it was not found to meet it.
 
-    ``outcome`` is "does-not-meet" or "cannot-tell".
+    ``outcome`` is "does-not-meet" or "inconclusive".
     """
 
     policy: str
@@ -428,31 +428,31 @@ class ComponentNoise(Fact):
 
 
 @dataclass(frozen=True)
-class BasketsReleased(Fact):
-    """Rows are baskets of items: so many ``entries``, of so many different ``items``, and ``unknown`` ones."""
+class TransactionsReleased(Fact):
+    """Rows are transactions of items: so many ``entries``, of so many different ``items``, and ``unknown`` ones."""
 
-    baskets: int
+    transactions: int
     items: int
     entries: int
     unknown: int = 0
 
 
 @dataclass(frozen=True)
-class BasketPersons(Fact):
-    """The baskets are of so many persons, none of whom has more than ``most``."""
+class TransactionPersons(Fact):
+    """The transactions are of so many persons, none of whom has more than ``most``."""
 
     persons: int
     most: int
 
 
 @dataclass(frozen=True)
-class BasketsRandomized(Fact):
-    """Every basket was randomized by itself over ``width`` items, by an operator and its parameters.
+class TransactionsRandomized(Fact):
+    """Every transaction was randomized by itself over ``width`` items, by an operator and its parameters.
 
-    ``longest`` is the size of the longest basket where sizes show, else 0. ``epsilon`` is the logarithm of the
-    amplification: over any two baskets for flip, and over two of one size for the others. ``declared`` where the owner
-    said which items there are, so that they were not read off the baskets. ``chosen`` where the owner named no operator
-    and it is the one that is usual for so many items.
+    ``longest`` is the size of the longest transaction where sizes show, else 0. ``epsilon`` is the logarithm of the
+    amplification: over any two transactions for flip, and over two of one size for the others. ``declared`` where the
+    owner said which items there are, so that they were not read off the transactions. ``chosen`` where the owner named
+    no operator and it is the one that is usual for so many items.
     """
 
     operator: str
@@ -469,10 +469,10 @@ class BasketsRandomized(Fact):
 
 @dataclass(frozen=True)
 class RulesHidden(Fact):
-    """So many rules that the owner named were brought below a threshold by changing entries of baskets.
+    """So many rules that the owner named were brought below a threshold by changing entries of transactions.
 
-    Each of them holds for less than ``min_support`` of the baskets or is right in less than ``min_confidence`` of its
-    cases. ``removed`` entries were taken out and ``added`` ones put in.
+    Each of them holds for less than ``min_support`` of the transactions or is right in less than ``min_confidence`` of
+    its cases. ``removed`` entries were taken out and ``added`` ones put in.
     """
 
     strategy: str

@@ -1,4 +1,4 @@
-"""Baskets of items, the frequent sets in them, how often sets are held in part, and the rules between items.
+"""Transactions of items, the frequent sets in them, how often sets are held in part, and the rules between items.
 
-One miner serves the baskets' own verbs and the rule measures of every report.
+One miner serves the transactions' own verbs and the rule measures of every report.
 """

@@ -1,4 +1,4 @@
-"""Rules with one item on their right and between what their confidence lies, behind randomized or blocked baskets.
+"""Rules with one item on their right and between what their confidence lies, behind randomized or blocked transactions.
 
 [JS07, sec. 2.2.1.2 and 3.3.]
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, partial_counts
 from sfumato.core.itemsets.estimate import Estimates, check_share, classes_of, estimate_counts
 from sfumato.core.itemsets.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
-from sfumato.core.laws.basket_operators import BasketOperator
+from sfumato.core.itemsets.transactions import Bitmaps, Transactions, partial_counts
+from sfumato.core.laws.transaction_operators import TransactionOperator
 
 __all__ = ["RuleEstimates", "confidence_bounds", "estimate_rules", "interval_rules"]
 
@@ -33,7 +33,7 @@ class RuleEstimates:
         Left and right side of each.
     support, confidence : array
     low, high : array
-        Of randomized baskets a 95 % confidence interval given that the rule is shown; else certain bounds.
+        Of randomized transactions a 95 % confidence interval given that the rule is shown; else certain bounds.
     """
 
     rules: tuple[Rule, ...]
@@ -65,8 +65,8 @@ class _Pairs:
 
 
 def estimate_rules(
-    operator: BasketOperator,
-    released: Baskets,
+    operator: TransactionOperator,
+    released: Transactions,
     sizes: Ints | None,
     found: Estimates,
     *,
@@ -74,7 +74,7 @@ def estimate_rules(
     min_confidence: float,
     longest: int,
 ) -> RuleEstimates:
-    """Rules whose confidence in the true baskets is estimated at this or more, of sets that were found frequent.
+    """Rules whose confidence in the true transactions is estimated at this or more, of sets that were found frequent.
 
     Notes
     -----
@@ -112,7 +112,7 @@ def _named(sets: Ints, place: int) -> list[Rule]:
     return [(tuple(items), (item,)) for items, item in zip(left.tolist(), sets[:, place].tolist(), strict=True)]
 
 
-def _estimate_pairs(operator: BasketOperator, bitmaps: Bitmaps, kinds: Ints, sets: Ints, place: int) -> _Pairs:
+def _estimate_pairs(operator: TransactionOperator, bitmaps: Bitmaps, kinds: Ints, sets: Ints, place: int) -> _Pairs:
     """Counts of sets and of the same without the item at one place."""
     length, fewer = sets.shape[1], np.delete(sets, place, axis=1)
     whole, left = (estimate_counts(operator, bitmaps, kinds, each) for each in (sets, fewer))
@@ -122,7 +122,7 @@ def _estimate_pairs(operator: BasketOperator, bitmaps: Bitmaps, kinds: Ints, set
     for first in range(0, len(sets), _CHUNK):
         some = slice(first, first + _CHUNK)
         held, rest = partial_counts(bitmaps, sets[some]), partial_counts(bitmaps, fewer[some])
-        lacking = held[:, :, 0]  # baskets that show so many items of the set, and not the one on the right
+        lacking = held[:, :, 0]  # transactions that show so many items of the set, and not the one on the right
         products = np.einsum("sc,c->s", lacking, both[:, 0] * alone[:, 0])
         for shown in range(length):
             having = rest[:, :, shown] - lacking
@@ -171,8 +171,10 @@ def _ends(pairs: _Pairs, threshold: float, least: float, candidates: float) -> t
     return bisect(too_low, np.zeros_like(middle), middle), bisect(still_in, middle, np.ones_like(middle))
 
 
-def interval_rules(held: Baskets, unknown: Baskets | None, found: Estimates, min_confidence: float) -> RuleEstimates:
-    """Rules that may have this confidence in baskets with unknown entries, of sets that may be frequent."""
+def interval_rules(
+    held: Transactions, unknown: Transactions | None, found: Estimates, min_confidence: float
+) -> RuleEstimates:
+    """Rules that may have this confidence in transactions with unknown entries, of sets that may be frequent."""
     check_share("min_confidence", min_confidence)
     named: list[Rule] = []
     support: list[float] = []
@@ -187,16 +189,17 @@ def interval_rules(held: Baskets, unknown: Baskets | None, found: Estimates, min
     return RuleEstimates(rules, np.array(support)[kept], (low[kept] + high[kept]) / 2.0, low[kept], high[kept])
 
 
-def confidence_bounds(held: Baskets, unknown: Baskets | None, rules: Sequence[Rule]) -> tuple[Floats, Floats]:
+def confidence_bounds(held: Transactions, unknown: Transactions | None, rules: Sequence[Rule]) -> tuple[Floats, Floats]:
     """Least and greatest confidence of each rule, over all ways to settle the unknown entries.
 
-    The least has the right side absent where it is unknown, and the left side present where it is, unless the basket
-    surely holds the right side, for then it would count for the rule. The greatest has the right side present, and
-    the left side too where the right side may be. It is anything from 0 to 1 if no basket can hold the left side.
+    The least has the right side absent where it is unknown, and the left side present where it is, unless the
+    transaction surely holds the right side, for then it would count for the rule. The greatest has the right side
+    present, and the left side too where the right side may be. It is anything from 0 to 1 if no transaction can hold
+    the left side.
 
     Examples
     --------
-    >>> held, unknown = Baskets.of([[0, 1], [0], [1]], 2), Baskets.of([[], [1], [0]], 2)
+    >>> held, unknown = Transactions.of([[0, 1], [0], [1]], 2), Transactions.of([[], [1], [0]], 2)
     >>> [end.tolist() for end in confidence_bounds(held, unknown, [((0,), (1,))])]
     [[0.5], [1.0]]
     """
@@ -205,7 +208,7 @@ def confidence_bounds(held: Baskets, unknown: Baskets | None, rules: Sequence[Ru
     items = np.unique([item for rule in rules for side in rule for item in side]).astype(np.int64)
     more = held if unknown is None else unknown
     rows, codes = np.r_[held.rows, held.rows, more.rows], np.r_[held.items, held.items + width, more.items + width]
-    both = Baskets.from_pairs(rows, codes.astype(np.int64), count, 2 * width)  # surely held, and perhaps held
+    both = Transactions.from_pairs(rows, codes.astype(np.int64), count, 2 * width)  # surely held, and perhaps held
     bitmaps = Bitmaps.of(both, np.r_[items, items + width])
 
     def counts(sets: list[tuple[int, ...]]) -> Ints:

@@ -1,7 +1,7 @@
-"""Supports of itemsets behind randomized or blocked baskets, with intervals [JS07, sec. 2.9, 3.3, 2.2.1.2].
+"""Supports of itemsets behind randomized or blocked transactions, with intervals [JS07, sec. 2.9, 3.3, 2.2.1.2].
 
-The count of a set is estimated by undoing the operator's transition between the numbers of its items that baskets held
-and hold [EGSA02, sec. 5]; baskets of each size are undone by themselves.
+The count of a set is estimated by undoing the operator's transition between the numbers of its items that transactions
+held and hold [EGSA02, sec. 5]; transactions of each size are undone by themselves.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.baskets import Baskets, Bitmaps, distinct_keys, least_count, partial_counts
 from sfumato.core.itemsets.selection import selected_ends, wilson_ends
-from sfumato.core.laws.basket_operators import MOST_SIZE, BasketOperator, hypergeometric
+from sfumato.core.itemsets.transactions import Bitmaps, Transactions, distinct_keys, least_count, partial_counts
+from sfumato.core.laws.transaction_operators import MOST_SIZE, TransactionOperator, hypergeometric
 
 if TYPE_CHECKING:
     from sfumato.core.itemsets.mining import Itemsets
@@ -45,10 +45,10 @@ Counts = Floats
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountEstimates:
-    """How many baskets seem to have held each of some sets, and how far that may be off.
+    """How many transactions seem to have held each of some sets, and how far that may be off.
 
-    Where T baskets held a set, the variance of its estimate is ``slope`` * T + ``rest``: the one part is of baskets
-    that held it, the other of those that held some of its items.
+    Where T transactions held a set, the variance of its estimate is ``slope`` * T + ``rest``: the one part is of
+    transactions that held it, the other of those that held some of its items.
     """
 
     counts: Counts
@@ -56,36 +56,36 @@ class CountEstimates:
     rest: Counts
 
     def deviation(self, held: Counts | float | None = None) -> Counts:
-        """Standard deviation where so many baskets held a set; by default as many as seem to."""
+        """Standard deviation where so many transactions held a set; by default as many as seem to."""
         true = np.maximum(self.counts if held is None else held, 0.0)
         return np.asarray(np.sqrt(self.slope * true + self.rest))
 
     def ends(self) -> tuple[Counts, Counts]:
-        """95 % confidence interval of each count, of sets that were named before the baskets were seen.
+        """95 % confidence interval of each count, of sets that were named before the transactions were seen.
 
-        As Wilson's interval, each count is judged by the variance that it would give itself: where few baskets decide,
-        an estimate that came out low has a low variance of its own too, and would be trusted too much.
+        As Wilson's interval, each count is judged by the variance that it would give itself: where few transactions
+        decide, an estimate that came out low has a low variance of its own too, and would be trusted too much.
         """
         return wilson_ends(self.counts, self.slope, self.rest, _Z)
 
-    def selected_ends(self, shown: Bools, least: float, baskets: int, candidates: float) -> tuple[Counts, Counts]:
-        """95 % confidence intervals of the sets that are shown because they seem to be in at least so many baskets."""
+    def selected_ends(self, shown: Bools, least: float, transactions: int, candidates: float) -> tuple[Counts, Counts]:
+        """95 % confidence intervals of the sets shown because their estimate passed the threshold."""
         counts, rest = self.counts[shown], self.rest[shown]
-        return selected_ends(counts, least, self.slope, rest, most=float(baskets), candidates=candidates)
+        return selected_ends(counts, least, self.slope, rest, most=float(transactions), candidates=candidates)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates:
-    """Sets of items with the share of baskets that held each, and between what that share lies.
+    """Sets of items with the share of transactions that held each, and between what that share lies.
 
     Parameters
     ----------
     sets : tuple of tuple of int
     support, low, high : array
-        Shares of all baskets. The ends of randomized baskets are 95 % confidence intervals given that the set is
-        shown (`selected_ends`); those of blocked ones are certain.
+        Shares of all transactions. The ends of randomized transactions are 95 % confidence intervals given that the set
+        is shown (`selected_ends`); those of blocked ones are certain.
     deviation : array
-        Standard deviation of the estimate; 0 of blocked baskets.
+        Standard deviation of the estimate; 0 of blocked transactions.
     untold : int
         Sets that were looked at and about which the noise tells too little: the threshold is two deviations away
         from 0 or less, or more where many sets are looked at.
@@ -108,23 +108,24 @@ class Estimates:
 def check_share(name: str, value: float) -> None:
     """Refuse a threshold that is no share above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise OptionError(f"{name} must be above 0 and at most 1; it is a share of the baskets")
+        raise OptionError(f"{name} must be above 0 and at most 1; it is a share of the transactions")
 
 
 def estimate_counts(
-    operator: BasketOperator, bitmaps: Bitmaps, sizes: Ints, sets: Ints, parts: Ints | None = None
+    operator: TransactionOperator, bitmaps: Bitmaps, sizes: Ints, sets: Ints, parts: Ints | None = None
 ) -> CountEstimates:
-    """Baskets that held each set before they were randomized, without bias, and the variance of that.
+    """Transactions that held each set before they were randomized, without bias, and the variance of that.
 
     ``sizes`` are those of the classes of the bitmaps, and all sets have the same number of items. Given the true
-    baskets an estimate's mean over the operator's chance is the true count. ``parts`` are the counts in part, where
-    they are known.
+    transactions an estimate's mean over the operator's chance is the true count. ``parts`` are the counts in part,
+    where they are known.
 
     Notes
     -----
-    A large basket rarely shows a whole set and then weighs much, so that a set's own large baskets tell little of
-    their number. How the baskets of a set spread over the sizes is taken from all these sets together, with a tenth of
-    what holds of all sets of this length: they are in a basket as often as so many of its items can be chosen.
+    A large transaction rarely shows a whole set and then weighs much, so that a set's own large transactions tell
+    little of their number. How the transactions of a set spread over the sizes is taken from all these sets together,
+    with a tenth of what holds of all sets of this length: they are in a transaction as often as so many of its items
+    can be chosen.
     """
     length = sets.shape[1]
     undone = np.stack([operator.undone(length, int(size)) for size in sizes])
@@ -140,11 +141,11 @@ def estimate_counts(
     )
 
 
-def _slopes(operator: BasketOperator, sizes: Ints, baskets: Ints, pooled: Counts | None) -> Counts:
-    """Variance that a basket with so many items of a set adds, over the sizes that such baskets seem to have."""
+def _slopes(operator: TransactionOperator, sizes: Ints, transactions: Ints, pooled: Counts | None) -> Counts:
+    """Variance that a transaction with so many items of a set adds, over the sizes that they seem to have."""
     length = 1 if pooled is None else pooled.shape[1] - 1
     spread = np.stack([operator.spread(length, int(size)) for size in sizes])
-    shares = _over_sizes(operator, sizes, baskets, length)
+    shares = _over_sizes(operator, sizes, transactions, length)
     if pooled is not None:
         own = np.maximum(pooled, 0.0)
         whole = own.sum(axis=0)
@@ -152,24 +153,24 @@ def _slopes(operator: BasketOperator, sizes: Ints, baskets: Ints, pooled: Counts
     return np.asarray((shares * spread).sum(axis=0))
 
 
-def _over_sizes(operator: BasketOperator, sizes: Ints, baskets: Ints, length: int) -> Counts:
-    """Which share of the baskets with so many items of a set has each size, for all sets of a length together."""
+def _over_sizes(operator: TransactionOperator, sizes: Ints, transactions: Ints, length: int) -> Counts:
+    """Which share of the transactions with so many items of a set has each size, for all sets of a length together."""
     if not operator.by_size:
         return np.ones((1, length + 1))
     held = np.arange(length + 1)
     chances = np.stack([hypergeometric(held, operator.width, int(size), length) for size in sizes])
-    expected = chances * baskets[:, None]
+    expected = chances * transactions[:, None]
     return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
 
 
-def least_told(operator: BasketOperator, true_sizes: Ints) -> float:
-    """Smallest share of the baskets at which the support of one item can be told, by the noise alone; above 1 none can.
+def least_told(operator: TransactionOperator, true_sizes: Ints) -> float:
+    """Smallest support of one item that can be estimated, by the noise alone; above 1 none can.
 
-    ``true_sizes`` are those of the baskets; where an operator does not depend on them they are only counted.
+    ``true_sizes`` are those of the transactions; where an operator does not depend on them they are only counted.
     """
     sizes = true_sizes if operator.by_size else np.zeros_like(true_sizes)
-    kinds, baskets = np.unique(sizes, return_counts=True)
-    rest, slope = _slopes(operator, kinds, baskets, None)
+    kinds, transactions = np.unique(sizes, return_counts=True)
+    rest, slope = _slopes(operator, kinds, transactions, None)
     times = _times_told(operator.width)
     half = times**2 * slope / 2.0
     return float((half + np.sqrt(half**2 + times**2 * len(sizes) * rest)) / len(sizes))
@@ -183,9 +184,9 @@ def _times_told(candidates: int) -> float:
 
 
 def estimate_itemsets(
-    operator: BasketOperator, released: Baskets, sizes: Ints | None, min_support: float, *, longest: int = 4
+    operator: TransactionOperator, released: Transactions, sizes: Ints | None, min_support: float, *, longest: int = 4
 ) -> Estimates:
-    """Sets that at least this share of the true baskets seems to hold, by Apriori over estimates [EGSA02, sec. 6].
+    """Sets that at least this share of the true transactions seems to hold, by Apriori over estimates [EGSA02, sec. 6].
 
     A set is looked at where all its subsets of one item less are estimated at no more than a standard deviation below
     the threshold: a subset that chance put just below must not hide it. Where the threshold is less than two deviations
@@ -194,16 +195,16 @@ def estimate_itemsets(
 
     Parameters
     ----------
-    operator : BasketOperator
-    released : Baskets
+    operator : TransactionOperator
+    released : Transactions
     sizes : array, optional
-        True sizes of the baskets, where the operator shows them.
+        True sizes of the transactions, where the operator shows them.
     min_support : float
     longest : int
     """
     check_share("min_support", min_support)
     kinds, classes = classes_of(operator, released, sizes)
-    baskets = len(released)
+    transactions = len(released)
     candidates = np.arange(released.width)[:, None]
     bitmaps = Bitmaps.of(released, np.empty(0, dtype=np.int64), classes)
     found: list[tuple[tuple[int, ...], Counts]] = []
@@ -217,19 +218,19 @@ def estimate_itemsets(
         except OptionError:  # sets so long that the operator tells nothing of them
             untold += len(candidates)
             break
-        share, deviation = counted.counts / baskets, counted.deviation(min_support * baskets) / baskets
+        share, deviation = counted.counts / transactions, counted.deviation(min_support * transactions) / transactions
         told = deviation <= min_support / _times_told(len(candidates))
         untold += int((~told).sum())
         frequent = told & (share >= min_support)
         possible = longest * float(math.comb(released.width, length))  # sets that there are, of each of these lengths
-        low, high = counted.selected_ends(frequent, min_support * baskets, baskets, possible)
-        numbers = np.column_stack([counted.counts[frequent], low, high, counted.deviation()[frequent]]) / baskets
+        low, high = counted.selected_ends(frequent, min_support * transactions, transactions, possible)
+        numbers = np.column_stack([counted.counts[frequent], low, high, counted.deviation()[frequent]]) / transactions
         found += zip(map(tuple, candidates[frequent].tolist()), numbers, strict=True)
         near = candidates[told & (share >= min_support - deviation)]
         if length == 1 and not told.any():
             raise TooFew(
-                f"{baskets} baskets are too few for their noise: no support of {min_support:g} can be told from none; "
-                + _enough(operator, kinds[classes])
+                f"{transactions} transactions are too few for their noise: no support of {min_support:g} can be told "
+                "from none; " + _enough(operator, kinds[classes])
             )
         if length == 1:
             bitmaps = Bitmaps.of(released, near[:, 0], classes)
@@ -239,25 +240,27 @@ def estimate_itemsets(
     return Estimates(tuple(each[0] for each in found), support, low, high, deviation, untold)
 
 
-def _enough(operator: BasketOperator, sizes: Ints) -> str:
+def _enough(operator: TransactionOperator, sizes: Ints) -> str:
     least = least_told(operator, sizes)
-    return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few baskets"
+    return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few transactions"
 
 
-def classes_of(operator: BasketOperator, released: Baskets, sizes: Ints | None) -> tuple[Ints, Ints]:
-    """Sizes that there are, and which of them each basket has; one for all where sizes do not matter."""
+def classes_of(operator: TransactionOperator, released: Transactions, sizes: Ints | None) -> tuple[Ints, Ints]:
+    """Sizes that there are, and which of them each transaction has; one for all where sizes do not matter."""
     if not operator.by_size:
         return np.zeros(1, dtype=np.int64), np.zeros(len(released), dtype=np.int64)
     if operator.shows_size and sizes is None:
-        raise OptionError(f"baskets randomized by {operator.name!r} need the column 'size' to be estimated from")
+        raise OptionError(f"transactions randomized by {operator.name!r} need the column 'size' to be estimated from")
     kinds, classes = np.unique(released.sizes if sizes is None else sizes, return_inverse=True)
     if kinds.max(initial=0) > min(MOST_SIZE, operator.width):
-        raise OptionError("a basket is larger than any that could be randomized so; the column 'size' is not its own")
+        raise OptionError(
+            "a transaction is larger than any that could be randomized so; the column 'size' is not its own"
+        )
     return kinds, classes.astype(np.int64)
 
 
-def _single_parts(released: Baskets, classes: Ints) -> Ints:
-    """How many baskets of each class lack each item, and how many hold it: without a bitmap for each item."""
+def _single_parts(released: Transactions, classes: Ints) -> Ints:
+    """How many transactions of each class lack each item, and how many hold it: without a bitmap for each item."""
     sizes = np.bincount(classes, minlength=1)
     held = released.class_counts(classes, len(sizes)).T
     return np.stack([sizes - held, held], axis=2)
@@ -294,11 +297,11 @@ def _joined(ordered: list[tuple[int, ...]], known: set[tuple[int, ...]]) -> Iter
 
 
 def interval_itemsets(
-    held: Baskets, unknown: Baskets | None, min_support: float, *, longest: int = 4
+    held: Transactions, unknown: Transactions | None, min_support: float, *, longest: int = 4
 ) -> tuple[Itemsets, Ints]:
-    """Sets that may be frequent in baskets with unknown entries: how many may hold each, and how many surely do.
+    """Sets that may be frequent in transactions with unknown entries: how many may hold each, and how many surely do.
 
-    The lower end counts baskets that hold all items for certain, the upper end those that lack none for certain.
+    The lower end counts transactions that hold all items for certain, the upper end those that lack none for certain.
     """
     from sfumato.core.itemsets.mining import frequent_itemsets
 
@@ -315,7 +318,7 @@ def interval_itemsets(
     return found, sure
 
 
-def merged(one: Baskets, other: Baskets) -> Baskets:
-    """Baskets with the entries of both."""
+def merged(one: Transactions, other: Transactions) -> Transactions:
+    """Transactions with the entries of both."""
     places, items = np.divmod(distinct_keys(np.concatenate([one.keys(), other.keys()])), max(one.width, 1))
-    return Baskets.from_pairs(places, items, len(one), one.width, distinct=True)
+    return Transactions.from_pairs(places, items, len(one), one.width, distinct=True)

@@ -1,8 +1,9 @@
-"""Every set of items that enough baskets hold, depth first over bitmaps (Zaki 2000), and the rules between items.
+"""Every set of items that enough transactions hold, depth first over bitmaps (Zaki 2000), and the rules between items.
 
-The baskets of each item, with the more frequent items in them, make a small table of their own, whose columns are
-bitmaps: as FP-growth it looks only at baskets that matter, and as Eclat it counts a set by one AND a word. An item that
-all baskets of a set hold is not tried with the larger sets: these are the same with it, and are written down so.
+The transactions of each item, with the more frequent items in them, make a small table of their own, whose columns are
+bitmaps: as FP-growth it looks only at transactions that matter, and as Eclat it counts a set by one AND a word. An item
+that all transactions of a set hold is not tried with the larger sets: these are the same with it, and are written down
+so.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.baskets import Baskets
+from sfumato.core.itemsets.transactions import Transactions
 
 __all__ = [
     "MOST_SETS",
@@ -51,7 +52,7 @@ popcount = cast("Callable[[np.uint64], np.uint64]", _popcount)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Itemsets:
-    """Sets of items, each in rising order, and how many baskets hold each.
+    """Sets of items, each in rising order, and how many transactions hold each.
 
     Parameters
     ----------
@@ -107,8 +108,8 @@ def mix(items: NDArray[Any]) -> NDArray[np.uint64]:
     return np.asarray(word ^ (word >> np.uint64(31)))
 
 
-def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None = None) -> Itemsets:
-    """All sets of one item or more that at least so many baskets hold, of at most ``longest`` items.
+def frequent_itemsets(transactions: Transactions, min_count: int, *, longest: int | None = None) -> Itemsets:
+    """All sets of one item or more that at least so many transactions hold, of at most ``longest`` items.
 
     Raises
     ------
@@ -117,20 +118,20 @@ def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None =
 
     Examples
     --------
-    >>> found = frequent_itemsets(Baskets.of([[0, 1, 2], [0, 1], [0]]), 2)
+    >>> found = frequent_itemsets(Transactions.of([[0, 1, 2], [0, 1], [0]]), 2)
     >>> sorted(zip(found.as_tuples(), found.counts.tolist()))
     [((0,), 3), ((0, 1), 2), ((1,), 2)]
     """
     if min_count < 1:
-        raise ValueError("a frequent set is held by at least one basket")
-    counts = baskets.counts
+        raise ValueError("a frequent set is held by at least one transaction")
+    counts = transactions.counts
     kept = np.flatnonzero(counts >= min_count)
     kept = kept[np.argsort(counts[kept], kind="stable")]  # the rarest first: its table is the smallest
-    codes = np.full(baskets.width, -1, dtype=np.int32)
+    codes = np.full(transactions.width, -1, dtype=np.int32)
     codes[kept] = np.arange(len(kept), dtype=np.int32)
     first = fixed(np.concatenate([[0], np.cumsum(counts[kept])]), np.int64)
     items, starts, holders = _recoded(
-        fixed(baskets.items, np.int32), fixed(baskets.starts, np.int64), fixed(codes, np.int32), first
+        fixed(transactions.items, np.int32), fixed(transactions.starts, np.int64), fixed(codes, np.int32), first
     )
     limit = int(np.diff(starts).max(initial=0)) if longest is None else longest
     flat, lengths, found, all_found = _mine(
@@ -147,28 +148,28 @@ def frequent_itemsets(baskets: Baskets, min_count: int, *, longest: int | None =
 
 @compiled
 def _recoded(items: Any, starts: Any, codes: Any, first: Any) -> tuple[Any, Any, Any]:
-    """Baskets of frequent items alone by their codes, in rising order; and the baskets of each code.
+    """Transactions of frequent items alone by their codes, in rising order; and the transactions of each code.
 
-    ``first`` is where the baskets of each code begin. Codes are handed to their baskets one after the other, so that
-    nothing is sorted.
+    ``first`` is where the transactions of each code begin. Codes are handed to their transactions one after the other,
+    so that nothing is sorted.
     """
     holders, cursor = np.empty(first[-1], dtype=np.int32), first[:-1].copy()
     ends = np.zeros(len(starts), dtype=np.int64)
-    for basket in range(len(starts) - 1):
-        used = ends[basket]
-        for entry in range(starts[basket], starts[basket + 1]):
+    for transaction in range(len(starts) - 1):
+        used = ends[transaction]
+        for entry in range(starts[transaction], starts[transaction + 1]):
             code = codes[items[entry]]
             if code >= 0:
-                holders[cursor[code]] = basket
+                holders[cursor[code]] = transaction
                 cursor[code] += 1
                 used += 1
-        ends[basket + 1] = used
+        ends[transaction + 1] = used
     held, free = np.empty(first[-1], dtype=np.int32), ends[:-1].copy()
     for code in range(len(first) - 1):
         for place in range(first[code], first[code + 1]):
-            basket = holders[place]
-            held[free[basket]] = code
-            free[basket] += 1
+            transaction = holders[place]
+            held[free[transaction]] = code
+            free[transaction] += 1
     return held, ends, holders
 
 
@@ -188,11 +189,11 @@ def _opened(
     items: Any, starts: Any, holders: Any, item: int, least: int,
     partners: Any, place: Any, pool: Any, names: Any, totals: Any,
 ) -> tuple[Any, Any, Any, int]:  # fmt: skip
-    """The baskets of an item as bitmaps of the items after it that are frequent among them, and how many these are."""
+    """Transactions of an item as bitmaps of the later items that are frequent among them, and how many these are."""
     partners[item:] = 0
-    for basket in holders:
-        last = starts[basket + 1]
-        while last > starts[basket] and items[last - 1] > item:
+    for transaction in holders:
+        last = starts[transaction + 1]
+        while last > starts[transaction] and items[last - 1] > item:
             last -= 1
             partners[items[last]] += 1
     words, rows = (len(holders) + 63) >> 6, 0
@@ -204,9 +205,9 @@ def _opened(
             rows += 1
     pool = _grown(pool, rows * words)
     pool[: rows * words] = np.uint64(0)
-    for bit, basket in enumerate(holders if rows else holders[:0]):
-        last = starts[basket + 1]
-        while last > starts[basket] and items[last - 1] > item:
+    for bit, transaction in enumerate(holders if rows else holders[:0]):
+        last = starts[transaction + 1]
+        while last > starts[transaction] and items[last - 1] > item:
             last -= 1
             row = place[items[last]]
             if row >= 0:
@@ -219,7 +220,7 @@ def _written(
     flat: Any, lengths: Any, found: Any, used: int, sets: int, set_of: Any, size: int, count: int,
     free: Any, many: int, longest: int, most: int,
 ) -> tuple[Any, Any, Any, int, int]:  # fmt: skip
-    """Write down a set, and the same with every choice of the free items, which all of its baskets hold."""
+    """Write down a set, and the same with every choice of the free items, which all of its transactions hold."""
     flat, lengths, found = _grown(flat, used + size), _grown(lengths, sets + 1), _grown(found, sets + 1)
     for at in range(size):
         name, place = set_of[at], used + at
@@ -279,7 +280,7 @@ def _mine(
             )
         words = (support + 63) >> 6
         prefix[0], many[1], left = kept[item], 0, 0
-        for row in range(rows):  # what all of its baskets hold is free, and the others move up
+        for row in range(rows):  # what all of its transactions hold is free, and the others move up
             if totals[row] == support:
                 free[many[1]] = kept[names[row]]
                 many[1] += 1

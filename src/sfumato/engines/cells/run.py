@@ -102,7 +102,7 @@ def run_by_cells(
     mark: str | None = None,
     into: Into | None = None,
     measured: int = SAMPLE_ROWS,
-    known: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
     native: bool = False,
     spreadsheet_safe: bool = False,
 ) -> Outcome:
@@ -119,7 +119,9 @@ def run_by_cells(
         return look_at(runs, schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
 
     learned = learn(head.table, look, mechanism, randomness, told)
-    known_columns(known, learned.plan.schema)  # which the report needs, and which is refused before the work is done
+    known_columns(
+        quasi_identifiers, learned.plan.schema
+    )  # which the report needs, and which is refused before the work is done
     cuts = cuts_of(learned, most_rows)
     counted = _taken_up(spill, mark)
     if counted is None:

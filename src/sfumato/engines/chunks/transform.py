@@ -203,7 +203,7 @@ def transform_file(
     batch_rows : int, optional
         Rows of a batch; by default as many as fill about 32 MB. The last one has up to twice as many.
     seed : int, optional
-        Makes a rehearsal: the order of the rows can be repeated.
+        Makes a dry run: the order of the rows can be repeated.
     threads : bool
         Whether several columns are read at once.
     encoding : str, optional

@@ -106,7 +106,7 @@ class PartyConfig:
         return tuple(file for file in found if file is not None)
 
     def with_seed(self, seed: int | None) -> PartyConfig:
-        """Make a rehearsal of it, which all parties must do alike."""
+        """Make a dry run of it, which all parties must do alike."""
         return replace(self, plan=replace(self.plan, seed=seed))
 
     def settings(self) -> dict[str, Any]:

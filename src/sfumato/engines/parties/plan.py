@@ -67,7 +67,7 @@ class JointPlan:
     # {"each", "split"}: of a vertical partition: whether the first and the last party each draw a whole Laplace noise,
     # so that it also bounds what either of them learns, or halves whose difference is the noise [BCG10, line 24]
     noise: str = "each"
-    seed: int | None = None  # makes a rehearsal
+    seed: int | None = None  # makes a dry run
     # of a horizontal partition: all owners state that each row is a person, although a column looks like a key of them
     rows_are_people: bool = field(default=False, metadata=UNLESS_DEFAULT)
 

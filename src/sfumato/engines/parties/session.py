@@ -75,7 +75,7 @@ class Session:
     leaks : mapping of str to Leak
         What the protocol declares to show; nothing else is.
     seed : int, optional
-        Makes a rehearsal; the same at all parties.
+        Makes a dry run; the same at all parties.
     keep : bool
         Keep opened values in the transcript's memory.
     """

@@ -144,7 +144,7 @@ def init_stream(
     source : str
         Name of the source that the rows come from, if sources may hold the same rows.
     seed : int, optional
-        Makes a rehearsal.
+        Makes a dry run.
     encoding, sheet, header_row : optional
         How a file of the first records is read, as in `sfumato.inspect`.
     form : FileForm, optional

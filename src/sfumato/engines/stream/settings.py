@@ -339,5 +339,5 @@ class Status:
         if not self.delivered:
             lines.append(f"Epoch {self.epoch} was begun and its folder not written; publish again to write it.")
         if self.randomness != "release":
-            lines.append("REHEARSAL: made with a seed, not for release.")
+            lines.append("DRY RUN: made with a seed, not for release.")
         return lines

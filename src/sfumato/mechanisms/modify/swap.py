@@ -26,7 +26,7 @@ from sfumato.mechanisms.modify import (
 )
 from sfumato.mechanisms.protocol import Sanitized, Traits, Workings, check_parameters
 
-__all__ = ["WITHIN", "Sampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
+__all__ = ["WITHIN", "Subsampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
 
 WITHIN = ("window", "leaves")
 """Between which rows cells are exchanged."""
@@ -238,7 +238,7 @@ def people_drawn(share: float, people: int) -> int:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Subsampling:
     """All rows of a random share of the people, unchanged; nobody else's rows leave.
 
     Parameters
@@ -248,15 +248,15 @@ class Sampling:
 
     Examples
     --------
-    >>> Sampling(share=0.2).method
-    'sample'
-    >>> Sampling(share=2)
+    >>> Subsampling(share=0.2).method
+    'subsample'
+    >>> Subsampling(share=2)
     Traceback (most recent call last):
         ...
     sfumato.core.errors.OptionError: the share of people to draw must lie between 0 and 1; try 0.1
     """
 
-    method: ClassVar[str] = "sample"
+    method: ClassVar[str] = "subsample"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True, control=True)
 
     share: float = 0.1

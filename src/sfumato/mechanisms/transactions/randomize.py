@@ -1,4 +1,4 @@
-"""Baskets randomized one by one, so that supports can be estimated and no basket be read [JS07, sec. 3.3]."""
+"""Transactions randomized one by one, so that supports can be estimated and no transaction be read [JS07, sec. 3.3]."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import BasketsRandomized
-from sfumato.core.itemsets.baskets import Baskets
-from sfumato.core.laws.basket_operators import OPERATORS, BasketOperator, OperatorName
+from sfumato.core.facts import TransactionsRandomized
+from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.laws.transaction_operators import OPERATORS, OperatorName, TransactionOperator
 from sfumato.mechanisms.protocol import check_parameters
-from sfumato.mechanisms.transactions import BasketRule, SanitizedBaskets
-from sfumato.tables.baskets import BasketTable
+from sfumato.mechanisms.transactions import SanitizedTransactions, TransactionRule
+from sfumato.tables.transactions import TransactionTable
 
-__all__ = ["MOST_ENTRIES", "USUAL", "BasketRandomization"]
+__all__ = ["MOST_ENTRIES", "USUAL", "TransactionRandomization"]
 
 _MADE_UP = 10
 """Entries for each true one that what is usual makes up at most."""
 
 MOST_ENTRIES = 1 << 24
-"""Entries that randomized baskets may come to unless more are allowed; more are refused before any is drawn."""
+"""Entries that randomized transactions may come to unless more are allowed; more are refused before any is drawn."""
 
 USUAL: dict[str, dict[str, Any]] = {
     "flip": {"keep": 0.9, "insert": 0.1},
@@ -39,8 +39,8 @@ _INSERT = 0.1
 
 
 @dataclass(frozen=True)
-class BasketRandomization:
-    """Randomizes every basket by itself.
+class TransactionRandomization:
+    """Randomizes every transaction by itself.
 
     Parameters
     ----------
@@ -48,20 +48,20 @@ class BasketRandomization:
         Usual is flip where that makes up at most 10 entries for each true one, which is reckoned from the numbers of
         items and entries alone; select-a-size where there are more items. With a parameter told it is flip.
     keep : float, optional
-        flip, uniform: chance that an item of the basket stays; by default 0.9 and 0.5.
+        flip, uniform: chance that an item of the transaction stays; by default 0.9 and 0.5.
     insert : float, optional
-        Chance that an item which is not in the basket comes in; not for uniform. By default 0.1, and for the last two
-        operators less where there are so many items that more than 10 would come in for each true one.
+        Chance that an item which is not in the transaction comes in; not for uniform. By default 0.1, and for the last
+        two operators less where there are so many items that more than 10 would come in for each true one.
     cutoff : int, optional
-        cut-and-paste: most items that are cut out of the basket on purpose, by default 3.
+        cut-and-paste: most items that are cut out of the transaction on purpose, by default 3.
     gamma : float, optional
-        select-a-size: the most by which odds between two baskets of one size may change, by default 19.
+        select-a-size: the most by which odds between two transactions of one size may change, by default 19.
     most_entries : int
-        Entries that the randomized baskets may come to, by expectation; more are refused before any is drawn.
+        Entries that the randomized transactions may come to, by expectation; more are refused before any is drawn.
     """
 
     takes_rules: ClassVar[bool] = False  # nothing is named that it should hide
-    method: ClassVar[str] = "randomize-baskets"
+    method: ClassVar[str] = "randomize-transactions"
 
     operator: Literal["usual", "flip", "uniform", "cut-and-paste", "select-a-size"] = "usual"
     keep: float | None = None
@@ -81,48 +81,49 @@ class BasketRandomization:
         for name, value in USUAL.get(self.operator, {}).items():
             told = getattr(self, name)
             object.__setattr__(self, name, value if told is None else type(value)(told))
-        self.law(Baskets.of([[0]]))
+        self.law(Transactions.of([[0]]))
 
-    def law(self, baskets: Baskets) -> BasketOperator:
-        """The operator for these baskets: the one that was asked for, or the usual one for so many items."""
-        insert, width = usual_insert(baskets), baskets.width
+    def law(self, transactions: Transactions) -> TransactionOperator:
+        """The operator for these transactions: the one that was asked for, or the usual one for so many items."""
+        insert, width = usual_insert(transactions), transactions.width
         if self.operator == "usual":
             name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
             told = {"insert": insert, **USUAL[name]}
-            return BasketOperator(name, width, **told)
+            return TransactionOperator(name, width, **told)
         if self.insert is not None or self.operator not in OPERATORS[2:]:
             insert = self.insert  # type: ignore[assignment]
-        return BasketOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)
+        return TransactionOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)
 
     def sanitize(
-        self, table: BasketTable, *, rules: Sequence[BasketRule] = (), rng: np.random.Generator
-    ) -> SanitizedBaskets:
-        """Randomized baskets, and the true size of each where supports can only be estimated with it."""
+        self, table: TransactionTable, *, rules: Sequence[TransactionRule] = (), rng: np.random.Generator
+    ) -> SanitizedTransactions:
+        """Randomized transactions, and the true size of each where supports can only be estimated with it."""
         if rules:
             raise OptionError("randomizing hides no rules; leave them out")
-        law, sizes, entries = self.law(table.baskets), table.baskets.sizes, len(table.baskets.items)
+        law, sizes, entries = self.law(table.transactions), table.transactions.sizes, len(table.transactions.items)
         made_up = (len(sizes) * law.width - entries) * (law.insert or 0.0)
         if entries + made_up > self.most_entries:
             raise OptionError(
                 f"about {made_up:,.0f} entries would be made up beside {entries:,} true ones, for any of {law.width:,} "
                 f"items may come in; leave --operator and --insert to what is usual, take --insert "
-                f"{usual_insert(table.baskets):g}, or allow it with --most-entries {_rounded_up(entries + made_up)}"
+                f"{usual_insert(table.transactions):g}, or allow it with --most-entries "
+                f"{_rounded_up(entries + made_up)}"
             )
-        drawn = law.randomize(table.baskets, rng)
+        drawn = law.randomize(table.transactions, rng)
         longest = int(sizes.max(initial=0)) if law.by_size else 0
         epsilon = law.epsilon_up_to(longest)
-        fact = BasketsRandomized(
+        fact = TransactionsRandomized(
             law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, epsilon, table.declared,
             self.operator == "usual",
         )  # fmt: skip
         shown = sizes if law.shows_size else None
-        return SanitizedBaskets(dataclasses.replace(table, baskets=drawn, sizes=shown), (fact,))
+        return SanitizedTransactions(dataclasses.replace(table, transactions=drawn, sizes=shown), (fact,))
 
 
-def usual_insert(baskets: Baskets) -> float:
+def usual_insert(transactions: Transactions) -> float:
     """Chance for an item to come in: 0.1, or so much less that 10 come in for each true one, to two digits."""
-    entries = len(baskets.items)
-    free = len(baskets) * baskets.width - entries
+    entries = len(transactions.items)
+    free = len(transactions) * transactions.width - entries
     chance = _INSERT if free <= 0 else min(_INSERT, _MADE_UP * max(entries, 1) / free)
     return chance if chance == _INSERT else _rounded_down(chance)
 

@@ -273,7 +273,7 @@
         ...choices(),
         policy: document.querySelector("input[name=policy]:checked").value,
         holdout: number("holdout") ?? 0.3,
-        budget: number("budget"),
+        time_limit: number("time_limit"),
         seed: number("seed"),
       };
     }
@@ -291,7 +291,7 @@
     let latest = [], picked = null, words = "", count = -1;
     const key = (each) => `${each.method} ${each.size}`;
     const digits = (value) => (Math.abs(value) >= 0.005 ? value.toFixed(2) : "0.00");
-    const OUTCOMES = { meets: "meets it", "does-not-meet": "does not meet it", "cannot-tell": "cannot be told" };
+    const OUTCOMES = { meets: "meets it", "does-not-meet": "does not meet it", "inconclusive": "cannot be told" };
 
     function pick(each) {
       picked = each;
@@ -340,7 +340,7 @@
       box.hidden = false;
       box.classList.toggle("meets", tuning.meets);
       by("verdict-title").textContent = tuning.headline;
-      by("found-because").textContent = tuning.because ? `Nearest: ${tuning.chosen.words}; ${tuning.because}.` : "";
+      by("found-reason").textContent = tuning.reason ? `Nearest: ${tuning.chosen.words}; ${tuning.reason}.` : "";
       by("found-more").replaceChildren(...[...tuning.alternatives, ...tuning.changes, ...tuning.notes, ...tuning.warnings.map(sentence)].map((text) => Object.assign(document.createElement("li"), { textContent: text })));
       const chosen = tuning.chosen && latest.find((each) => key(each) === key(tuning.chosen));
       if (chosen) pick(chosen);

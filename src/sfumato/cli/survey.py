@@ -1,0 +1,295 @@
+"""survey: a survey of randomized answers, from serving it to its estimate."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
+from sfumato.cli.panels import Panel, VerbGroup
+from sfumato.core.errors import OptionError, TooFew
+
+if TYPE_CHECKING:
+    from sfumato.survey.questions import Survey
+
+__all__ = ["survey"]
+
+_PASSWORD = "SFUMATO_DASHBOARD_PASSWORD"  # noqa: S105 (the name of a variable, not what it holds)
+_LEAST_PASSWORD = 8
+_db = click.option(
+    "--db",
+    required=True,
+    metavar="URL",
+    panel=Panel.FIRST,
+    help="Database of the survey: a file (SQLite), or postgresql://USER@HOST/NAME.",
+)
+
+
+@click.group(cls=VerbGroup)
+def survey() -> None:
+    """Ask people, and never learn what a single one of them answered.
+
+    Answers are randomized where they are given, in the browser or by 'survey answer'. The collector sees randomized
+    values only and estimates the distribution behind them.
+    """
+
+
+@survey.command()
+@click.option(
+    "--spec",
+    "specs",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]FILE",
+    panel=Panel.FIRST,
+    help="Noise specification (TOML); NAME= and repeat for several questions.",
+)
+@_db
+@click.option(
+    "--question", "texts", multiple=True, metavar="[NAME=]TEXT", panel=Panel.FIRST, help="What is asked; repeatable."
+)
+@usual("--title", default="Survey", panel=Panel.FIRST, words="Title of the page.")
+@usual(
+    "--host",
+    default="127.0.0.1",
+    panel=Panel.SERVER,
+    words="Address to listen on; others than this machine's need TLS.",
+)
+@usual(
+    "--port",
+    default=8000,
+    type=click.IntRange(0, 65535),
+    panel=Panel.SERVER,
+    words="Port to listen on; 0 takes a free one.",
+)
+@click.option("--tls-cert", type=FILE, panel=Panel.SERVER, help="Certificate for TLS (PEM, with its chain).")
+@click.option("--tls-key", type=FILE, panel=Panel.SERVER, help="Key of the certificate (PEM, no passphrase).")
+@click.option(
+    "--proxy",
+    metavar="ADDRESS",
+    panel=Panel.SERVER,
+    help="A proxy before the collector whose X-Forwarded-For is believed.",
+)
+@usual(
+    "--rate",
+    default=20.0,
+    type=click.FloatRange(0),
+    panel=Panel.SERVER,
+    words="Answers a second from one address; 0 is no limit.",
+)
+@usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), panel=Panel.SERVER, words="Bytes of an answer.")
+@usual(
+    "--connections",
+    default=1_000,
+    type=COUNT,
+    panel=Panel.SERVER,
+    words="Connections that one address may hold open at once.",
+)
+@usual(
+    "--at-least",
+    default=50,
+    type=click.IntRange(2),
+    panel=Panel.PRIVACY,
+    words="Answers from which on the dashboard shows figures.",
+)
+@click.option(
+    "--password-file",
+    type=FILE,
+    panel=Panel.SERVER,
+    help=f"File with the dashboard's password, or variable {_PASSWORD}; else one is made and shown.",
+)
+@verb
+def serve(
+    console: Console,
+    db: str,
+    specs: tuple[str, ...],
+    texts: tuple[str, ...],
+    *,
+    title: str,
+    host: str,
+    port: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    proxy: str | None,
+    rate: float,
+    max_body: int,
+    connections: int,
+    at_least: int,
+    password_file: Path | None,
+) -> None:
+    """Serve a survey: its page, its answers, its dashboard. Ends with Ctrl-C; what was acknowledged is stored.
+
+    The log on standard error is one JSON object a line, without answers, tokens and addresses.
+    """
+    from sfumato.survey.questions import read_survey
+    from sfumato.survey.server import CollectorSettings, ListenAddress, serve
+    from sfumato.survey.store import AnswerStore, Log
+
+    survey = read_survey(specs, texts, title)
+    place = ListenAddress(host, port, tls_cert, tls_key, proxy)
+    password, made = _password(password_file)
+    settings = CollectorSettings(password, rate, max_body, at_least, connections, place.names)
+
+    def ready(url: str) -> None:
+        for question in survey.questions:
+            console.say(f"{question.name}: {question.spec.describe()}")
+        console.say(f"\nSurvey:    {url}#TOKEN   (make tokens with 'sfumato survey tokens')")
+        console.say(f"Dashboard: {url}dashboard")
+        if made:
+            console.say(f"Password:  {password}")
+        shown = {"password": password} if made else {}
+        console.result({"url": url, "dashboard": f"{url}dashboard", "digest": survey.digest, **shown})
+
+    with closing(AnswerStore.open(db)) as store:
+        serve(survey, store, place, settings, Log(quiet=console.quiet), ready)
+        count, _ = store.counts()
+    console.say(f"Stopped; {count} answers are stored.")
+
+
+@survey.command()
+@_db
+@click.option("-n", "--number", required=True, type=click.IntRange(1, 10_000_000), help="How many tokens.")
+@click.option("-o", "--output", required=True, type=FILE, help="File to write, one a line, mode 600.")
+@click.option("--url", metavar="URL", help="Address of the survey: write links in place of bare tokens.")
+@options(overwrite="Replace an existing file.")
+@verb
+def tokens(console: Console, db: str, number: int, output: Path, url: str | None, overwrite: bool) -> None:
+    """Make tokens, each good for one answer.
+
+    They are signed and not stored: hand them out and delete the file. Whoever knows which person got which token can
+    link that person to their randomized answer.
+    """
+    from sfumato.survey.questions import mint
+    from sfumato.survey.store import AnswerStore
+
+    check_new(output, overwrite=overwrite)
+    with closing(AnswerStore.open(db)) as store:
+        key = store.key
+    prefix = "" if url is None else f"{url.rstrip('/')}/#"
+    write_private(output, "".join(f"{prefix}{token}\n" for token in mint(key, number)), "tokens")
+    console.say(f"{number} tokens written to {output}: hand each to one person, then delete the file.")
+    console.result({"tokens": number, "output": str(output)})
+
+
+@survey.command()
+@click.option("--url", required=True, metavar="URL", help="Address of the survey; a link with #TOKEN will do.")
+@click.option(
+    "--token", envvar="SFUMATO_TOKEN", help="Your token, if it is not in the link; or variable SFUMATO_TOKEN."
+)
+@click.option(
+    "--value", "values", multiple=True, metavar="[NAME=]V", help="Your true answer; asked for, unseen, where left out."
+)
+@click.option("--expect-digest", metavar="SHA256", help="Refuse any other specification than this one.")
+@usual("--rho1", default=0.1, type=click.FloatRange(0, 1), words="A belief before the answer, for --max-rho2.")
+@click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if that belief could rise above this.")
+@click.option("--keep", "folder", type=FILE, help="Folder for randomized answers, for retries.")
+@click.option("--ca", type=FILE, help="Certificates to trust in place of the system's (PEM).")
+@click.option("--allow-http", is_flag=True, help="Send without TLS to another machine.")
+@click.option("--other-person", is_flag=True, help="Another person than the one who answered here before.")
+@verb
+def answer(
+    console: Console,
+    url: str,
+    token: str | None,
+    values: tuple[str, ...],
+    *,
+    expect_digest: str | None,
+    rho1: float,
+    max_rho2: float | None,
+    folder: Path | None,
+    ca: Path | None,
+    allow_http: bool,
+    other_person: bool,
+) -> None:
+    """Answer a survey: the true value is randomized here and never sent.
+
+    The randomized answer is kept before it is sent; running the command again sends the same one. Exits with 3 if the
+    specification is not the expected one or promises too little.
+    """
+    from sfumato.survey import Connection, KeptAnswers, answer_survey, check_survey
+    from sfumato.survey.client import default_folder
+
+    base, _, fragment = url.partition("#")
+    token = (token or fragment).strip()
+    if not token:
+        raise OptionError("a token is needed; give --token, or the link that holds it")
+    connection = Connection(base, ca=ca, allow_http=allow_http)
+    survey = connection.survey()
+    check_survey(survey, digest=expect_digest, rho1=rho1, max_rho2=max_rho2)
+    for question in survey.questions:
+        console.say(f"{question.text or question.name}\n{question.spec.describe()}")
+    kept = KeptAnswers(folder or default_folder())
+    truth: dict[str, str] = {}
+    if kept.of(token) is None:
+        truth = _values(survey, values)
+    elif values:
+        console.note("sfumato: an answer is kept for this token; it is sent again, and --value is not used")
+    done = answer_survey(connection, token, truth, survey=survey, kept=kept, other_person=other_person)
+    for name, value in done.answers.items():
+        console.say(f"Sent for {name}: {value}" + (" (the server had it before)" if done.again else ""))
+    console.result({"accepted": True, "again": done.again, "answers": done.answers, "digest": done.digest})
+
+
+@survey.command()
+@_db
+@verb
+def estimate(console: Console, db: str) -> None:
+    """Estimate the distribution of the true answers, with bands.
+
+    Exits with 3 if there are too few answers for the noise of any question.
+    """
+    from sfumato.survey.estimate import estimate, figures, stored_survey
+
+    survey, count, tallies = stored_survey(db)
+    with console.progress():
+        found = estimate(survey, tallies)
+    refused = [one for one in found.values() if isinstance(one, TooFew)]
+    if len(refused) == len(found):
+        raise refused[0]
+    console.say(f"{survey.title}: {count} answers")
+    for name, one in found.items():
+        console.say(f"\n{name}\n{one if isinstance(one, TooFew) else one.describe()}")
+    told = figures(found)
+    only = next(iter(told.values())) if len(told) == 1 else {}
+    console.result({"count": count, "digest": survey.digest, "title": survey.title, **only, "questions": told})
+
+
+def _password(path: Path | None) -> tuple[str, bool]:
+    """The dashboard's password, and whether it was made now."""
+    password = os.environ.get(_PASSWORD)
+    if path is not None:
+        from sfumato.core.documents import read_text
+
+        password = read_text(path, "password file", "check --password-file").strip()
+    if password is None:
+        return secrets.token_urlsafe(18), True
+    if len(password) < _LEAST_PASSWORD:
+        raise OptionError(f"the dashboard's password is shorter than {_LEAST_PASSWORD} letters; choose a longer one")
+    return password, False
+
+
+def _values(survey: Survey, given: tuple[str, ...]) -> dict[str, str]:
+    """The true answers, as options or asked for; never shown."""
+    names = [question.name for question in survey.questions]
+    values: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if equals and name in names:
+            values[name] = value
+        elif len(names) == 1:
+            values[names[0]] = each
+        else:
+            raise OptionError("several questions need names; write --value NAME=V for each")
+    for question in survey.questions:
+        if question.name not in values:
+            domain = question.spec.domain
+            kinds = f"one of {', '.join(domain.values)}" if domain.size <= 20 and hasattr(domain, "values") else ""
+            prompt = f"Your true answer to {question.name} ({kinds or domain.describe()}; not shown)"
+            values[question.name] = str(click.prompt(prompt, hide_input=True, err=True))
+    return values

@@ -1,0 +1,349 @@
+"""transactions: transactions randomized and mined, and rules hidden or blocked in them."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+import sfumato as sf
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import (
+    FILE,
+    INPUT,
+    check_new,
+    check_output,
+    command_words,
+    keeping_owner_part,
+    options,
+    signer_at,
+    tell_signer,
+    usual,
+    whereabouts,
+)
+from sfumato.cli.panels import Panel, Verb, VerbGroup
+from sfumato.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sfumato.core.facts import TransactionsRandomized
+    from sfumato.publish.release import Release
+
+__all__ = ["transactions"]
+
+WORDS = {
+    "operator": "How a transaction is randomized; usual is flip, or select-a-size where there are very many items.",
+    "keep": "flip, uniform: chance that an item stays.  [default: 0.9, 0.5]",
+    "insert": "Chance that another item comes in; not for uniform.  [default: 0.1, or less of many items]",
+    "cutoff": "cut-and-paste: most items that are cut out on purpose.  [default: 3]",
+    "gamma": "select-a-size: most by which odds may change.  [default: 19]",
+    "most_entries": "Entries that may be made, true ones and others; more are refused.",
+    "strategy": "Take items on the right out, put items on the left in, or take items out of the whole set.",
+    "min_support": "Share of the transactions from which on a set is frequent.",
+    "min_confidence": "How often a rule must be right.",
+    "margin": "How far below the threshold the lower end must be, as a share of it.",
+    "zeros": "Entries without an item that become unknown for each one with it.",
+}
+"""What each parameter of a method for transactions is."""
+
+_MOST_RULES, _MOST_ITEMS = 1 << 20, 1 << 27  # bytes of a file of rules, and of items
+
+
+class _WithMethod(Verb):
+    """Has an option for each parameter of the verb's mechanism, read off its fields when the verb is run."""
+
+    method = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        from sfumato.mechanisms.methods import TRANSACTION_METHODS
+
+        mechanism = TRANSACTION_METHODS[self.method]
+        hints = typing.get_type_hints(mechanism)
+        known = {param.name for param in self.params}
+        for field in dataclasses.fields(mechanism):
+            if field.name not in known:
+                self.params.insert(1, _option(field.name, hints[field.name], field.default))
+        return super().get_params(ctx)
+
+
+def _option(name: str, kind: Any, default: Any) -> click.Option:
+    words = typing.get_args(kind)
+    choices: Any = click.Choice(words) if words and isinstance(words[0], str) else words[0] if words else kind
+    shown = f"  [default: {default}]" if default is not None else ""
+    spelt = [f"--{name.replace('_', '-')}", name]
+    return click.RichOption(spelt, type=choices, panel=Panel.METHOD, help=WORDS[name] + shown)
+
+
+def _method(name: str) -> type[_WithMethod]:
+    return type(f"_{name}", (_WithMethod,), {"method": name})
+
+
+def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how transactions are read."""
+    for spelt, words in (
+        ("--item", "Column of the item, of a table with a row for each item of a transaction."),
+        ("--transaction", "Column of the transaction, of such a table."),
+    ):
+        function = click.option(spelt, metavar="COL", panel=Panel.INPUT, help=words)(function)
+    words = "Each line of a CSV file is a transaction, with commas between its items and no header."
+    function = click.option("--lines", is_flag=True, panel=Panel.INPUT, help=words)(function)
+    return options(
+        person="Whom a transaction is of: dropped, and held out and attacked by person.",
+        most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
+    )(function)
+
+
+def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of all verbs that write a release."""
+    function = options("despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", form="[default: csv]")(
+        _reading(function)
+    )
+    holdout = "Share of the transactions, or persons, kept out for measuring."
+    function = options("policy", "overwrite", first=True, holdout=holdout)(function)
+    words = "Folder for release/ and owner/."
+    return click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help=words)(function)
+
+
+def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that name rules."""
+    function = click.option(
+        "--rules",
+        "rule_file",
+        type=FILE,
+        panel=Panel.FIRST,
+        help="File with a rule on each line; it must not lie in the output folder.",
+    )(function)
+    words = "A rule to hide, 'bread;butter -> milk', or a set 'bread;butter'; repeatable."
+    return click.option("--rule", "named", multiple=True, metavar="RULE", panel=Panel.FIRST, help=words)(function)
+
+
+@click.group(cls=VerbGroup)
+def transactions() -> None:
+    """Transactions of items: randomize them and mine them all the same, or hide rules in them.
+
+    INPUT is a FIMI .dat file (a line of item numbers for each transaction), or CSV or Parquet with a column 'items'
+    (semicolons between), with a row for each item (--transaction, --item), with a column of 0 and 1 for each item, or
+    with a transaction on each line (--lines).
+    """
+
+
+@transactions.command(cls=_method("randomize-transactions"))
+@click.argument("source", metavar="INPUT", type=INPUT)
+@click.option(
+    "--items",
+    "item_file",
+    type=FILE,
+    panel=Panel.FIRST,
+    help="File with the name of every item that there is, one on each line.",
+)
+@_releasing
+@verb
+def randomize(console: Console, source: str, **told: Any) -> None:
+    """Randomize every transaction by itself; 'transactions estimate' recovers the supports of itemsets.
+
+    Without --items the items are read off the transactions, and what is claimed assumes that they were known
+    beforehand.
+    """
+    _run(console, source, told, "randomize")
+
+
+@transactions.command(cls=_method("hide-rules"))
+@click.argument("source", metavar="INPUT", type=INPUT)
+@_naming
+@_releasing
+@verb
+def hide(console: Console, source: str, **told: Any) -> None:
+    """Change few entries so that none of the named rules holds.
+
+    The rules stay secret: neither certificate nor recipe names them.
+    """
+    _run(console, source, told, "hide")
+
+
+@transactions.command(cls=_method("block-rules"))
+@click.argument("source", metavar="INPUT", type=INPUT)
+@_naming
+@_releasing
+@verb
+def block(console: Console, source: str, **told: Any) -> None:
+    """Make entries unknown so that none of the named rules surely holds.
+
+    Items that were there and items that were not both become unknown.
+    """
+    _run(console, source, told, "block")
+
+
+def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
+    from sfumato.engines.outcome import Recipe
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+    from sfumato.publish.judge import asked_policy, policy_of
+
+    output, overwrite = told.pop("output"), told.pop("overwrite")
+    form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
+    report = not told.pop("no_report")
+    check_output(output, overwrite=overwrite)
+    if told["recipe"] is not None:
+        told["recipe"] = Recipe.load(told["recipe"])
+    seeds = told["seed"], getattr(told["recipe"], "seed", None)
+    signer = signer_at(sign, output, no_sign=no_sign, dry_run=any(seed is not None for seed in seeds))
+    reading = {key: told.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
+    share = told.pop("holdout")
+    try:
+        holdout = None if share is None else float(share)
+    except ValueError:
+        raise OptionError("--holdout of transactions is a share, such as 0.2; files are for tables") from None
+    policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
+    outside = share or getattr(told["recipe"], "holdout", None)
+    planned = PlannedRun(control=outside is not None, transactions=True)
+    refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
+    rules: tuple[Any, ...] = ()
+    if name != "randomize":
+        rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)
+    elif (file := told.pop("item_file")) is not None:
+        told["items"] = _lines(file, "file of items", "--items", _MOST_ITEMS)
+    with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
+        shop = sf.transactions(source, **reading)
+        release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **told)
+    release = release.written(output, form=form or "csv", overwrite=overwrite, sign=signer or False)
+    _tell(console, release, output, form or "csv")
+
+
+def _rules(named: tuple[str, ...], file: Path | None, output: Path) -> tuple[str, ...]:
+    """Rules of the command line and of a file, whose blank lines and lines that begin with # are left out."""
+    if file is None:
+        return named
+    if output.resolve() in file.resolve().parents:
+        raise OptionError("the file of rules lies in the output folder, part of which leaves; keep it elsewhere")
+    lines = _lines(file, "file of rules", "--rules", _MOST_RULES)
+    return (*named, *(line for line in lines if not line.startswith("#")))
+
+
+def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
+    """Lines of a text file that are not blank."""
+    from sfumato.core.documents import read_text
+
+    if file.is_file() and file.stat().st_size > most:
+        raise OptionError(f"the {what} has more than {most >> 20} MiB; check {option}")
+    return tuple(line.strip() for line in read_text(file, what, f"check {option}").splitlines() if line.strip())
+
+
+def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
+    from sfumato.core.facts import RulesBlocked, RulesHidden, TransactionsRandomized, TransactionsReleased
+
+    certificate, report = release.certificate, release.report
+    verdict = None if report is None else report.verdict
+    parts = [] if report is None else report.lines()
+    for fact in certificate.facts:
+        if isinstance(fact, TransactionsReleased):
+            unknown = f", {fact.unknown} unknown" if fact.unknown else ""
+            parts.append(
+                (2, f"{fact.transactions} transactions, {fact.entries} entries of {fact.items} items{unknown}.")
+            )
+        elif isinstance(fact, RulesHidden):
+            parts.append((1, f"{fact.rules} rules hidden: {fact.removed} entries taken out, {fact.added} put in."))
+        elif isinstance(fact, RulesBlocked):
+            parts.append((1, f"{fact.rules} rules blocked."))
+        elif isinstance(fact, TransactionsRandomized):
+            parts.append((1, _operator_words(fact)))
+    if certificate.randomness != "release":
+        parts.append((0, "DRY RUN: made with a seed, not for release."))
+    if report is not None:
+        parts += [(2, note) for note in report.notes]
+    console.tell([*parts, *whereabouts(release, folder, form)])
+    tell_signer(console, release)
+    told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
+    console.result(
+        {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,
+         "signed_by": release.signed_by, "verdict": None if verdict is None else verdict.to_json()}
+    )  # fmt: skip
+
+
+def _operator_words(fact: TransactionsRandomized) -> str:
+    """How transactions were randomized, and why so where nobody asked for it."""
+    told = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
+    shown = ", ".join(f"{name} {value:g}" for name, value in told.items() if value is not None)
+    why = "it makes up at most" if fact.operator == "flip" else "flipping every item would make up more than"
+    chosen = f", as is usual: {why} 10 entries for each true one" if fact.chosen else ""
+    return f"Randomized by {fact.operator} ({shown}){chosen}."
+
+
+@transactions.command()
+@click.argument("source", metavar="FOLDER/release", type=INPUT)
+@click.option(
+    "--min-support", required=True, type=float, help="Share of the transactions from which on a set is frequent."
+)
+@usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
+@click.option("--min-confidence", type=float, help="Estimate rules too: those that are right at least so often.")
+@click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")
+@click.option("--rules-output", type=FILE, help="CSV of rules to write: left, right, support, confidence, low, high.")
+@options(overwrite="Replace existing files.")
+@_reading
+@verb
+def estimate(
+    console: Console,
+    source: str,
+    min_support: float,
+    longest: int,
+    min_confidence: float | None,
+    output: Path | None,
+    rules_output: Path | None,
+    overwrite: bool,
+    **reading: Any,
+) -> None:
+    """Frequent itemsets of the true transactions, and rules between items, from released ones.
+
+    Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
+    elsewhere. A rule has one item on its right; low and high are the ends of its confidence. Exits with 3 if there are
+    too few transactions for the noise.
+    """
+    if rules_output is not None and min_confidence is None:
+        raise OptionError("--rules-output needs --min-confidence, from which on a rule is listed")
+    if rules_output is not None and rules_output == output:
+        raise OptionError("--output and --rules-output name the same file; name two")
+    for path in (output, rules_output):
+        check_new(path, overwrite=overwrite)
+    with console.progress():
+        found = sf.transactions(source, **reading).estimate(min_support, longest=longest, min_confidence=min_confidence)
+    table = found.to_table()
+    rules = None if found.rules is None else found.rules_table()
+    for path, written in ((output, table), (rules_output, rules)):
+        if path is not None and written is not None:
+            _write_csv(path, written)
+    rows = table.to_pylist()
+    untold = f"; of {found.estimates.untold} the noise tells too little" if found.estimates.untold else ""
+    console.say(f"{len(rows)} sets, {found.kind} from {found.transactions} transactions{untold}.")
+    for row in rows[:20]:
+        console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
+    if len(rows) > 20 and output is None:
+        console.say(f"... and {len(rows) - 20} more; -o FILE writes them all.")
+    result = {
+        "transactions": found.transactions,
+        "kind": found.kind,
+        "untold": found.estimates.untold,
+        "itemsets": rows,
+    }
+    if rules is not None:
+        result["rules"] = _tell_rules(console, rules.to_pylist(), written=rules_output is not None)
+    console.result(result)
+
+
+def _write_csv(path: Path, table: Any) -> None:
+    from sfumato.core.replacing import replacing_file
+    from sfumato.tables.files import FileForm, FileFormat, write_file
+
+    with replacing_file(path) as work:
+        write_file(table, work, FileForm(FileFormat.CSV))
+
+
+def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool) -> list[dict[str, Any]]:
+    console.say(f"{len(rules)} rules.")
+    for rule in rules[:20]:
+        ends = f"{rule['low']:.4f} to {rule['high']:.4f}"
+        console.say(f"{rule['confidence']:8.4f}  {ends}  {rule['left']} -> {rule['right']}")
+    if len(rules) > 20 and not written:
+        console.say(f"... and {len(rules) - 20} more; --rules-output FILE writes them all.")
+    return rules

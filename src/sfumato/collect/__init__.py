@@ -1,8 +1,0 @@
-"""A survey of randomized answers: the collector, its page, and the respondent's client [JS07]."""
-
-from __future__ import annotations
-
-from sfumato.collect.client import Answered, Connection, KeptAnswers, NotSent, answer_survey, check_survey
-from sfumato.collect.survey import Question, Survey
-
-__all__ = ["Answered", "Connection", "KeptAnswers", "NotSent", "Question", "Survey", "answer_survey", "check_survey"]

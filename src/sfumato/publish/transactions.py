@@ -1,0 +1,266 @@
+"""Transactions from a file to a release, and from a release to the supports of itemsets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.documents import fits
+from sfumato.core.errors import OptionError, TableError, shown
+from sfumato.core.facts import TransactionsRandomized
+from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
+from sfumato.core.laws.transaction_operators import TransactionOperator
+from sfumato.core.randomness import Randomness
+from sfumato.publish.verify import certificate_beside
+from sfumato.tables.transactions import TransactionTable, read_transactions
+
+if TYPE_CHECKING:
+    from sfumato.core.itemsets.confidence import RuleEstimates
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.transactions import TransactionMechanism
+    from sfumato.publish.policy import Policy
+    from sfumato.publish.release import Release
+
+__all__ = ["FoundItemsets", "TransactionSource", "transactions"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundItemsets:
+    """Itemsets with their supports, and how these were found; rules too where a confidence was asked for."""
+
+    estimates: Estimates
+    labels: tuple[str, ...]
+    transactions: int
+    kind: str  # "estimated" of randomized transactions, "certain bounds" of blocked ones, "counted" of others
+    rules: RuleEstimates | None = None
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __repr__(self) -> str:
+        return f"FoundItemsets({len(self)} sets, {self.kind})"
+
+    def to_table(self) -> pa.Table:
+        """A row for each set: its items, support, and the ends that it lies between; the most frequent first."""
+        found = self.estimates
+        order = np.argsort(-found.support, kind="stable")
+        texts = [";".join(self.labels[item] for item in found.sets[place]) for place in order.tolist()]
+        numbers = {"support": found.support, "low": found.low, "high": found.high}
+        return pa.table({"items": texts, **{name: value[order] for name, value in numbers.items()}})
+
+    def rules_table(self) -> pa.Table:
+        """A row for each rule: its sides, support, confidence, and the ends that the confidence lies between.
+
+        The rules of the highest confidence come first.
+        """
+        found = self.rules
+        if found is None:
+            raise OptionError("no rules were looked for; name a min_confidence")
+        order = np.lexsort((-found.support, -found.confidence))
+        sides = [found.rules[place] for place in order.tolist()]
+        texts = {
+            name: [";".join(self.labels[item] for item in rule[side]) for rule in sides]
+            for side, name in enumerate(("left", "right"))
+        }
+        numbers = {name: getattr(found, name)[order] for name in ("support", "confidence", "low", "high")}
+        return pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()} | numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransactionSource:
+    """Transactions that were read; each verb leaves them as they are. The table of a release is a pyarrow table."""
+
+    table: TransactionTable
+    randomized: TransactionsRandomized | None = None
+
+    def __repr__(self) -> str:
+        return f"TransactionSource({self.table.transactions!r})"
+
+    def randomize(
+        self, mechanism: TransactionMechanism | None = None, *, items: Iterable[str] | None = None, **options: Any
+    ) -> Release:
+        """Release of randomized transactions, from which supports can be estimated.
+
+        Parameters
+        ----------
+        mechanism : TransactionRandomization, optional
+            Or its parameters by name: ``operator``, ``keep``, ``insert``, ``cutoff``, ``gamma``.
+        items : iterable of str, optional
+            Names of all items that there are. Without, they are read off the transactions, which tells that somebody
+            holds each, and what is claimed of a transaction assumes that this was known.
+        **options
+            ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, ``recipe``, as in `sfumato.sanitize`. A
+            recipe says what the parameters say; rules, items and columns it does not hold are named as before.
+        """
+        listed = None if items is None else tuple(items)
+        return self._release("randomize-transactions", mechanism, (), options, listed)
+
+    def hide(self, rules: Iterable[str], mechanism: TransactionMechanism | None = None, **options: Any) -> Release:
+        """Release of transactions in which none of these rules holds.
+
+        Parameters
+        ----------
+        rules : iterable of str
+            As ``"bread;butter -> milk"``, or ``"bread;butter"`` for a set; neither certificate nor recipe holds them.
+        mechanism : RuleHiding, optional
+            Or its parameters by name: ``strategy``, ``min_support``, ``min_confidence``.
+        **options
+            As in `randomize`.
+        """
+        return self._release("hide-rules", mechanism, tuple(rules), options)
+
+    def block(self, rules: Iterable[str], mechanism: TransactionMechanism | None = None, **options: Any) -> Release:
+        """Release of transactions with unknown entries, in which none of these rules surely holds.
+
+        Parameters
+        ----------
+        rules : iterable of str
+            As in `hide`.
+        mechanism : RuleBlocking, optional
+            Or its parameters by name: ``min_support``, ``min_confidence``, ``margin``, ``zeros``.
+        **options
+            As in `randomize`.
+        """
+        return self._release("block-rules", mechanism, tuple(rules), options)
+
+    def estimate(self, min_support: float, *, longest: int = 4, min_confidence: float | None = None) -> FoundItemsets:
+        """Sets of items that at least this share of the true transactions held, as far as the transactions tell.
+
+        Supports behind randomized transactions are estimated, with 95 % confidence intervals; of blocked ones the ends
+        are certain; others are counted. With ``min_confidence`` also the rules with one item on their right that are
+        right at least so often, with intervals of their confidence.
+        """
+        from sfumato.core.itemsets.confidence import estimate_rules, interval_rules
+
+        if isinstance(longest, bool) or not 1 <= longest <= 15:
+            raise OptionError("longest must lie between 1 and 15; it is the most items of a set")
+        held, count = self.table.transactions, len(self.table.transactions)
+        if self.randomized is not None:
+            law = TransactionOperator.of(self.randomized)
+            found = estimate_itemsets(law, held, self.table.sizes, min_support, longest=longest)
+            rules = None
+            if min_confidence is not None:
+                thresholds = {"min_support": min_support, "min_confidence": min_confidence}
+                rules = estimate_rules(law, held, self.table.sizes, found, **thresholds, longest=longest)
+            return FoundItemsets(found, self.table.labels, count, "estimated", rules)
+        sets, sure = interval_itemsets(held, self.table.unknown, min_support, longest=longest)
+        low, high = sure / count, sets.counts / count
+        counted = Estimates(tuple(sets.as_tuples()), (low + high) / 2, low, high, np.zeros(len(sets)))
+        kind = "counted" if self.table.unknown is None else "certain bounds"
+        rules = None if min_confidence is None else interval_rules(held, self.table.unknown, counted, min_confidence)
+        return FoundItemsets(counted, self.table.labels, count, kind, rules)
+
+    def _release(
+        self,
+        method: str,
+        mechanism: TransactionMechanism | None,
+        rules: tuple[str, ...],
+        options: dict[str, Any],
+        items: tuple[str, ...] | None = None,
+    ) -> Release:
+        from sfumato.engines.transactions import TransactionPlan, run_transactions
+        from sfumato.mechanisms.methods import make_transaction_mechanism
+        from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+        from sfumato.publish.judge import asked_policy, policy_of
+        from sfumato.publish.release import publish
+
+        told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
+        report, despite = options.pop("report", True), options.pop("despite_policy", False)
+        command: Sequence[str] = options.pop("command", ())
+        if (recipe := options.pop("recipe", None)) is not None:
+            replayed = _replayed(recipe, method, mechanism, options)
+            mechanism, options = make_transaction_mechanism(method, replayed.parameters), {}
+            said = {"holdout": replayed.holdout, "seed": replayed.seed, "policy": policy_of(replayed)}
+            told = said | {name: value for name, value in told.items() if value is not None}
+        if mechanism is not None and (options or mechanism.method != method):
+            raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
+        chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism
+        if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
+            raise TableError("these transactions were released before; bring the original ones")
+        policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
+        planned = PlannedRun(control=told.get("holdout") is not None, transactions=True)
+        refuse_unattainable(policy, planned, despite=despite)
+        plan = TransactionPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
+        outcome = run_transactions(self.table, plan)
+        return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
+
+
+def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, options: dict[str, Any]) -> Recipe:
+    """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
+    from sfumato.engines.outcome import Recipe
+    from sfumato.mechanisms.methods import TRANSACTION_METHODS
+
+    told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
+    if told:
+        option = told[0].replace("_", "-")
+        raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
+    found = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+    if found.method != method:
+        raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; take its own verb")
+    if not fits(TRANSACTION_METHODS[method], found.parameters):
+        raise OptionError("a parameter of the recipe is not known or of the wrong type; mend it")
+    return found
+
+
+def transactions(
+    source: Any,
+    *,
+    person: str | None = None,
+    transaction: str | None = None,
+    item: str | None = None,
+    lines: bool = False,
+    most_bytes: int | None = None,
+) -> TransactionSource:
+    """Transactions of a file, a frame, or a released folder, to be randomized, hidden in, blocked or mined.
+
+    Parameters
+    ----------
+    source : path, or pandas, polars or pyarrow table
+        A .dat file (FIMI), CSV or Parquet, as `sfumato.tables.transactions.read_transactions` says; or the folder
+        ``release`` of transactions that were released, or its table, to estimate from.
+    person : str, optional
+        Column that says whom a transaction is of: dropped, and held out and attacked by person.
+    transaction, item : str, optional
+        Columns of a table that has a row for each item of a transaction.
+    lines : bool
+        Each line of a CSV file is a transaction, with commas between its items and no header.
+    most_bytes : int, optional
+        Bytes that a file may unpack to.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> shop = transactions(pa.table({"items": ["bread;milk", "bread", "milk;beer", "bread;milk"] * 5}))
+    >>> shop.estimate(0.5).to_table().to_pydict()["items"]
+    ['bread', 'milk', 'bread;milk']
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        tables = sorted(Path(source).glob("table.*"))
+        if len(tables) != 1:
+            raise TableError("the folder holds no single released table; name the folder 'release' itself")
+        source = tables[0]
+    table = read_transactions(
+        source, person=person, transaction=transaction, item=item, lines=lines, most_bytes=most_bytes
+    )
+    empty = "transactions are empty; they are kept, and count in every support"
+    released = isinstance(source, str | Path) and (Path(source).parent / "certificate.json").exists()
+    for count, words in (
+        (table.twice, "entries stood twice in their transaction and are taken once"),
+        (table.empty, empty),
+    ):
+        if count and table.sizes is None and not released:
+            warnings.warn(UserWarning(f"{count} {words}"), stacklevel=2)
+    if not isinstance(source, str | Path):
+        return TransactionSource(table)
+    certificate, wrong = certificate_beside(Path(source))
+    if wrong is not None:
+        raise TableError(f"{wrong}, so nothing can be estimated; ask for the release again")
+    facts = () if certificate is None else certificate.facts
+    randomized = next((fact for fact in facts if isinstance(fact, TransactionsRandomized)), None)
+    return TransactionSource(table, randomized)
