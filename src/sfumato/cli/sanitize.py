@@ -223,7 +223,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     metavar="NAME",
     panel=Panel.FIRST,
     help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
-    "randomize; translate, scale, rotate, hybrid; swap, sample, aggregate, block, downgrade.",
+    "randomize; translate, scale, rotate, hybrid; swap, subsample, aggregate, block, downgrade.",
     shell_complete=offered_methods,
 )
 @click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
