@@ -192,14 +192,14 @@ def searched(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             page.locator("#points tr").nth(1).wait_for()
             page.click("#stop")
             page.locator("#found:not([hidden])").wait_for()
-            assert "It was interrupted: this is what was measured by then." in page.inner_text("#found-more")
+            assert "Interrupted: these are the results so far." in page.inner_text("#found-more")
             assert page.locator("#frontier .mark").count() > page.locator("#points tr").count()  # and the legend
             picked = page.locator("#points tr").last
             words = picked.locator("label").inner_text()
             picked.locator("input").check()
             page.click("#make")
             page.locator("body[data-page=result]").wait_for()
-            assert "policy 'research'" in page.inner_text("#verdict-title")
+            assert 'policy "research"' in page.inner_text("#verdict-title")
             recipe = Recipe.load(look.take("owner", folder) / "recipe.toml")
             size = recipe.parameters["leaf" if recipe.method == "chain" else "k"]
             assert words == f"{recipe.method}, {'leaf' if recipe.method == 'chain' else 'k'} {size}"
