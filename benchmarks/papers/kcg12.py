@@ -31,9 +31,9 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.data import load_table  # noqa: E402
 from benchmarks.papers.kcg12_report import write  # noqa: E402
-from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.assess.risk.uncertainty import counterparts, interval_privacy  # noqa: E402
 from sfumato.core.groups.generate import redraw  # noqa: E402
+from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
 from sfumato.mechanisms.condense import Condensation  # noqa: E402
 from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402

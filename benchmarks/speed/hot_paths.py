@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
-from sfumato.assess.neighbours import nearest  # noqa: E402
 from sfumato.core.laws.domains import Integers, Reals  # noqa: E402
 from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.engines.stream import StreamSession  # noqa: E402
 from sfumato.engines.stream.connectors import ReadOptions, read_batches  # noqa: E402
 from sfumato.engines.stream.run import init_stream  # noqa: E402

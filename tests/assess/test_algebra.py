@@ -12,9 +12,9 @@ import pytest
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, run_measure, success
 from sfumato.assess.findings import Direction, Family, Tries
 from sfumato.assess.measure import EPOCHS, basic, catalogue
-from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.core.facts import Fact, Grouped
+from sfumato.core.neighbours import nearest
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.cases import draw_table, fit, released_of, workings
 

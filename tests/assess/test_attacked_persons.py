@@ -18,11 +18,11 @@ from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, mutual_links
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.attacks.singling import AT_LEAST, EQUAL, SINGLING_OUT, Predicates, SortedRows, find_fits
 from sfumato.assess.findings import gains
-from sfumato.assess.neighbours import nearest, nearest_persons
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS, class_findings
 from sfumato.assess.study import Study, study_of
+from sfumato.core.neighbours import nearest, nearest_persons
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
 from tests.examples import examples

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.risk.estimates import nearest_but_one
 from sfumato.assess.risk.uncertainty import INTERVAL, central_width, counterparts, interval_privacy
+from sfumato.core.neighbours import nearest_without_each_column
 from sfumato.mechanisms.protocol import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,
@@ -70,7 +70,7 @@ def test_noise_of_known_spread_leaves_its_own_interval() -> None:
 def test_rows_nearest_in_all_columns_but_one_agree_with_a_slow_loop(count: int) -> None:
     rng = np.random.default_rng(5)
     rows, queries, owner = rng.normal(size=(1100, 5)), rng.normal(size=(9, 5)), np.array([0, 1, 1, 2, 2])
-    places = nearest_but_one(rows, queries, owner, count)
+    places = nearest_without_each_column(rows, queries, owner, count)
     for column in range(3):
         apart = ((rows[None] - queries[:, None])[:, :, owner != column] ** 2).sum(axis=2)
         np.testing.assert_array_equal(places[column], np.argsort(apart, axis=1)[:, :count])

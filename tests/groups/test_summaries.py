@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.groups import summarize
+from sfumato.core.groups.centres import centroids, ssq
 from sfumato.core.groups.discrete import category_counts, missing_counts, widen_present
 from sfumato.core.groups.generate import draw_along_eigenvectors
-from sfumato.core.groups.kmeans import centroids, ssq
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from tests.groups.drawn_groups import from_moments
 

@@ -17,7 +17,7 @@ from sfumato.core.progress import OutOfTime, tell
 __all__ = ["compile_ahead", "compile_apart", "compile_report", "share_compiled", "wait_for_report"]
 
 _MODULES = (
-    "sfumato.assess.neighbours",
+    "sfumato.core.neighbours",
     "sfumato.assess.risk.estimates",
     "sfumato.assess.attacks.singling",
     "sfumato.core.itemsets.mining",
@@ -73,7 +73,7 @@ def compile_report() -> None:
     """Call each kernel of a report once, those that it needs first before the others."""
     import numpy as np
 
-    from sfumato.assess.neighbours import nearest
+    from sfumato.core.neighbours import nearest, nearest_without_each_column
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
@@ -83,9 +83,8 @@ def compile_report() -> None:
     frequent_itemsets(Transactions.of([[0, 1, 2], [0, 1], [2]]), 1)
 
     from sfumato.assess.attacks.singling import Predicates, SortedRows, find_fits
-    from sfumato.assess.risk.estimates import nearest_but_one
 
-    nearest_but_one(np.zeros((2, 2)), np.zeros((1, 2)), np.arange(2), 1)
+    nearest_without_each_column(np.zeros((2, 2)), np.zeros((1, 2)), np.arange(2), 1)
     none = np.zeros((1, 1), dtype=np.int64)
     find_fits(Predicates(none, none, np.zeros((1, 1))), SortedRows.of_matrix(np.zeros((1, 1))))
 

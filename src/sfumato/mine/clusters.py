@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.groups import Groups, concat, split_groups
+from sfumato.core.groups.centres import nearest_centre
 from sfumato.mine.inputs import (
     blocks,
     check_fitted,
@@ -22,7 +23,6 @@ from sfumato.mine.inputs import (
     check_rows,
     check_whole,
     log_gaussian,
-    nearest_centre,
     whiteners,
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.arrays import Floats, Ints
+from sfumato.core.arrays import Floats
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.groups import Groups
 
@@ -18,7 +18,6 @@ __all__ = [
     "check_rows",
     "check_whole",
     "log_gaussian",
-    "nearest_centre",
     "whiteners",
 ]
 
@@ -96,13 +95,3 @@ def blocks(rows: int, width: int) -> Iterator[slice]:
     step = max(1, _NUMBERS // max(width, 1))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
-
-
-def nearest_centre(rows: Floats, centres: Floats) -> Ints:
-    """Which centre is nearest to each row, the first of equals."""
-    from scipy.spatial.distance import cdist
-
-    nearest = np.empty(len(rows), dtype=np.int64)
-    for part in blocks(len(rows), len(centres)):
-        nearest[part] = np.argmin(cdist(rows[part], centres, "sqeuclidean"), axis=1)
-    return nearest

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.groups import Groups
+from sfumato.core.groups.centres import nearest_centre
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
-from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, nearest_centre, whiteners
+from sfumato.mine.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
 
 __all__ = [
     "CentroidNeighbours",

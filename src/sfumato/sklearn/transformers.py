@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import Groups, summarize
+from sfumato.core.groups.centres import nearest_centre
 from sfumato.core.groups.generate import GroupAxes, generate
 from sfumato.core.records import Block, BlockKind
 from sfumato.mechanisms.condense import effective_levels
@@ -108,7 +108,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self)
         values = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return np.asarray(self._statistics.mean[pairwise_distances_argmin(values, self._statistics.mean)])
+        return np.asarray(self._statistics.mean[nearest_centre(values, self._statistics.mean)])
 
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
         """Synthetic rows with their classes in place of the real ones, drawn from groups of one class each.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, Finding, wilson
-from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study
 from sfumato.core.facts import EpochPublished, Fact, Joint
+from sfumato.core.neighbours import nearest
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.mechanisms.protocol import Workings
 

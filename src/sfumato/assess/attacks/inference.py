@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, split_in_tenths, success
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study
+from sfumato.core.neighbours import nearest
 from sfumato.tables.schema import Kind
 
 __all__ = [

@@ -19,9 +19,9 @@ import numpy as np
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_two, success
 from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.neighbours import TREE, nearest
 from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, given
+from sfumato.core.neighbours import BOX_DIMENSIONS, nearest
 from sfumato.core.records import BlockKind, Layout, width
 
 __all__ = ["LINKAGE", "LINKED_PERSONS", "OWN_ROW_LINKAGE", "most_people", "mutual_links", "rank_view", "whitening"]
@@ -83,7 +83,7 @@ def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries
 
 def most_people(study: Study) -> int:
     """How many people to attack where each is compared with all rows several times."""
-    if study.original.shape[1] <= TREE:
+    if study.original.shape[1] <= BOX_DIMENSIONS:
         return study.sizes.attempts
     rows = max(len(study.original), len(study.released))
     return min(study.sizes.attempts, max(_FEWEST, _PAIRS // rows))

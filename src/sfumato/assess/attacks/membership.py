@@ -15,9 +15,9 @@ import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success, where
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.neighbours import nearest
 from sfumato.assess.study import Matrix, Places, Study, once, sample
 from sfumato.core.facts import Chained
+from sfumato.core.neighbours import nearest
 
 __all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "area", "area_tries"]
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, SIZE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, clustered_interval, mean_cluster, median_interval
-from sfumato.assess.neighbours import TREE, nearest, nearest_persons
 from sfumato.assess.study import (
     Column,
     Matrix,
@@ -27,6 +26,7 @@ from sfumato.assess.study import (
     sample,
     value_codes,
 )
+from sfumato.core.neighbours import BOX_DIMENSIONS, nearest, nearest_persons
 
 __all__ = [
     "CLOSEST",
@@ -79,7 +79,7 @@ def measure_closest(
 
     ``persons`` and ``held_persons`` say whom rows are about, where several may be about one.
     """
-    most = QUERIES if original.shape[1] <= TREE else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
+    most = QUERIES if original.shape[1] <= BOX_DIMENSIONS else min(QUERIES, max(_FEWEST, _PAIRS // len(original)))
     queries = released[sample(len(released), most, rng)]
     own = sample(len(original), most, rng)
     place, near = _look_up(original, queries)

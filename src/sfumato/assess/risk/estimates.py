@@ -5,23 +5,19 @@ Interval, entropy and perturbation are all read off the same released rows, so t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once, sample
-from sfumato.core.compiled import compiled, fixed, inner
+from sfumato.core.neighbours import nearest_without_each_column
 
 __all__ = [
     "Guessed",
     "average",
     "first",
     "look_up",
-    "nearest_but_one",
     "number_columns",
     "number_errors",
     "sampling_note",
@@ -33,7 +29,6 @@ _WORK = 1.2e10  # coordinate differences that the look-ups may cost
 _OVERHEAD = 3.0  # what keeping the nearest costs for each pair and column, in coordinate differences
 _USUAL = 2000  # attempts for which that much work is right
 _FEWEST = 100
-_CHUNK = 512  # rows whose distances are held at a time, so that they stay in the fastest memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +75,7 @@ def _nearest_by_column(study: Study) -> Guessed | None:
     column_of = np.empty(study.released.shape[1], dtype=np.int64)
     for block in study.layout:
         column_of[block.where] = names.index(block.column)
-    places = nearest_but_one(study.released, queries, column_of, min(NEIGHBOURS, len(study.released)))
+    places = nearest_without_each_column(study.released, queries, column_of, min(NEIGHBOURS, len(study.released)))
     inside, beyond = places[:, : len(people)], places[:, len(people) :]
     near = {name: (inside[at], None if outside is None else beyond[at]) for at, name in enumerate(names)}
     return Guessed(people, outside, near, descend=False)
@@ -141,70 +136,3 @@ def sampling_note(study: Study, guessed: Guessed) -> str:
     if guessed.descend:
         return drawn + "; each person is compared with the row that descends from theirs, so there is no control"
     return drawn + ("; control not run because no rows were held out" if guessed.outside is None else "")
-
-
-def nearest_but_one(rows: Matrix, queries: Matrix, column_of: Places, count: int) -> Places:
-    """For each column the nearest rows of each query in the coordinates of all other columns, exactly.
-
-    A search for each column would sum the same squares again: here each column's part is summed once and taken off the
-    whole. Rows at the same distance come in their order. ``column_of`` is the column of each coordinate, from 0; what
-    comes out has the shape (columns, q, count).
-
-    Examples
-    --------
-    >>> rows = np.array([[0.0, 5.0], [4.0, 0.0]])
-    >>> nearest_but_one(rows, np.array([[0.0, 0.0]]), np.array([0, 1]), 1).ravel().tolist()
-    [1, 0]
-    """
-    if not 0 < count <= len(rows):
-        raise ValueError(f"{count} neighbours were asked of {len(rows)} rows")
-    across, asked, owner = fixed(rows.T, np.float64), fixed(queries, np.float64), fixed(column_of, np.int64)
-    found = np.zeros((int(column_of.max()) + 1, len(queries), count), dtype=np.int64)
-    threads = min(os.cpu_count() or 1, 8)
-    ends = np.linspace(0, len(queries), threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        jobs = [
-            pool.submit(_search, across, asked, owner, found, begin, end)
-            for begin, end in pairwise(ends)
-            if begin < end
-        ]
-        for job in jobs:
-            job.result()
-    return found
-
-
-@inner
-def _keep(whole: Matrix, part: Matrix, least: Matrix, found: Places, start: int, width: int) -> None:
-    """Sort those of a chunk's rows that are nearer than the farthest found so far into what was found."""
-    last = len(least) - 1
-    for r in range(width):
-        apart = whole[r] - part[r]
-        if apart < least[last]:
-            at = last
-            while at > 0 and least[at - 1] > apart:
-                least[at], found[at] = least[at - 1], found[at - 1]
-                at -= 1
-            least[at], found[at] = apart, start + r
-
-
-@compiled
-def _search(across: Matrix, asked: Matrix, owner: Places, found: Places, begin: int, end: int) -> None:
-    """Search for queries begin to end; ``across`` holds the rows as columns."""
-    columns, _, count = found.shape
-    d, m = across.shape
-    part, whole = np.empty((columns, _CHUNK)), np.empty(_CHUNK)
-    least = np.full((end - begin, columns, count), np.inf)
-    for start in range(0, m, _CHUNK):  # all queries meet a chunk while it is at hand
-        for i in range(begin, end):
-            part[:] = 0.0
-            for t in range(d):
-                x, own, line = asked[i, t], part[owner[t]], across[t, start : start + _CHUNK]
-                for r in range(len(line)):
-                    gap = x - line[r]
-                    own[r] += gap * gap
-            whole[:] = 0.0
-            for c in range(columns):
-                for r in range(_CHUNK):
-                    whole[r] += part[c, r]
-            for c in range(columns):
-                _keep(whole, part[c], least[i - begin, c], found[c, i], start, min(_CHUNK, m - start))

@@ -16,6 +16,7 @@ from sfumato.assess.findings import Family, distance_interval
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.prediction import FEW, is_class, within
 from sfumato.core.facts import Transformed
+from sfumato.core.groups.centres import nearest_centre
 
 __all__ = ["CLUSTERING", "agreement", "cluster_count", "error"]
 
@@ -39,7 +40,7 @@ def _run(study: Study) -> Iterator[Stated]:
     rows = within(study.original[looked])
     alone = [_centres(lesson, count, seed) for lesson in lessons]
     models = [_settled(lesson, alone) for lesson in lessons]
-    first, second = (_nearest_centre(model, rows) for model in models)
+    first, second = (nearest_centre(rows, model) for model in models)
     strays, others = _redraws(lessons, models, rows, count, seed, rng)
     note, chance = _note(study, lessons, count, len(rows)), others.mean(axis=1).tolist()
     moved = study.fact(Transformed) is not None  # its centres lie elsewhere: original rows have no place among them
@@ -124,11 +125,6 @@ def _settled(rows: Matrix, starts: Sequence[Matrix]) -> Matrix:
     return np.unique(np.round(best, 9), axis=0)
 
 
-def _nearest_centre(centres: Matrix, rows: Matrix) -> Places:
-    squares = (centres * centres).sum(axis=1) - 2.0 * rows @ centres.T
-    return np.asarray(np.argmin(squares, axis=1), dtype=np.int64)
-
-
 def _redraws(
     lessons: tuple[Matrix, Matrix],
     models: Sequence[Matrix],
@@ -139,12 +135,12 @@ def _redraws(
 ) -> tuple[Matrix, Matrix]:
     """How far redraws of both tables stray in error and, below it, agreement, and what redraws of the original get."""
     strays, others = np.empty((2, _REDRAWS)), np.empty((2, _REDRAWS))
-    labels = [_nearest_centre(model, rows) for model in models]
+    labels = [nearest_centre(rows, model) for model in models]
     for turn in range(_REDRAWS):
         again = []
         for lesson, model in zip(lessons, models, strict=True):  # from its own starts, and what it was drawn from
             drawn = lesson[rng.integers(0, len(lesson), len(lesson))]
-            again.append(_nearest_centre(_settled(drawn, [model, _centres(drawn, count, seed)]), rows))
+            again.append(nearest_centre(rows, _settled(drawn, [model, _centres(drawn, count, seed)])))
         errors = [error(label, other) for label, other in zip(labels, again, strict=True)]
         alike = [agreement(label, other) for label, other in zip(labels, again, strict=True)]
         strays[:, turn] = sum(errors), sum(1.0 - value for value in alike)

@@ -15,10 +15,10 @@ import numpy as np
 
 from sfumato.assess.algebra import COUNT, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, Finding, redraw_interval
-from sfumato.assess.neighbours import nearest
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.core.facts import Aggregated
+from sfumato.core.neighbours import nearest
 
 __all__ = ["CHANGES", "COSTS", "DISTANCES", "PERTURBATION", "SECURITY", "cost_findings", "distortion", "security"]
 

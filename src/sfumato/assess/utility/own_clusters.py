@@ -19,6 +19,7 @@ from sfumato.assess.study import Matrix, Places, Study, given, sample
 from sfumato.assess.utility.clustering import cluster_count, error
 from sfumato.assess.utility.prediction import within
 from sfumato.core.facts import Transformed
+from sfumato.core.neighbours import nearest
 
 __all__ = ["OWN_CLUSTERS", "density_clusters", "k_means", "misclassified", "tree_clusters"]
 
@@ -166,12 +167,9 @@ def _compared(
 
 def _of_redraw(clusterer: _Clusterer, rows: Matrix, labels: Places, count: int, rng: np.random.Generator) -> float:
     """Misclassification error of the same clusterer on a random half of the rows; others go with their nearest one."""
-    from sklearn.neighbors import NearestNeighbors
-
     drawn = rows[sample(len(rows), (len(rows) + 1) // 2, rng)]
     again = clusterer.run(drawn, count, int(rng.integers(2**31)))
-    nearest = NearestNeighbors(n_neighbors=1).fit(drawn).kneighbors(rows, return_distance=False)[:, 0]
-    return misclassified(labels, again[nearest])
+    return misclassified(labels, again[nearest(drawn, rows)[0][:, 0]])
 
 
 OWN_CLUSTERS = Measure(

@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
+from sfumato.core.groups.centres import nearest_centre
 from sfumato.core.progress import tell
 
 __all__ = [
-    "centroids",
-    "closest",
     "dissolve_clusters",
     "fill_clusters",
     "filled_groups",
     "holistic_groups",
     "k_means",
     "modified_groups",
-    "squared_distances",
-    "ssq",
 ]
-
-_BLOCK = 4_000_000  # distances held at once
-
-
-def centroids(values: Floats, groups: Sequence[Ints]) -> Floats:
-    """Centroid of each group."""
-    sizes = np.array([len(group) for group in groups])
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return np.asarray(np.add.reduceat(values[np.concatenate(groups)], starts, axis=0) / sizes[:, None])
-
-
-def squared_distances(points: Floats, centres: Floats) -> Floats:
-    """Squared distance of every point to every centre, by differences (no cancellation)."""
-    gaps = points[:, None, :] - centres[None, :, :]
-    return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
-
-
-def closest(points: Floats, centres: Floats) -> Ints:
-    """Nearest centre of each point; the first of equals. Works in blocks of bounded size."""
-    block = max(1, _BLOCK // max(1, centres.size))
-    return np.concatenate(
-        [
-            np.argmin(squared_distances(points[first : first + block], centres), axis=1)
-            for first in range(0, len(points), block)
-        ]
-    )
-
-
-def ssq(points: Floats) -> float:
-    """Sum of squared distances of points to their centroid."""
-    return float(((points - points.mean(axis=0)) ** 2).sum())
-
 
 _STEPS = 2_000_000_000  # coordinates that all rounds together may compare
 _FEWEST, _MOST = 4, 100  # rounds, whatever that costs
@@ -213,7 +176,7 @@ def dissolve_clusters(values: Floats, labels: Ints, centres: Floats, k: int) -> 
     while len(alive) > 1 and counts[smallest := alive[np.argmin(counts[alive])]] < k:
         alive = alive[alive != smallest]
         rows = members[smallest]
-        target = alive[closest(values[rows], centres[alive])]
+        target = alive[nearest_centre(values[rows], centres[alive])]
         labels[rows] = target
         for row, joined in zip(rows.tolist(), target.tolist(), strict=True):
             members[joined] = np.append(members[joined], row)

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled
-from sfumato.core.groups.kmeans import centroids, closest, squared_distances, ssq
+from sfumato.core.groups.centres import centroids, nearest_centre, squared_distances, ssq
 from sfumato.core.progress import tell
 
 __all__ = [
@@ -68,7 +68,7 @@ def segment(values: Floats, pool: Ints, p: int, order: Ints) -> list[Ints]:
     rest = remaining[:left]
     if len(rest):
         centres = centroids(values, groups)
-        nearest = closest(values[rest], centres)
+        nearest = nearest_centre(values[rest], centres)
         for group in np.unique(nearest):
             groups[group] = np.concatenate([groups[group], np.sort(rest[nearest == group])])
     return groups
@@ -226,7 +226,7 @@ def cannibalize(values: Floats, levels: Ints, lower: list[Ints], upper: list[Int
     kept = []
     for group in lower:
         points = values[group]
-        nearest = closest(points, centres)
+        nearest = nearest_centre(points, centres)
         cost, touched = cost_of_joining(points, nearest, centres, sizes)
         deficient = len(group) < levels[group].max()
         if not deficient and cost >= ssq(points):

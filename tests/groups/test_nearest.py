@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.assess import neighbours
-from sfumato.assess.neighbours import nearest
+from sfumato.core import neighbours
+from sfumato.core.neighbours import nearest
 
 
 def by_a_loop(
