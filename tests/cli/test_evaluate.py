@@ -209,11 +209,11 @@ def test_a_time_limit_is_told(
     monkeypatch.setattr(study, "_slowness", lambda: 1.0)  # a machine that is always as fast
     done = run("evaluate", people, noisy, "--time-limit", "40", *DROPPED)
     assert "Measured on up to 120 people per attack and 120 training rows (estimated time " in done.out
-    assert " of 40 s)" in done.out
+    assert "; limit 40 s)" in done.out
     done = run("evaluate", people, noisy, "--time-limit", "1e-9", *DROPPED)
     assert "the fewest possible" in done.out
     done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--time-limit", "40")
-    assert " of 40 s)" in done.out
+    assert "; limit 40 s)" in done.out
     report = json.loads((tmp_path / "out" / "owner" / "report.json").read_text())
     assert report["sizes"]["time_limit"] == 40
     done = run("sanitize", people, "-o", tmp_path / "no", "--time-limit", "40", "--no-report")

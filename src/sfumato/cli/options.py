@@ -157,7 +157,7 @@ _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
     "output": (Panel.OUTPUT, "Folder for release/ and owner/.", {"type": FILE}),
     "overwrite": (Panel.OUTPUT, "Replace an earlier release in that folder.", _FLAG),
     "person": (Panel.COLUMNS, "Person identifier: dropped, and group sizes count persons.", {"metavar": "COL"}),
-    "plot": (Panel.OUTPUT, "Save a plot, .png or .svg.", {"type": FILE}),
+    "plot": (Panel.OUTPUT, "Save a plot (.svg).", {"type": FILE}),
     "policy": (
         Panel.PRIVACY,
         "Policy that the release must meet: trusted, research, public, or a file.",
@@ -407,14 +407,13 @@ def check_new(path: Path | None, *, overwrite: bool) -> None:
         raise OptionError(f"the output {str(path)!r} is also read by this command; choose another name")
 
 
-def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> str:
-    """Kind of picture that a name asks for; empty where none is asked for."""
+def check_plot(path: Path | None, source: str | Path, *, overwrite: bool) -> None:
+    """Refuse the name of a drawing that could not be written."""
     if path is None:
-        return ""
-    if (form := path.suffix.lower().lstrip(".")) not in ("png", "svg"):
-        raise OptionError("--plot must end in .png or .svg")
+        return
+    if path.suffix.lower() != ".svg":
+        raise OptionError("--plot must end in .svg")
     check_target(path, Path(source), overwrite=overwrite)
-    return form
 
 
 def signer_at(sign: Path | None, output: Path, *, no_sign: bool, dry_run: bool) -> Signer | None:
