@@ -13,7 +13,6 @@ HEAVY = (
     "pyarrow",
     "sklearn",
     "scipy",
-    "matplotlib",
     "narwhals",
     "randomgen",
     "jinja2",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -88,21 +89,19 @@ def test_a_domain_too_large_to_look_at_still_has_its_bounds(run: Run, folder: Pa
     assert (asked.code, asked.out) == (2, "")
 
 
-@pytest.mark.parametrize(
-    ("name", "begins", "number"), [("plot.png", b"\x89PNG", 1), ("plot.svg", b"<?xml", 1), ("plot.svg", b"<?xml", 2)]
-)
-def test_the_picture_is_written_whole(run: Run, folder: Path, name: str, begins: bytes, number: int) -> None:
-    options = ("--spec", folder / f"r{number}.toml", "--property", "x == 0", "--plot", folder / name)
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_drawing_is_written_whole(run: Run, folder: Path, number: int) -> None:
+    target = folder / "plot.svg"
+    options = ("--spec", folder / f"r{number}.toml", "--property", "x == 0", "--plot", target)
     done = run("breach", *options, "--output", "3")
     assert done.code == 0, done.err
-    drawn = (folder / name).read_bytes()
-    assert drawn.startswith(begins)
+    drawn = target.read_bytes()
+    ElementTree.fromstring(drawn)
     again = run("breach", *options)
-    assert (again.code, (folder / name).read_bytes() == drawn) == (2, True)
+    assert (again.code, target.read_bytes() == drawn) == (2, True)
     assert run("breach", *options, "--overwrite").code == 0
-    if name.endswith("svg"):
-        assert ("no guarantee" in drawn.decode()) == (number == 2)
-        assert b"worst answers" in drawn
+    assert ("no guarantee" in drawn.decode()) == (number == 2)
+    assert b"worst answers" in drawn
 
 
 def test_the_same_question_draws_the_same_picture(run: Run, folder: Path) -> None:
@@ -149,8 +148,8 @@ def test_labels_and_observed_values_serve_as_well(run: Run, folder: Path) -> Non
         ("--spec", "r1.toml", "--rho2", "0.5"),
         ("--spec", "r1.toml", "--rho1", "0.5", "--rho2", "0.5"),
         ("--spec", "r1.toml", "--rho1", "1.5"),
-        ("--spec", "r1.toml", "--plot", "plot.bmp"),
-        ("--spec", "r1.toml", "--plot", "nowhere/plot.png"),
+        ("--spec", "r1.toml", "--plot", "plot.png"),
+        ("--spec", "r1.toml", "--plot", "nowhere/plot.svg"),
         (),
     ],
 )

@@ -40,7 +40,7 @@ _CHANCE = click.FloatRange(min=0, max=1)
 @click.option("--output", metavar="VALUE", help="The answer that is seen.  [default: the worst one]")
 @click.option("--rho1", type=_CHANCE, help="Prior probability for the bound.  [default: that of the property]")
 @click.option("--rho2", type=_CHANCE, help="Find the parameter that keeps rho1 from becoming this likely.")
-@options(plot="Draw prior against worst posterior, .png or .svg.", overwrite="Replace a picture of that name.")
+@options(plot="Draw prior against worst posterior, .svg.", overwrite="Replace a picture of that name.")
 @verb
 def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **told: Any) -> None:
     """Compute what an answer tells about a property, and what no answer can tell under this noise.
@@ -48,13 +48,13 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     Gives amplification gamma, epsilon, the bound from rho1 to rho2, and the privacy that is left for one who knows the
     distribution. Exits with 3 where --rho2 is asked for and no parameter of the law meets it.
     """
-    from sfumato.core.laws.breach import draw_guarantee
+    from sfumato.cli.plots import guarantee_figure
 
-    form = check_plot(plot, spec, overwrite=overwrite)
+    check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **told)
     if plot is not None:
         with replacing_target(plot) as work:
-            draw_guarantee(work, found.spec.gamma, found.found, form)
+            Path(work).write_text(guarantee_figure(found.spec.gamma, found.found).to_svg(), encoding="utf-8")
     console.say(found.describe())
     if plot is not None:
         console.say(f"Look at: {plot}")
@@ -125,13 +125,13 @@ def reconstruct(
     """
     from sfumato.privacy.randomized import read_spec
 
-    form = check_plot(plot, source, overwrite=overwrite)
+    check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)
     known = read_spec(spec, column)
     table, _ = read_input(source, encoding=encoding, query=query)
     with console.progress():
         found = sf.reconstruct(table, column, known, **told)
-    _write(found, column, plot, form, output)
+    _write(found, column, plot, output)
     if output is None:
         console.say(found.chart())
     console.say(found.describe())
@@ -229,12 +229,12 @@ def _write_csv(output: Path | None, names: tuple[str, ...], places: Iterable[Any
             writer.writerows((*where, *numbers) for where, *numbers in zip(places, *shares, strict=True))
 
 
-def _write(found: Reconstruction, column: str, plot: Path | None, form: str, output: Path | None) -> None:
-    from sfumato.mine.reconstruct.answers import draw_reconstruction
+def _write(found: Reconstruction, column: str, plot: Path | None, output: Path | None) -> None:
+    from sfumato.cli.plots import reconstruction_figure
 
     if plot is not None:
         with replacing_target(plot) as work:
-            draw_reconstruction(work, found, name=column, form=form)
+            Path(work).write_text(reconstruction_figure(found, column).to_svg(), encoding="utf-8")
     told, edges = found.to_document(), found.cells.told_edges
     bounds = [(value,) for value in found.values or ()] if edges is None else pairwise(edges)
     shares = (told[key] for key in _SHARES)  # no band is an empty cell

@@ -322,8 +322,8 @@ def publish(
             console.say(rare_words(fact))
     if release.certificate.randomness != "release":
         console.say("DRY RUN: made with a seed, not for release.")
-    console.say(f"What leaves:  {output / 'release'}")
-    console.say(f"What stays:   {output / 'owner'}")
+    console.say(f"To send:      {output / 'release'}")
+    console.say(f"Keep private: {output / 'owner'}")
     tell_signer(console, release)
     told = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
     console.result({"folder": str(output), **vars(line), **told})

@@ -243,6 +243,16 @@ class Axes:
 
         self._marks.append(mark)
 
+    def area(self, xs: Sequence[float], lows: Sequence[float], highs: Sequence[float], fill: str) -> None:
+        """What lies between two lines that have their points above each other."""
+
+        def mark(at: _At) -> str:
+            there, back = map(at, xs, highs), map(at, reversed(xs), reversed(lows))
+            points = "L".join(f"{x:.1f} {y:.1f}" for x, y in (*there, *back))
+            return f'<path d="M{points}z" style="fill: var(--{fill})"/>'
+
+        self._marks.append(mark)
+
     def bars(self, places: Sequence[float], values: Sequence[float], thick: float, colour: str, fill: str) -> None:
         """Bars that lie, from 0 on."""
 

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ __all__ = [
     "Answer",
     "Reconstruction",
     "RecordMoments",
-    "draw_reconstruction",
     "mean_and_quantiles",
     "moments_of",
 ]
@@ -174,62 +172,6 @@ class Reconstruction:
 
 def _percents(low: float, up: float) -> str:
     return "no band" if low != low else f"{100 * low:.1f} to {100 * up:.1f}"
-
-
-_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "sfumato", "font.size": 9.0, "text.parse_math": False}
-_LINE, _BAND = "#1f5f8b", "#7aa6c2"
-
-
-def draw_reconstruction(path: Path, found: Reconstruction, *, name: str, form: str = "png") -> None:
-    """Draw a reconstruction.
-
-    Parameters
-    ----------
-    path : path
-        Where the picture is written.
-    found : Reconstruction
-    name : str
-        Of the column.
-    form : {"png", "svg"}
-    """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(_STYLE):
-        sheet = Figure(figsize=(6.4, 3.6), layout="constrained", facecolor="white")
-        axes: Any = sheet.add_subplot()
-        if isinstance(found.cells.universe, Labels):
-            _paint_labels(axes, found)
-        else:
-            _paint_steps(axes, found)
-        axes.set(xlabel=name, ylabel="probability", ylim=(0, None))
-        told = f"{found.records} randomized records, worth about {found.effective_records:.0f} without noise"
-        axes.set_title(f"{told}\nband: {100 * found.level:g} % of each", fontsize=9.0)
-        canvas: Any = FigureCanvasSVG(sheet) if form == "svg" else FigureCanvasAgg(sheet)
-        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        canvas.print_figure(path, format=form, dpi=150, metadata=metadata)
-
-
-def _paint_labels(axes: Any, found: Reconstruction) -> None:
-    places = np.arange(len(found.probability))
-    axes.bar(places, found.probability, color=_BAND, width=0.7)
-    axes.vlines(places, found.lower, found.upper, color=_LINE)
-    axes.set_xticks(places, [str(value) for value in found.values or ()], rotation=30 if len(places) > 4 else 0)
-
-
-def _paint_steps(axes: Any, found: Reconstruction) -> None:
-    edges = found.edges
-    if edges is None:
-        edges = found.cells.universe.decode(found.cells.cuts).astype(np.float64) - found.cells.universe.step / 2.0
-    low, high = np.nan_to_num(found.lower, nan=0.0), np.nan_to_num(found.upper, nan=0.0)
-    axes.stairs(high, edges, baseline=low, fill=True, color=_BAND, alpha=0.4, linewidth=0)
-    axes.stairs(found.probability, edges, color=_LINE, linewidth=1.2)
-    universe = found.cells.universe
-    if isinstance(universe, Dates):
-        places = np.linspace(0, universe.size - 1, 5).astype(np.int64)
-        axes.set_xticks(places + universe.low, universe.written(places))
 
 
 SHARES = (0.25, 0.5, 0.75)
