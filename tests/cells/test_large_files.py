@@ -113,7 +113,7 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
         *told, "--memory", "1G", "--rows-are-people", "--holdout", "0.2", "--time-limit", 1, "--format", "parquet"
     )
     assert done.code == 0, done.err
-    assert "so that it goes through in cells" in done.err
+    assert "It is processed in partitions" in done.err
     assert "Measured on all" in done.out
     tried = [line for line in done.out.splitlines() if line.startswith("To try next:")]
     assert all("--memory 1G" in line for line in tried)

@@ -208,12 +208,12 @@ def test_a_time_limit_is_told(
 ) -> None:
     monkeypatch.setattr(study, "_slowness", lambda: 1.0)  # a machine that is always as fast
     done = run("evaluate", people, noisy, "--time-limit", "40", *DROPPED)
-    assert "Looked at up to 120 people an attack and 120 training rows (estimated " in done.out
-    assert " of 40 s)" in done.out
+    assert "Measured on up to 120 people per attack and 120 training rows (estimated time " in done.out
+    assert "; limit 40 s)" in done.out
     done = run("evaluate", people, noisy, "--time-limit", "1e-9", *DROPPED)
-    assert "the fewest that are of use" in done.out
+    assert "the fewest possible" in done.out
     done = run("sanitize", people, "-o", tmp_path / "out", "--k", 5, "--time-limit", "40")
-    assert " of 40 s)" in done.out
+    assert "; limit 40 s)" in done.out
     report = json.loads((tmp_path / "out" / "owner" / "report.json").read_text())
     assert report["sizes"]["time_limit"] == 40
     done = run("sanitize", people, "-o", tmp_path / "no", "--time-limit", "40", "--no-report")
@@ -263,7 +263,7 @@ def test_a_release_is_signed_and_its_signer_verified(
     done = run("sanitize", people, "-o", out, "--k", 5, "--no-report", "--sign", private)
     assert done.code == 0, done.err
     fingerprint = Signer.load(private).fingerprint
-    told = f"Signed by {fingerprint}.\nTell the recipient this fingerprint by another channel than the release.\n"
+    told = f"Signed by {fingerprint}.\nSend the recipient this fingerprint by a different channel.\n"
     assert done.out.endswith(told)
     done = run("verify", out / "release", "--signer", public)
     assert done.code == 0, done.err

@@ -63,7 +63,7 @@ def test_extra_noise_for_some_rows_and_a_moved_target_are_told_and_verify(run: R
     arguments = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "out", "--method", "scale", "--target", "salary")
     done = run(*arguments, "--new-key", tmp_path / "key.toml", "--enhance", "0.2", "--enhance-size", "3", "--no-report")
     assert done.code == 0
-    assert "The target 'salary' was moved" in done.out
+    assert "The target 'salary' was transformed" in done.out
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     certificate = json.loads((tmp_path / "out" / "release" / "certificate.json").read_text())
     facts = {fact["fact"]: fact for fact in certificate["facts"]}

@@ -88,12 +88,12 @@ def test_formulas_are_told_and_written_as_text_where_asked(
     key = ("--new-key", tmp_path / "first.toml") if way is CHUNKED else ()
     plain = run("sanitize", formulas, "-o", tmp_path / "plain", *way, *key)
     assert plain.code == 0
-    assert "40 cells and 1 column names begin as formulas of a spreadsheet do; --spreadsheet-safe" in plain.out
+    assert "40 cells and 1 column names begin like a spreadsheet formula; --spreadsheet-safe" in plain.out
     assert run("verify", tmp_path / "plain" / "release").code == 0
     key = ("--new-key", tmp_path / "second.toml") if way is CHUNKED else ()
     safe = run("sanitize", formulas, "-o", tmp_path / "safe", *way, *key, "--spreadsheet-safe")
     assert safe.code == 0
-    assert "begin as formulas" not in safe.out
+    assert "column names begin like" not in safe.out
     text = (tmp_path / "safe" / "release" / "table.csv").read_text()
     assert text.startswith("'@age,city\n")
     assert text.count(",'=A1\n") == text.count(",'-x\n") == 20
@@ -105,4 +105,4 @@ def test_formulas_are_told_and_written_as_text_where_asked(
 def test_apostrophes_for_a_spreadsheet_are_for_csv(run: Run, formulas: Path, tmp_path: Path) -> None:
     said = run("sanitize", formulas, "-o", tmp_path / "out", *IN_MEMORY, "--spreadsheet-safe", "--format", "parquet")
     assert said.code == 2
-    assert "--spreadsheet-safe is for CSV" in said.err
+    assert "--spreadsheet-safe applies to CSV only" in said.err

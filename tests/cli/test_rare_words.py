@@ -1,4 +1,4 @@
-"""What the command says of rare categories and of tails."""
+"""The lines of the command on rare categories and on extreme values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from sfumato.cli.sanitize import rare_words, tail_words
 from sfumato.core.facts import RareValues, TailsCoded
 
-GONE = "none that fewer than 5 persons hold is left"
+GONE = ": none is released"
 
 
 @pytest.mark.parametrize(
@@ -15,17 +15,17 @@ GONE = "none that fewer than 5 persons hold is left"
     [
         (RareValues("pool", 5, 2), GONE),
         (RareValues("lift", 5, 3), GONE),
-        (RareValues("pool", 5, 2, 0, ("town",)), f"{GONE}; 1 column without a value that 5 persons hold dropped"),
+        (RareValues("pool", 5, 2, 0, ("town",)), f"{GONE}; 1 column with rare categories only dropped"),
         (
             RareValues("pool", 5, 2, 0, ("town", "code")),
-            f"{GONE}; 2 columns without a value that 5 persons hold dropped",
+            f"{GONE}; 2 columns with rare categories only dropped",
         ),
-        (RareValues("keep", 5, 3), "those that fewer than 5 persons hold are left as they are"),
-        (RareValues("pool", 5, 3, 1), "those that fewer than 5 persons hold are left as they are"),
+        (RareValues("keep", 5, 3), " are released as they are"),
+        (RareValues("pool", 5, 3, 1), " are released as they are"),
     ],
 )
-def test_no_count_of_rare_categories_or_cells_is_said(fact: RareValues, words: str) -> None:
-    assert rare_words(fact) == f"Rare categories: {words}."
+def test_no_count_of_rare_categories_or_cells_is_printed(fact: RareValues, words: str) -> None:
+    assert rare_words(fact) == f"Rare categories (fewer than 5 persons){words}."
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_no_count_of_rare_categories_or_cells_is_said(fact: RareValues, words: s
     [
         ("code", "coded to random cut-offs"),
         ("smooth", "drawn from a smooth tail"),
-        ("keep", "left as they are"),
+        ("keep", "released as they are"),
     ],
 )
-def test_what_became_of_tails_is_said(method: str, words: str) -> None:
-    assert tail_words(TailsCoded(method, 5, 2)) == f"Tails: values beyond those of 5 persons are {words}."
+def test_the_treatment_of_extreme_values_is_printed(method: str, words: str) -> None:
+    assert tail_words(TailsCoded(method, 5, 2)) == f"Extreme values (fewer than 5 persons): {words}."

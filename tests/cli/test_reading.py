@@ -76,7 +76,7 @@ def test_options_that_do_not_fit_the_file_are_refused(run: Run, titled: Path, tm
         assert said.code == 2
         assert re.search(told, said.err), said.err
     partitioned = run("sanitize", titled, "-o", tmp_path / "out", "--engine", "chunks", "--sheet", "A")
-    assert (partitioned.code, "reads no workbooks" in partitioned.err) == (2, True)
+    assert (partitioned.code, "does not read workbooks" in partitioned.err) == (2, True)
 
 
 def test_tune_and_evaluate_take_the_same_options(run: Run, titled: Path, tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 
 from sfumato.core import documents
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind, Extent
-from sfumato.engines.stream.connectors import ReadOptions, RedisPlace, read_lines, read_redis
+from sfumato.engines.stream.connectors import ReadOptions, read_lines
 from sfumato.engines.stream.entries import entry_of_left, families_left, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.epochs import Publication
 from sfumato.engines.stream.measuring import KeptRow, open_kept_rows
@@ -39,7 +38,7 @@ from sfumato.engines.stream.tails import counts_of_bins
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
-from tests.fuzz.inputs import as_file, as_json, as_text, folder_in_memory
+from tests.fuzz.inputs import as_file, as_json, folder_in_memory
 
 __all__ = ["STATES"]
 
@@ -155,42 +154,6 @@ def _lines(data: bytes) -> list[str]:
     return [identity for identity, _ in islice(read_lines(io.BytesIO(data), ReadOptions(rows=2)), 50)]
 
 
-class _Server:
-    """A Redis server that names a hostile last id, and hostile entries of one field, each in a line."""
-
-    def __init__(self, last: bytes, lines: Iterable[bytes]) -> None:
-        self._last = last
-        cut = [line.partition(b" ") for line in lines if line]
-        self._entries = [(name, dict([field.partition(b"=")[::2]])) for name, _, field in cut]
-
-    def exists(self, _stream: str) -> bool:
-        return True
-
-    def xinfo_stream(self, _stream: str) -> dict[str, Any]:
-        first = self._entries[0] if self._entries else None
-        return {"last-generated-id": self._last, "first-entry": first, "length": len(self._entries), "entries-added": 0}
-
-    def xrange(self, _stream: str, **_asked: Any) -> list[Any]:
-        given, self._entries = self._entries[:2], self._entries[2:]
-        return given
-
-    def xgroup_setid(self, *_asked: Any) -> None:
-        """Note nothing."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-def _redis(data: bytes) -> Any:
-    """Read a stream of a hostile server from where a hostile state stands, which the end of the first line tells."""
-    first, *lines = data.split(b"\n")
-    last, _, stands = first.partition(b" ")
-    known = {f"redis people {stands.decode('utf-8', 'replace')}": 2}
-    with mock.patch.object(RedisPlace, "connect", return_value=_Server(last, lines)):
-        batches = read_redis("redis://here/people", ReadOptions(rows=2, known=known))
-        return [(identity, table.num_rows) for identity, table in islice(batches, 20)]
-
-
 STATES = (
     Parser("stream-state", _state),
     Parser("stream-file", as_file("state", _file_of_state)),
@@ -210,6 +173,4 @@ STATES = (
     Parser("stream-published-table", lambda data: _publication(_PUBLISHED, data)),
     Parser("stream-key", as_file("stream.key", lambda path: Vault.from_file(path, "state").digest("x"))),
     Parser("lines", _lines),
-    Parser("redis-url", as_text(RedisPlace.of_url)),
-    Parser("redis-stream", _redis),
 )

@@ -142,7 +142,7 @@ def test_a_disk_that_is_full_leaves_no_key_and_says_so(home: Path, monkeypatch: 
 
 def test_the_key_never_lies_in_the_output_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "out" / "config"))
-    with pytest.raises(OptionError, match="the key lies in the output folder"):
+    with pytest.raises(OptionError, match="the key is in the output folder"):
         a_release().save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -137,7 +137,7 @@ def test_the_command_line_randomizes_and_the_release_carries_the_laws(run: Run, 
         *arguments, "--spec", f"age={people.parent / 'age.toml'}", "--spec", f"town={people.parent / 'town.json'}"
     )
     assert told.code == 0, told.err
-    assert "2 columns randomized cell by cell: local epsilon 5.1 for a whole row" in told.out
+    assert "2 columns randomized: local epsilon 5.1 per row" in told.out
     assert all(check.holds for check in verify_release(folder / "release"))
     rows = list(csv.DictReader((folder / "release" / "table.csv").read_text().splitlines()))
     ages = [int(row["age"]) for row in rows]  # whole, as they were

@@ -15,7 +15,6 @@ def standing(session: StreamSession, **told: Any) -> ReadOptions:
         "rows": session.settings.batch_rows,
         "columns": session.codec.schema.names,
         "known": session.known,
-        "awaited": session.awaited,
     }
     return ReadOptions(**(given | told))
 

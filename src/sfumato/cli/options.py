@@ -72,128 +72,144 @@ _FLAG: dict[str, Any] = {"is_flag": True}
 _OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
     "accurate_within": (
         Panel.MEASURING,
-        "Largest error of a predicted response that counts as right, in its units.  [default: its step or a tenth of "
-        "its standard deviation]",
+        "Largest error at which a predicted response counts as correct, in its units.  [default: its step, or a tenth "
+        "of its standard deviation]",
         {"type": click.FloatRange(min=0.0), "metavar": "X"},
     ),
     "time_limit": (
         Panel.MEASURING,
-        "Choose how many rows are looked at, to measure in this time.",
+        "Time limit of the measurement; fewer rows are measured if necessary.",
         {"type": click.FloatRange(min=0, min_open=True), "metavar": "SECONDS"},
     ),
     "clusters": (
         Panel.MEASURING,
-        "Number of clusters of the measures of clustering.  [default: the classes of the target, else 5]",
+        "Number of clusters when clusterings are compared.  [default: the classes of the target, else 5]",
         {"type": click.IntRange(min=2), "metavar": "K"},
     ),
     "decimal": (
         Panel.INPUT,
-        "Mark before decimals, . or , in CSV.  [default: what its numbers say]",
+        "Decimal separator of CSV.  [default: detected from the numbers]",
         {"type": click.Choice([".", ","])},
     ),
-    "delimiter": (Panel.INPUT, "Between cells of CSV.  [default: what its header says]", {"metavar": "MARK"}),
-    "despite_policy": (Panel.PRIVACY, "Go on although the policy is not met; the certificate says so.", _FLAG),
+    "delimiter": (Panel.INPUT, "Delimiter of CSV.  [default: detected from the header]", {"metavar": "MARK"}),
+    "despite_policy": (Panel.PRIVACY, "Release even if the policy is not met; the certificate records it.", _FLAG),
     "engine": (
         Panel.ENGINE,
-        "All rows at once; a file in cells with rows put aside on disk, encrypted; or a cluster.  [default: memory, "
+        "All rows in memory; a file in partitions, with encrypted temporary files; or a cluster.  [default: memory, "
         "unless the file needs more than --memory]",
         {"type": click.Choice(["memory", "chunks", "spark"])},
     ),
     "encoding": (
         Panel.INPUT,
-        "Encoding of CSV, as utf-8, cp1252 or latin-1.  [default: utf-8, or what its letters suggest]",
+        "Encoding of CSV, such as utf-8, cp1252 or latin-1.  [default: utf-8, or detected]",
         {"metavar": "NAME"},
     ),
     "form": (
         Panel.OUTPUT,
-        "[default: the input's]",
+        "File format of the release.  [default: that of INPUT]",
         {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])},
     ),
     "header_row": (
         Panel.INPUT,
-        "Row of a workbook, or line of CSV, that names the columns, counted from 1.  [default: the first, or the one "
+        "Row of a workbook, or line of CSV, with the column names, counted from 1.  [default: the first, or the one "
         "below a title]",
         {"type": COUNT, "metavar": "N"},
     ),
-    "holdout": (Panel.MEASURING, "Rows kept out of the release, for measuring.", {"metavar": "FILE|FRACTION"}),
-    "identifier": (Panel.COLUMNS, "A column to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "keep_persons": (Panel.METHOD, "condense: released persons keep several rows each, under new numbers.", _FLAG),
-    "master": (Panel.ENGINE, "--engine spark: its master, as spark://host:7077 or local[2].", {"metavar": "URL"}),
+    "holdout": (
+        Panel.MEASURING,
+        "Control group for the attacks: a file, or the share to hold out.",
+        {"metavar": "FILE|FRACTION"},
+    ),
+    "identifier": (Panel.COLUMNS, "Direct identifier to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "keep_persons": (Panel.METHOD, "condense: several rows per person, under new person numbers.", _FLAG),
+    "master": (Panel.ENGINE, "Spark master, such as spark://host:7077 or local[2].", {"metavar": "URL"}),
     "memory": (
         Panel.ENGINE,
-        "What a run may take, as 512M or 2G.  [default: 1.5G, or half of what there is]",
+        "Memory limit of the run, such as 512M or 2G.  [default: 1.5G, or half of the memory]",
         {"metavar": "SIZE"},
     ),
     "resume_key": (
         Panel.ENGINE,
-        "In cells: key to go on with after a stop; made here (mode 600), removed at the end.",
+        "In partitions: key to resume an interrupted run, created here (mode 600) and removed at the end.",
         {"type": FILE, "metavar": "FILE"},
     ),
     "quasi_identifier": (
         Panel.MEASURING,
-        "A column that an outsider knows, who attacks with it, or COL@N, its labels at level N; repeatable.  "
-        "[default: few columns, and half of them]",
+        "Quasi-identifier: a column an attacker may know, or COL@N, its labels at level N; repeatable.  "
+        "[default: a few columns, and half of them]",
         {"multiple": True, "metavar": "COL"},
     ),
     "level": (
         Panel.PRIVACY,
-        "Privacy level: a column, a number, or 'age > 60: 12, else: 5'.",
+        "Minimum group size of each record: a column, a number, or 'age > 60: 12, else: 5'.",
         {"metavar": "COL|N|RULE"},
     ),
     "missing": (
         Panel.INPUT,
-        "A text or number that means a missing cell, in every column; repeatable.  [default: usual marks, and those "
-        "found]",
+        "Text or number that stands for a missing value, in every column; repeatable.  [default: the usual ones, and "
+        "those detected]",
         {"multiple": True, "metavar": "MARK"},
     ),
     "most_bytes": (Panel.INPUT, "", {"type": COUNT, "metavar": "N"}),
-    "no_sign": (Panel.OUTPUT, "Do not sign the release; nobody can check then who made it.", _FLAG),
-    "no_report": (Panel.MEASURING, "Do not measure.", _FLAG),
-    "no_rules": (Panel.COLUMNS, "Let rows break rules between columns that every row of the original obeys.", _FLAG),
+    "no_sign": (Panel.OUTPUT, "Do not sign the release; recipients cannot check who made it.", _FLAG),
+    "no_report": (Panel.MEASURING, "Do not measure risk and utility.", _FLAG),
+    "no_rules": (Panel.COLUMNS, "Allow rows that break rules between columns which hold in the original.", _FLAG),
     "output": (Panel.OUTPUT, "Folder for release/ and owner/.", {"type": FILE}),
-    "overwrite": (Panel.OUTPUT, "Replace an earlier release of that name.", _FLAG),
-    "person": (Panel.COLUMNS, "Who a row is about: dropped, and levels count persons.", {"metavar": "COL"}),
-    "plot": (Panel.OUTPUT, "Draw it, .svg.", {"type": FILE}),
+    "overwrite": (Panel.OUTPUT, "Replace an earlier release in that folder.", _FLAG),
+    "person": (Panel.COLUMNS, "Person identifier: dropped, and group sizes count persons.", {"metavar": "COL"}),
+    "plot": (Panel.OUTPUT, "Save a plot (.svg).", {"type": FILE}),
     "policy": (
         Panel.PRIVACY,
-        "What the release must meet: trusted, research, public, or a file.",
+        "Policy that the release must meet: trusted, research, public, or a file.",
         {"metavar": "NAME|FILE"},
     ),
-    "public": (Panel.COLUMNS, "A column to pass through; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "query": (Panel.INPUT, "SQL to run, where INPUT is a database URL.", {}),
+    "public": (Panel.COLUMNS, "Column to release unchanged; repeatable.", {"multiple": True, "metavar": "COL"}),
+    "query": (Panel.INPUT, "SQL query, if INPUT is a database URL.", {}),
     "rare": (
         Panel.PRIVACY,
-        "Categories that fewer than k persons hold: pool, lift in their hierarchy, or keep.  [default: lift or pool]",
+        "Rare categories (fewer than k persons): pool, lift in their hierarchy, or keep.  [default: lift or pool]",
         {"type": click.Choice(["pool", "lift", "keep"])},
     ),
-    "recipe": (Panel.METHOD, "Replay owner/recipe.toml of a run.", {"type": FILE}),
+    "recipe": (Panel.METHOD, "Repeat a run from its owner/recipe.toml.", {"type": FILE}),
     "rows": (
         Panel.METHOD,
-        "Rows to make anew, of methods that do.  [default: as many as records]",
+        "Number of synthetic rows.  [default: as many as records]",
         {"type": COUNT, "metavar": "N"},
     ),
-    "rows_are_people": (Panel.COLUMNS, "Each row is a person, although a column looks like a key of persons.", _FLAG),
-    "schema": (Panel.COLUMNS, "Schema written by inspect.", {"type": FILE}),
-    "seed": (Panel.METHOD, "Dry run: reproducible, and marked as not for release.", {"type": SEED, "metavar": "N"}),
+    "rows_are_people": (
+        Panel.COLUMNS,
+        "Each row is one person, even if a column looks like a person identifier.",
+        _FLAG,
+    ),
+    "schema": (Panel.COLUMNS, "Schema file, from inspect.", {"type": FILE}),
+    "seed": (Panel.METHOD, "Dry run: reproducible, marked as not for release.", {"type": SEED, "metavar": "N"}),
     "sheet": (
         Panel.INPUT,
-        "Sheet of a workbook, or table of an SQLite file.  [default: the first that holds a table]",
+        "Sheet of a workbook, or table of an SQLite file.  [default: the first that contains a table]",
         {"metavar": "NAME"},
     ),
     "sign": (
         Panel.OUTPUT,
-        "Private key (Ed25519) to sign with, in place of your own (see signing-key).",
+        "Private key (Ed25519) to sign with, instead of your own (see signing-key).",
         {"type": FILE},
     ),
-    "strata": (Panel.PRIVACY, "Groups never cross this column; makes its value certain.", {"metavar": "COL"}),
+    "strata": (
+        Panel.PRIVACY,
+        "Form groups within each value of this column, which becomes certain.",
+        {"metavar": "COL"},
+    ),
     "tails": (
         Panel.PRIVACY,
-        "Values beyond which fewer than k persons lie: code to a cut-off, smooth, or keep.  [default: code]",
+        "Extreme values (fewer than k persons): code to a cut-off, smooth, or keep.  [default: code]",
         {"type": click.Choice(["code", "smooth", "keep"])},
     ),
-    "target": (Panel.COLUMNS, "The class or response that will be mined.", {"metavar": "COL"}),
-    "weight": (Panel.COLUMNS, "How many people a row stands for: scaled to its total.", {"metavar": "COL"}),
-    "where": (Panel.METHOD, "chain: make only rows that fulfil 'age > 60 and sex == F'.", {"metavar": "RULE"}),
+    "target": (Panel.COLUMNS, "Column to predict: a class or a response.", {"metavar": "COL"}),
+    "weight": (
+        Panel.COLUMNS,
+        "Survey weight: how many people a row represents; the total is kept.",
+        {"metavar": "COL"},
+    ),
+    "where": (Panel.METHOD, "chain: synthetic rows only where 'age > 60 and sex == F'.", {"metavar": "RULE"}),
 }
 """Options that mean the same whatever verb has them: help, and how they are read."""
 
@@ -232,7 +248,7 @@ def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> It
     except PolicyNotMet as refused:
         if refused.report is not None:
             refused.save_owner(folder, overwrite=overwrite)
-            stays = f"What stays:   {folder / 'owner'} (report.html is the one to read first)"
+            stays = f"Keep private: {folder / 'owner'} (read report.html first)"
             console.tell([*refused.report.lines(), (0, stays)])
             say_dropped(console, refused.dropped)
         saved = None if refused.report is None else str(folder)
@@ -251,15 +267,15 @@ def say_dropped(console: Console, dropped: Mapping[str, str]) -> None:
 
 
 def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, str]]:
-    """Where what leaves and what stays is; nothing leaves that a policy says must not."""
+    """Where the release and the owner's part are, and whether the release may be sent."""
     report = release.report
     verdict = None if report is None else report.verdict
-    leaves = "What leaves: " if verdict is None or verdict.outcome.value == "meets" else "Would leave: "
+    send = "To send:     " if verdict is None or verdict.outcome.value == "meets" else "Do not send: "
     page = "" if report is None else ", report-public.html"
-    stays = "recipe.toml runs it again" if report is None else "report.html is the one to read first"
+    stays = "recipe.toml repeats the run" if report is None else "read report.html first"
     return [
-        (0, f"{leaves} {folder / 'release'} (table.{form}, certificate.json{page})"),
-        (0, f"What stays:   {folder / 'owner'} ({stays})"),
+        (0, f"{send} {folder / 'release'} (table.{form}, certificate.json{page})"),
+        (0, f"Keep private: {folder / 'owner'} ({stays})"),
     ]
 
 
@@ -325,11 +341,11 @@ def time_limit_words(report: Report) -> str | None:
     if sizes.get("time_limit") is None:
         return None
     attempts, training = min(sizes["attempts"], rows), min(sizes["training"], rows)
-    looked = f"Looked at up to {attempts} people an attack and {training} training rows"
+    measured = f"Measured on up to {attempts} people per attack and {training} training rows"
     estimate, time_limit = f"{sizes['estimate']:g} s", f"{sizes['time_limit']:g} s"
     if sizes["estimate"] > sizes["time_limit"]:
-        return f"{looked}, the fewest that are of use (estimated {estimate}, more than the {time_limit} granted)."
-    return f"{looked} (estimated {estimate} of {time_limit})."
+        return f"{measured}, the fewest possible (estimated time {estimate}; limit {time_limit})."
+    return f"{measured} (estimated time {estimate}; limit {time_limit})."
 
 
 def usual(*spelt: str, default: Any, words: str, **settings: Any) -> Callable[[F], F]:
@@ -344,7 +360,7 @@ def write_private(path: Path, text: str, what: str, *, private: bool = True) -> 
             work.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SfumatoError(
-            f"the {what} could not be written ({reason(error)}); make room or choose another place"
+            f"the {what} could not be written ({reason(error)}); free disk space or choose another folder"
         ) from None
 
 
@@ -405,7 +421,7 @@ def signer_at(sign: Path | None, output: Path, *, no_sign: bool, dry_run: bool) 
     from sfumato.publish.release import signer_of
 
     if no_sign and sign is not None:
-        raise OptionError("--no-sign leaves out what --sign asks for; drop one of them")
+        raise OptionError("--sign has no effect with --no-sign; drop one of them")
     return signer_of(False if no_sign else sign, dry_run=dry_run, folder=output, ask=passphrase_prompt())
 
 
@@ -417,9 +433,7 @@ def passphrase_prompt() -> Callable[[], str] | None:
 def tell_signer(console: Console, release: Release) -> None:
     """Say who signed a release, and what recipients must be told of it; nothing of a dry run."""
     if release.signed_by is not None:
-        console.say(
-            f"Signed by {release.signed_by}.\nTell the recipient this fingerprint by another channel than the release."
-        )
+        console.say(f"Signed by {release.signed_by}.\nSend the recipient this fingerprint by a different channel.")
     elif release.certificate.randomness == "release":
         console.say("Not signed: the recipient cannot check who made this release.")
 
@@ -429,52 +443,52 @@ def _ask_passphrase() -> str:
 
 
 WORDS: dict[str, str] = {
-    "k": "Floor of every record's privacy level.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
+    "k": "Minimum group size of all records.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
     "grouping": "How records are grouped.  [default: compact]",
     "effort": "How long the compact grouping searches.",
-    "allow_level_1": "Let records ask for no protection at all.",
+    "allow_level_1": "Allow records with a minimum group size of 1, which are not protected.",
     "tolerance": "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]",
-    "scores": "condense: groups and statistics of numbers as they are, or of their normal scores.",
+    "scores": "condense: form groups on the numbers themselves, or on their normal scores.",
     "response_weight": "Weight of the target in the distance between records.",
-    "leaf": "chain: fewest people alike that a cell is drawn from; swap, downgrade: of a leaf.  [default: 50]",
-    "order": "chain: a column to draw first, before the target; repeatable.",
-    "kind": "noise: its kind.  [default: additive]",
-    "law": "noise: its law.  [default: gaussian]",
-    "size": "noise: its size, in standard deviations of each column.",
-    "correlated": "noise: with the correlations of the data.",
+    "leaf": "chain, swap, downgrade: minimum number of people in a leaf of a tree.  [default: 50]",
+    "order": "chain: column to synthesize first, before the target; repeatable.",
+    "kind": "noise: kind of noise.  [default: additive]",
+    "law": "noise: distribution of the noise.  [default: gaussian]",
+    "size": "noise: standard deviation of the noise, in standard deviations of each column.",
+    "correlated": "noise: give the noise the correlations of the data.",
     "enhance": "noise and geometry: share of the rows that get extra noise.",
-    "enhance_size": "noise and geometry: size of that extra noise.",
-    "enhance_laws": "noise and geometry: law of a column's extra noise, as in age=uniform; repeatable.",
+    "enhance_size": "noise and geometry: standard deviation of the extra noise.",
+    "enhance_laws": "noise and geometry: distribution of a column's extra noise, as in age=uniform; repeatable.",
     "enhance_means": "noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable.",
-    "exact_digits": "geometry: write all digits of moved numbers, which show the key.",
+    "exact_digits": "geometry: write all digits of the transformed numbers, which reveal the key.",
     "groups": "laplace-pca: number of groups, instead of --k.",
-    "b": "laplace-pca: noise in ranges; odds change by up to e^(1/b).  [default: 0.2]",
-    "guarantee": "laplace-pca: what that factor is to bound.",
-    "rho1": "laplace-pca: probability before the release.  [default: 0.001]",
-    "rho2": "laplace-pca: highest probability after it, which chooses b.",
-    "epsilon": "randomize: local privacy of each column that has no --spec.",
+    "b": "laplace-pca: noise scale in ranges; odds change by at most e^(1/b).  [default: 0.2]",
+    "guarantee": "laplace-pca: bound the odds of each component, or of the whole record.",
+    "rho1": "laplace-pca: prior probability.  [default: 0.001]",
+    "rho2": "laplace-pca: largest posterior probability, which determines b.",
+    "epsilon": "randomize: local epsilon of each column without --spec.",
     "specs": "randomize: noise specification of a column, as in age=age.toml; repeatable.",
-    "pass_missing": "randomize: release which cells are missing.",
-    "allow_observed": "randomize: use domains that were read off the data.",
+    "pass_missing": "randomize: release which values are missing.",
+    "allow_observed": "randomize: use domains observed in the data.",
     "shifts": "translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable.",
     "deviations": "translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]",
     "factors": "scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.",
     "factor": "scale, hybrid: range of all other factors.  [default: 0.5 2]",
     "degrees": "rotate, hybrid: range of the angles.  [default: 0 360]",
-    "units": "rotate, hybrid: how much of a column counts as one, as in pay=1000; repeatable.",
-    "pairs": "rotate, hybrid: which columns are turned together.  [default: chain]",
+    "units": "rotate, hybrid: unit of a column, as in pay=1000; repeatable.",
+    "pairs": "rotate, hybrid: which columns are rotated together.  [default: chain]",
     "pass_categories": "noise, geometry, swap: release categories as they are.",
-    "within": "swap: between rows near in rank, or in a leaf of a tree that tells the target.  [default: window]",
-    "window": "swap: how far apart in rank, in percent of a column's cells.  [default: 5]",
-    "columns": "swap: a column to exchange; block: one that outsiders know; repeatable.  [default: see the docs]",
-    "share": "sample: share of the people who are drawn.  [default: 0.1]",
+    "within": "swap: between rows of similar rank, or in a leaf of a tree that predicts the target.  [default: window]",
+    "window": "swap: largest difference in rank, in percent of the rows.  [default: 5]",
+    "columns": "swap: column to swap; block: a quasi-identifier; repeatable.  [default: see the docs]",
+    "share": "subsample: share of the people in the sample.  [default: 0.1]",
     "coarsened": "aggregate: level of a column's hierarchy, as in born=3; repeatable.",
     "widths": "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable.",
     "private": "downgrade: column of the label to hide.",
-    "limit": "downgrade: bits that a rule may tell of it.  [default: 0.3]",
+    "limit": "downgrade: largest information gain of a rule about it, in bits.  [default: 0.3]",
     "hidden": "downgrade: share of the people whose label is hidden.  [default: 1]",
 }
-"""What each parameter of a method is, in the order of the help."""
+"""Help of each parameter of a method, in the order of the help page."""
 
 CHOICES = {
     "grouping": ("compact", "mdav", "paper", "modified", "holistic"),
@@ -486,7 +500,7 @@ CHOICES = {
     "pairs": ("chain", "disjoint"),
     "within": ("window", "leaves"),
 }
-"""Words that some parameters take."""
+"""Allowed values of some parameters."""
 
 _ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
 _PANELS = {"k": Panel.FIRST, "allow_level_1": Panel.PRIVACY}  # of parameters that are not about one method

@@ -1,6 +1,6 @@
-"""sanitize: the main job, which engine it takes, and what is said of the facts of a release.
+"""sanitize: the main job, the choice of its engine, and the lines about a release on the terminal.
 
-All rows go at once, or a file in chunks where it does not go into memory.
+All rows are processed in memory; a file that does not fit is processed in partitions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _MOVED = ("holdout", "level", "strata", "rare", "tails", "rows", "no_rules", *_W
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is to be made, as it was told."""
+    """Input file and engine of a run, as chosen by the user."""
 
     source: str
     engine: str | None
@@ -86,11 +86,11 @@ class Place:
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
         if self.engine not in (None, told):
-            raise OptionError(f"--engine {self.engine} is not for files in chunks; leave one of these options out")
+            raise OptionError(f"--engine {self.engine} cannot process a file in partitions; drop --engine")
         if self.master is not None and self.engine != "spark":
-            raise OptionError("--master is of a cluster; add --engine spark, or leave it out")
+            raise OptionError("--master has no effect without --engine spark; add it, or drop --master")
         if self.batch_rows is not None and told not in ("chunks", "spark"):
-            raise OptionError("--batch-rows is for files that go through in batches; add --engine chunks")
+            raise OptionError("--batch-rows has no effect on a run in memory; add --engine chunks, or drop it")
 
     @property
     def carried_by(self) -> Literal["chunks", "spark"]:
@@ -138,14 +138,14 @@ class Place:
         needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
         if needed <= granted:
             return False
-        why = f"the table would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
+        why = f"the table needs about {size_words(needed)} of memory; the limit is {size_words(granted)}"
         if whole is not None or method not in (None, *_IN_CELLS):
-            instead = "--method chain" if whole is None else f"without {whole} it"
-            console.note(f"sfumato: {why}; {instead} would go through in cells.")
+            instead = "use --method chain" if whole is None else f"drop {whole}"
+            console.note(f"sfumato: {why}. To process it in partitions, {instead}.")
             return False
-        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        console.note(f"sfumato: {why}. It is processed in partitions, with encrypted temporary files.")
         if least > granted:
-            console.note(f"sfumato: it will take about {size_words(least)} all the same, most of it for the report.")
+            console.note(f"sfumato: the run still needs about {size_words(least)}, mostly for the report.")
         return True
 
     def _is_chunked_in(
@@ -169,8 +169,8 @@ class Place:
             min(least_bytes(source, report=each), needed_bytes(source, method, report=each)) for each in (report, False)
         )
         check_memory(granted, least, less)
-        why = f"the run would need about {size_words(needed)} of memory and {size_words(granted)} are granted"
-        console.note(f"sfumato: {why}, so that it goes through in cells, rows put aside on disk in between.")
+        why = f"the run needs about {size_words(needed)} of memory; the limit is {size_words(granted)}"
+        console.note(f"sfumato: {why}. It is processed in partitions, with encrypted temporary files.")
         return True
 
 
@@ -181,25 +181,25 @@ def refuse_in_chunks(place: Place, form: str | None, elsewhere: Sequence[str | N
     sheet, query = elsewhere
     if place.source == "-" or ("://" in place.source and place.engine != "spark") or query is not None:
         raise OptionError(
-            "--engine chunks reads a file, and reads it twice; write standard input or the query to a file first"
+            "--engine chunks reads its input twice, so it needs a file; save standard input or the query to one first"
         )
     if sheet is not None:
-        raise OptionError("--engine chunks reads no workbooks; write the sheet to a CSV file first")
+        raise OptionError("--engine chunks does not read workbooks; save the sheet as CSV first")
     method = _method_of(needs)
     moved = method is not None and is_keyed(method)
     whole = _first_told(needs, _MOVED if moved else _WHOLE)
     if whole is not None:
-        raise OptionError(f"{whole} needs all rows at once; leave it out, or take --engine memory")
+        raise OptionError(f"{whole} needs all rows in memory; drop it, or use --engine memory")
     read = place.form
     wanted = read.format.value if form is None else form
     if needs["spreadsheet_safe"] and wanted != "csv":
-        raise OptionError("--spreadsheet-safe is for CSV; convert the file first, or leave it out")
+        raise OptionError("--spreadsheet-safe applies to CSV only; convert the file to CSV first, or drop the option")
     if moved and wanted != read.format.value:
-        raise OptionError("a file that is moved keeps its format; leave out --format, or convert the file first")
+        raise OptionError("a geometric method with --engine chunks keeps the format of the file; drop --format")
     if wanted not in ("csv", "parquet", "arrow"):
-        raise OptionError("--engine chunks writes csv, parquet or arrow; choose one of them")
+        raise OptionError("--engine chunks writes csv, parquet or arrow; choose one with --format")
     if moved and place.resume_key is not None:
-        raise OptionError("--resume-key is for files that go through in cells; leave it out")
+        raise OptionError("--resume-key has no effect with a geometric method; drop it")
 
 
 def _method_of(needs: Mapping[str, Any]) -> str | None:
@@ -236,14 +236,14 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     "--spreadsheet-safe",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="CSV: an apostrophe before what would be run as a formula.",
+    help="CSV: put an apostrophe before text that a spreadsheet would run as a formula.",
 )
 @options("quasi_identifier", "accurate_within", "clusters", "no_report", "sign", "no_sign")
 @click.option(
     "--pdf",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Print owner/summary.html as PDF, where a browser is installed.",
+    help="Also save owner/summary.html as PDF (needs a browser).",
 )
 @options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
@@ -252,7 +252,7 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     type=COUNT,
     metavar="N",
     panel=Panel.ENGINE,
-    help="Geometric methods in chunks: rows of a batch.  [default: about 32 MB]",
+    help="Geometric methods with --engine chunks: rows per batch.  [default: about 32 MB]",
 )
 @options("despite_policy", "time_limit", "missing", "sheet", "header_row", "encoding", "delimiter")
 @options("decimal", "query")
@@ -282,10 +282,10 @@ def sanitize(
     query: str | None,
     **told: Any,
 ) -> None:
-    """Make a table that can be mined in place of INPUT, with a certificate and a report.
+    """Make a table that can be analysed in place of INPUT, with a certificate and a report.
 
-    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite,
-    .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with --query.
+    Send FOLDER/release/; keep FOLDER/owner/ private. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow
+    or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.mechanisms.geometry.key import keeping_key
     from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
@@ -341,7 +341,7 @@ def sanitize(
         console.say(reading_words(source, read))
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
-        raise OptionError("--spreadsheet-safe is for CSV; add --format csv, or leave it out")
+        raise OptionError("--spreadsheet-safe applies to CSV only; add --format csv, or drop it")
     native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
     command = command_words() if replayed is None else ()
     outside = holdout_of(holdout, other_file(reading, read))
@@ -353,44 +353,42 @@ def sanitize(
 
 
 def _check_pdf(*, report: bool) -> None:
-    """Find out before the work is done whether a PDF could be made."""
+    """Check before the run that a PDF can be made."""
     from sfumato.publish.folder import find_browser
 
     if not report:
-        raise OptionError("--pdf prints what was measured and --no-report leaves it out; leave one of them out")
+        raise OptionError("--pdf has no effect with --no-report; drop one of them")
     find_browser()
 
 
 def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
-    """Refuse what is about measuring where nothing is to be measured."""
-    if (run["policy"] or (recipe is not None and recipe.policy)) and not run["report"]:
-        raise OptionError("--policy judges what is measured and --no-report leaves it out; leave one of them out")
-    if run["time_limit"] is not None and not run["report"]:
-        raise OptionError("--time-limit limits the measuring and --no-report leaves it out; leave one of them out")
-    if run["quasi_identifiers"] and not run["report"]:
-        raise OptionError("--quasi-identifier is for attacks and --no-report leaves them out; leave one of them out")
-    for name in ("accurate_within", "clusters"):
-        if run[name] is not None and not run["report"]:
-            option = name.replace("_", "-")
-            raise OptionError(f"--{option} has no effect with --no-report, which measures nothing; drop one of them")
+    """Refuse options of the measurement if nothing is to be measured."""
+    if run["report"]:
+        return
+    measured = ("time_limit", "quasi_identifiers", "accurate_within", "clusters")
+    option = next((name.removesuffix("s").replace("_", "-") for name in measured if run[name] not in (None, ())), None)
+    if run["policy"] or (recipe is not None and recipe.policy):
+        option = "policy"
+    if option is not None:
+        raise OptionError(f"--{option} has no effect with --no-report; drop one of them")
 
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
-    """Refuse a key that is lacking, doubled, in the wrong place or of no use before the work is done."""
+    """Refuse a missing, doubled, misplaced or unused key before the run."""
     from sfumato.mechanisms.geometry.key import check_key_path
     from sfumato.mechanisms.methods import METHODS, is_keyed
 
     keyed = [each for each in METHODS if is_keyed(each)]
     if method not in keyed:
         if key is not None or new_key is not None:
-            raise OptionError(f"only the methods {', '.join(keyed)} take a key; leave it out")
+            raise OptionError(f"only the methods {', '.join(keyed)} take a key; drop --key or --new-key")
         return
     if (key is None) == (new_key is None):
-        raise OptionError(f"the method {method!r} takes either --key FILE or --new-key FILE; give one of them")
+        raise OptionError(f"the method {method!r} needs either --key FILE or --new-key FILE; give one of them")
     if new_key is not None:
         check_key_path(new_key, apart_from=output)
     elif key is not None and output.resolve() in key.resolve().parents:
-        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+        raise OptionError("the key is in the output folder, part of which is sent; move it to another folder")
 
 
 def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, pdf: bool = False) -> None:
@@ -424,87 +422,90 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
 
 
 def fact_lines(certificate: Certificate, form: FileForm) -> list[tuple[int, str]]:
-    """Lines about a release whose table is written so, each with how readily it is left out."""
+    """Lines about a release written in a format, each with its rank; a higher rank is left out first."""
     parts = [(4, _group_words(certificate))]
     for fact in certificate.facts:
         match fact:
             case Transformed():
                 known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
-                parts.append((0, f"Outsourcing obfuscation: reversible by anyone who knows {known}."))
+                parts.append((0, f"Outsourcing obfuscation: anyone who knows {known} can reverse it."))
             case TargetMoved():
-                moved = f"The target {fact.column!r} was moved like every other number; --public leaves it as it is."
+                moved = f"The target {fact.column!r} was transformed like every other number; --public keeps it as is."
                 parts.append((3, moved))
             case RareValues():
                 parts.append((3, rare_words(fact)))
             case TailsCoded():
                 parts.append((3 if fact.method == "keep" else 6, tail_words(fact)))
             case FormulaTexts() if not fact.quoted and form.format.value == "csv":
-                begin = f"{fact.cells} cells and {fact.names} column names begin as formulas of a spreadsheet do"
+                begin = f"{fact.cells} cells and {fact.names} column names begin like a spreadsheet formula"
                 parts.append((1, f"{begin}; --spreadsheet-safe writes them as text."))
             case _ if (words := _modified_words(fact)) is not None:
                 parts.append((0, words))
     spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
     if spent:
         bounded = [epsilon for epsilon in spent if epsilon is not None]
-        total = f"local epsilon {sum(bounded):.3g} for a whole row" if len(bounded) == len(spent) else "no bound"
-        parts.append((3, f"{len(spent)} columns randomized cell by cell: {total}. The certificate holds their laws."))
+        total = f"local epsilon {sum(bounded):.3g} per row" if len(bounded) == len(spent) else "no bound"
+        parts.append((3, f"{len(spent)} columns randomized: {total}. The certificate has their noise distributions."))
     return parts
 
 
 def _group_words(certificate: Certificate) -> str:
     levels, counts = certificate.levels, f"{certificate.rows_in} records in, {certificate.rows_out}"
     if not levels:
-        return f"{counts} rows out; no groups, no privacy level."
+        return f"{counts} rows out; the method forms no groups, so there is no minimum group size."
     kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
     chained = any(isinstance(fact, Chained) for fact in certificate.facts)
     groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
     smallest, size = levels["smallest_group"], _size_words(certificate)
-    return f"{counts} {kind}rows out; {groups}, the smallest of {smallest}; every level is met.{size}"
+    return f"{counts} {kind}rows out; {groups}, smallest {smallest}; every minimum group size is met.{size}"
 
 
 def _size_words(certificate: Certificate) -> str:
-    """Say which group size class-wise condensation chose; nothing if it did not choose."""
+    """Group size that class-wise condensation chose; empty if it was given."""
     fact = next((fact for fact in certificate.facts if isinstance(fact, ClassPure) and fact.size), None)
     if fact is None:
         return ""
-    return f" Group size {fact.size}: approximate GCD of the classes, in units of {_counted(fact.unit, 'record')}."
+    return f" Group size {fact.size}: approximate GCD of the class sizes, in units of {_counted(fact.unit, 'record')}."
 
 
 def _modified_words(fact: Fact) -> str | None:
-    """What was done to rows that were not made anew, in one line; None for other facts."""
+    """How rows that are not synthetic were modified, in one line; None for other facts."""
     match fact:
         case Swapped():
             more = f" and {len(fact.columns) - 3} more" if len(fact.columns) > 3 else ""
-            changed = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} cells"
-            return f"Swapped cells of {', '.join(map(repr, fact.columns[:3]))}{more}: {changed} are others than before."
+            changed = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} values"
+            return f"Swapped values of {', '.join(map(repr, fact.columns[:3]))}{more}: {changed} changed."
         case Sampled():
-            return f"A sample: {fact.drawn} of {fact.persons} people, whose rows are as they were. They are not hidden."
+            return (
+                f"A sample of {fact.drawn} of {fact.persons} people with their original rows, which are not protected."
+            )
         case Blocked():
-            return f"Blocked {sum(fact.cells)} cells: what is shown of the known columns {fact.least} people share."
+            values = f"{sum(fact.cells)} values of the quasi-identifiers"
+            return f"Blocked {values}: each combination that remains belongs to at least {fact.least} people."
         case Downgraded():
-            told = f"no rule left tells more than {fact.most:.2g} bits; see owner/rules.txt"
-            return f"Label of {fact.hidden} rows hidden, {sum(fact.cells)} other cells too: {told}."
+            rules = f"no remaining rule gives more than {fact.most:.2g} bits; see owner/rules.txt"
+            return f"Hid the label of {fact.hidden} rows and {sum(fact.cells)} other values: {rules}."
         case Alike() if fact.alone:
-            return f"{fact.alone} of {fact.rows} rows are like no other."
+            return f"{fact.alone} of {fact.rows} rows are unique."
         case _:
             return None
 
 
 def rare_words(fact: RareValues) -> str:
-    """Say what became of categories that few hold."""
-    who = f"fewer than {fact.k} persons"
+    """How rare categories were treated."""
+    fewer = f"(fewer than {fact.k} persons)"
     if fact.shown:
-        return f"Rare categories: those that {who} hold are left as they are."
+        return f"Rare categories {fewer} are released as they are."
     dropped = ""
     if fact.dropped:
-        dropped = f"; {_counted(len(fact.dropped), 'column')} without a value that {fact.k} persons hold dropped"
-    return f"Rare categories: none that {who} hold is left{dropped}."
+        dropped = f"; {_counted(len(fact.dropped), 'column')} with rare categories only dropped"
+    return f"Rare categories {fewer}: none is released{dropped}."
 
 
 def tail_words(fact: TailsCoded) -> str:
-    """Say what became of the ends of numeric and date columns."""
-    done = {"code": "coded to random cut-offs", "smooth": "drawn from a smooth tail", "keep": "left as they are"}
-    return f"Tails: values beyond those of {fact.k} persons are {done[fact.method]}."
+    """How extreme values of numeric and date columns were treated."""
+    treated = {"code": "coded to random cut-offs", "smooth": "drawn from a smooth tail", "keep": "released as they are"}
+    return f"Extreme values (fewer than {fact.k} persons): {treated[fact.method]}."
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

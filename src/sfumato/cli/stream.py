@@ -191,13 +191,6 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
     help="Format of standard input.  [default: detected]",
 )
 @click.option(
-    "--follow",
-    is_flag=True,
-    panel=Panel.INPUT,
-    help="Wait for more at the end of a Redis stream, until interrupted.",
-)
-@usual("--group", default="sfumato", panel=Panel.INPUT, words="Consumer group on a Redis server.")
-@click.option(
     "--acknowledge",
     is_flag=True,
     panel=Panel.OUTPUT,
@@ -220,9 +213,9 @@ def ingest(
 ) -> None:
     """Take in rows; each batch is on disk before the next is read.
 
-    INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, - for CSV or JSON lines on
-    standard input, or redis://HOST[:PORT][/DB]/STREAM. Stopped at any moment, run it again on the same input: what was
-    counted is not counted twice. Rows with a cell outside the declared domain are kept out and counted.
+    INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, or - for CSV or JSON lines
+    on standard input. Stopped at any moment, run it again on the same input: what was counted is not counted twice.
+    Rows with a cell outside the declared domain are kept out and counted.
     """
     from sfumato.engines.stream import StreamSession
 
@@ -240,7 +233,7 @@ def ingest(
             click.echo(
                 f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
             )
-            sys.exit(0 if told["follow"] else 1)
+            sys.exit(1)
         status = session.status()
     console.say(
         f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
@@ -260,7 +253,6 @@ def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, An
             rows=session.settings.batch_rows,
             columns=session.codec.schema.names,
             known=session.known,
-            awaited=session.awaited,
             marks=session.settings.marks,
             **told,
         )
@@ -330,8 +322,8 @@ def publish(
             console.say(rare_words(fact))
     if release.certificate.randomness != "release":
         console.say("DRY RUN: made with a seed, not for release.")
-    console.say(f"What leaves:  {output / 'release'}")
-    console.say(f"What stays:   {output / 'owner'}")
+    console.say(f"To send:      {output / 'release'}")
+    console.say(f"Keep private: {output / 'owner'}")
     tell_signer(console, release)
     told = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
     console.result({"folder": str(output), **vars(line), **told})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from sfumato.cli.console import Console, verb
-from sfumato.cli.options import COUNT, FILE, check_new, options, usual, write_private
+from sfumato.cli.options import FILE, check_new, options, usual, write_private
 from sfumato.cli.panels import Panel, VerbGroup
 from sfumato.core.errors import OptionError, TooFew
 
@@ -85,13 +85,6 @@ def survey() -> None:
 )
 @usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), panel=Panel.SERVER, words="Bytes of an answer.")
 @usual(
-    "--connections",
-    default=1_000,
-    type=COUNT,
-    panel=Panel.SERVER,
-    words="Connections that one address may hold open at once.",
-)
-@usual(
     "--at-least",
     default=50,
     type=click.IntRange(2),
@@ -119,7 +112,6 @@ def serve(
     proxy: str | None,
     rate: float,
     max_body: int,
-    connections: int,
     at_least: int,
     password_file: Path | None,
 ) -> None:
@@ -134,7 +126,7 @@ def serve(
     survey = read_survey(specs, texts, title)
     place = ListenAddress(host, port, tls_cert, tls_key, proxy)
     password, made = _password(password_file)
-    settings = CollectorSettings(password, rate, max_body, at_least, connections, place.names)
+    settings = CollectorSettings(password, rate, max_body, at_least, place.names)
 
     def ready(url: str) -> None:
         for question in survey.questions:

@@ -318,7 +318,7 @@ _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['"]([a-z]+)[
 _USES = {
     "excel": ".xlsx and .ods files",
     "sql": "databases, as INPUT and out",
-    "stream": "streams from Redis, state in PostgreSQL",
+    "stream": "state of a stream in PostgreSQL",
     "survey": "surveys of randomized answers",
     "web": "the local page, sfumato web",
 }

@@ -277,7 +277,7 @@ def signer_of(
         return Signer(sign)
     key = Path(sign) if isinstance(sign, str | Path) else signing_key_path()
     if Path(folder).resolve() in key.resolve().parents:
-        raise OptionError("the key lies in the output folder, part of which leaves; keep it elsewhere")
+        raise OptionError("the key is in the output folder, part of which is sent; move it to another folder")
     return Signer.load(key, ask=ask) if isinstance(sign, str | Path) else own_signer(ask=ask)
 
 

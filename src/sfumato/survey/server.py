@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.core.connections import OpenConnections, guarded_protocol, watched
+from sfumato.core.connections import HEADER_TIMEOUT, http_protocol
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
 from sfumato.survey.questions import Survey
 from sfumato.survey.store import AnswerStore, Log
@@ -30,7 +30,6 @@ __all__ = [
 AT_LEAST = 50
 """Answers from which on figures are shown."""
 
-_MOST_CONNECTIONS = 2000  # of all addresses together
 _MOST = 100_000  # clients that are remembered; beyond, those not seen for longest begin anew
 
 
@@ -42,7 +41,6 @@ class CollectorSettings:
     rate: float = 20.0  # requests with answers or passwords that one address may send, a second; 0 is no limit
     most_bytes: int = 16_384  # of a body
     at_least: int = AT_LEAST  # answers from which on the dashboard shows figures
-    connections: int = 1_000  # that one address may hold open at once
     names: frozenset[str] = frozenset()  # names that requests may ask for; none is any
 
 
@@ -86,7 +84,6 @@ class RateLimit:
 
 
 _BACKLOG = 2048
-_OWN_FILES = 100  # that the database, the log and others need beside connections
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
@@ -143,7 +140,7 @@ class ListenAddress:
         if self.key is not None and self.certificate is None:
             raise OptionError("--tls-key needs --tls-cert; give both")
         if self.certificate is not None:
-            self.tls_context()
+            self._check_certificate()
         elif not _is_loopback(self.host):
             warnings.warn(
                 PrivacyLeakWarning(
@@ -154,17 +151,13 @@ class ListenAddress:
                 stacklevel=3,
             )
 
-    def tls_context(self) -> ssl.SSLContext | None:
-        """How TLS is spoken; None where it is not."""
-        if self.certificate is None:
-            return None
+    def _check_certificate(self) -> None:
+        assert self.certificate is not None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.set_ciphers(_CIPHERS)
         try:
             context.load_cert_chain(self.certificate, self.key, password=_no_passphrase)
         except (OSError, ssl.SSLError, ValueError):
             raise OptionError("--tls-cert and --tls-key are not a certificate and its key; check them") from None
-        return context
 
 
 def _join_survey(store: AnswerStore, survey: Survey) -> None:
@@ -200,11 +193,12 @@ def serve(
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))
     ready(f"{'https' if place.secure else 'http'}://{_name(place.host)}:{port}/")
-    connections = OpenConnections(connections_of_one(settings.connections), place.proxy, in_all=_most_connections())
     config = uvicorn.Config(
-        watched(Collector(survey, store, settings, log)),
-        http=guarded_protocol(connections, place.tls_context()),
-        loop="asyncio" if place.secure else "auto",  # uvloop would read before the handshake does
+        Collector(survey, store, settings, log),
+        http=http_protocol(),
+        ssl_certfile=place.certificate,
+        ssl_keyfile=place.key,
+        ssl_ciphers=_CIPHERS,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -216,7 +210,7 @@ def serve(
         proxy_headers=place.proxy is not None,
         forwarded_allow_ips=place.proxy or "127.0.0.1",
         backlog=_BACKLOG,
-        timeout_keep_alive=15,
+        timeout_keep_alive=int(HEADER_TIMEOUT),
         timeout_graceful_shutdown=30,
     )
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
@@ -242,21 +236,6 @@ def _listen(place: ListenAddress) -> socket.socket:
         reason = os.strerror(number) if number > 0 else "no such address"
         raise OptionError(f"cannot listen on port {place.port} ({reason}); choose another --port or --host") from None
     return listening
-
-
-def _most_connections() -> int:
-    """Connections that are taken at once: no more than there may be open files, else all of them stall."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # not on Windows
-        return _MOST_CONNECTIONS
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if files < 0 else max(_OWN_FILES, min(_MOST_CONNECTIONS, files - _OWN_FILES))
-
-
-def connections_of_one(asked: int) -> int:
-    """Connections that one address may hold: as many as are asked for, but never more than half of all."""
-    return min(asked, _most_connections() // 2)
 
 
 def _is_loopback(host: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sfumato.core.connections import PATIENCE, OpenConnections, guarded_protocol, watched
+from sfumato.core.connections import HEADER_TIMEOUT, http_protocol
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import reason, work_folder
 
@@ -29,14 +29,14 @@ def serve(
     save: Path | None = None,
     stream: str | None = None,
     survey: str | None = None,
-    patience: float = PATIENCE,
+    header_timeout: float = HEADER_TIMEOUT,
 ) -> None:
     """Serve the page until the process is told to end (Ctrl-C or SIGTERM); the folder of the visit goes with it.
 
     ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
     ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved
     where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown. A connection is
-    closed if a request header has not arrived after ``patience`` seconds, or if no further request comes for so long.
+    closed if no request header has arrived after ``header_timeout`` seconds.
     """
     try:
         import uvicorn
@@ -53,10 +53,10 @@ def serve(
         with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
             visit = Visit(folder, most_bytes, save)
             page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
-            connections = OpenConnections(_MOST_CONNECTIONS, in_all=_MOST_CONNECTIONS)
             config = uvicorn.Config(
-                watched(page),
-                http=guarded_protocol(connections, patience=patience),
+                page,
+                http=http_protocol(header_timeout),
+                limit_concurrency=_MOST_CONNECTIONS,
                 lifespan="on",
                 log_config=None,
                 access_log=False,
@@ -65,7 +65,7 @@ def serve(
                 date_header=False,
                 ws="none",
                 proxy_headers=False,
-                timeout_keep_alive=math.ceil(patience),
+                timeout_keep_alive=math.ceil(header_timeout),
                 timeout_graceful_shutdown=2,
             )
             with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended

@@ -223,11 +223,6 @@ class PendingRecords:
         return sum(map(len, self._away.values()))
 
     @property
-    def awaited(self) -> frozenset[str]:
-        """Batches that must be given again before their waiting records are at hand."""
-        return frozenset(batch for batch in self._away if batch)
-
-    @property
     def recalled(self) -> int:
         """Records that are at hand again and not yet in the pool."""
         return len(self._recalled)

@@ -155,11 +155,6 @@ class StreamSession:
         return self._known.rows
 
     @property
-    def awaited(self) -> frozenset[str]:
-        """Ids among them whose waiting records were in memory only, and come back when the batch is given again."""
-        return self._pending.awaited
-
-    @property
     def over(self) -> HandedOver | None:
         """How a cluster goes on with the stream; None where it goes on here."""
         return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
