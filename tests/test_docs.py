@@ -12,7 +12,7 @@ import rich_click as click
 import sfumato as sf
 import sfumato.sklearn
 from sfumato.cli import app
-from sfumato.mechanisms.methods import all_parameters
+from sfumato.methods.catalogue import all_parameters
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 ADDED = DOCS.parent / "examples"  # put into the site when it is built

@@ -20,6 +20,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import (
     DEEPEST,
     MOST_BYTES,
@@ -43,11 +44,10 @@ from sfumato.core.documents import (
     write_toml,
 )
 from sfumato.core.errors import BadInput, OptionError, SchemaError, printable, shown
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.peers import fingerprint_of
-from sfumato.mechanisms.geometry.key import Key
+from sfumato.methods.geometry.key import Key
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish.signature import Signer, expected_signer
 from sfumato.tables.schema import Schema

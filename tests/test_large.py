@@ -20,8 +20,8 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, Sfumat
 from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
 from sfumato.engines.chunks import transform as chunks
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
+from sfumato.methods.condense import Condensation
+from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.verify import verify_release

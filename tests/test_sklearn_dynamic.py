@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.mechanisms.condense.partition import can_begin
+from sfumato.methods.condense.partition import can_begin
 from sfumato.sklearn import Condenser, DynamicCondenser
 from tests.examples import examples
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.mechanisms.geometry.key import Add, Key, Mult
+from sfumato.methods.geometry.key import Add, Key, Mult
 from sfumato.sklearn import GeometricTransformer
 
 KINDS = ["translate", "scale", "rotate", "hybrid"]

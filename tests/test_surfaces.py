@@ -16,19 +16,19 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.cli.options import CHOICES, WORDS, parameters_told
 from sfumato.core.arguments import check_argument
+from sfumato.core.distributions.amplification import GUARANTEES
+from sfumato.core.distributions.domains import Labels
+from sfumato.core.distributions.noise import LAWS
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.amplification import GUARANTEES
-from sfumato.core.laws.domains import Labels
-from sfumato.core.laws.noise import LAWS
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.condense import ALGORITHMS
-from sfumato.mechanisms.condense.compact import EFFORTS
-from sfumato.mechanisms.geometry.key import Add, Key
-from sfumato.mechanisms.geometry.transformations import PAIRS
-from sfumato.mechanisms.methods import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
-from sfumato.mechanisms.modify.swap import WITHIN
-from sfumato.mechanisms.protocol import parameters_of
-from sfumato.mine.reconstruct import reconstruct as reconstruct_values
+from sfumato.methods.catalogue import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.methods.condense import ALGORITHMS
+from sfumato.methods.condense.compact import EFFORTS
+from sfumato.methods.geometry.key import Add, Key
+from sfumato.methods.geometry.transformations import PAIRS
+from sfumato.methods.modify.swap import WITHIN
+from sfumato.methods.protocol import parameters_of
+from sfumato.mining.reconstruct import reconstruct as reconstruct_values
 
 SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
 TABLE = pa.table(

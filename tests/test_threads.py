@@ -13,9 +13,9 @@ from sfumato.assess import measure
 from sfumato.assess.algebra import Measure, Stated
 from sfumato.assess.findings import Family
 from sfumato.assess.study import Study
-from sfumato.core.laws.domains import Labels
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import estimate, reconstruct
+from sfumato.core.distributions.domains import Labels
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining.reconstruct import estimate, reconstruct
 from sfumato.publish.evaluate import evaluate
 
 

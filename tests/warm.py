@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["warm_all"]
 
 _ROOT = Path(__file__).parents[1]
-_ROOMS = [_ROOT / "src" / "sfumato" / room for room in ("mechanisms/condense", "mechanisms/chain", "core/groups")]
+_ROOMS = [_ROOT / "src" / "sfumato" / room for room in ("methods/condense", "methods/chain", "core/groups")]
 _STAMP = _ROOMS[0] / "__pycache__" / "warm"  # beside what is compiled: with it it goes
 
 
@@ -25,7 +25,7 @@ def warm_all() -> None:
     import tests.conftest  # noqa: F401 - how property tests draw
     from benchmarks.model_tree import ModelTree
     from sfumato.cli.verbs import warm
-    from sfumato.mechanisms.condense.compact import in_fewer_columns
+    from sfumato.methods.condense.compact import in_fewer_columns
     from tests.condense import test_centroid_index, test_dynamic, test_trees
     from tests.condense.streams import draw_arrivals
 

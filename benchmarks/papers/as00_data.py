@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import load_table
-from sfumato.core.laws.domains import Integers, Reals
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine import noise_for_privacy
+from sfumato.core.distributions.domains import Integers, Reals
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining import noise_for_privacy
 
 __all__ = ["FUNCTIONS", "TABLES", "Problem", "generate", "load_problem", "specs_for"]
 

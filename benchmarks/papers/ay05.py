@@ -35,8 +35,8 @@ from threadpoolctl import threadpool_limits
 from sfumato.core.groups import Groups, concat, summarize
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.methods.condense.partition import partition
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -39,8 +39,8 @@ from sfumato.core.groups import response_weights  # noqa: E402
 from sfumato.core.groups.generate import redraw  # noqa: E402
 from sfumato.core.groups.kmeans import holistic_groups  # noqa: E402
 from sfumato.core.records import Block, BlockKind, Records  # noqa: E402
-from sfumato.mechanisms.condense.partition import partition  # noqa: E402
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, perturb_groups  # noqa: E402
+from sfumato.methods.condense.partition import partition  # noqa: E402
+from sfumato.methods.perturb.laplace_pca import LaplacePCA, perturb_groups  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Places = NDArray[np.int64]

@@ -35,9 +35,9 @@ from sfumato.assess.risk.uncertainty import counterparts, interval_privacy  # no
 from sfumato.core.groups.generate import redraw  # noqa: E402
 from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
-from sfumato.mechanisms.condense import Condensation  # noqa: E402
-from sfumato.mechanisms.condense.classwise import approximate_gcd  # noqa: E402
-from sfumato.mechanisms.condense.partition import better_grouping, partition  # noqa: E402
+from sfumato.methods.condense import Condensation  # noqa: E402
+from sfumato.methods.condense.classwise import approximate_gcd  # noqa: E402
+from sfumato.methods.condense.partition import better_grouping, partition  # noqa: E402
 from sfumato.tuning.candidates import brute_force, equal_steps, rule_based_search  # noqa: E402
 
 _Matrix = NDArray[np.float64]

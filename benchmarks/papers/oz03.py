@@ -38,10 +38,10 @@ from benchmarks.chameleon import Chameleon  # noqa: E402
 from benchmarks.papers.oz03_report import COUNTS, spread, write  # noqa: E402
 from sfumato.assess.utility.clustering import error  # noqa: E402
 from sfumato.assess.utility.distortion import security  # noqa: E402
-from sfumato.core.laws.noise import choose_step, enhance_rows, law_of_size  # noqa: E402
-from sfumato.mechanisms.geometry import Add, Key, Mult, Rotate  # noqa: E402
-from sfumato.mechanisms.geometry.transformations import hybrid  # noqa: E402
-from sfumato.mechanisms.perturb import perturb_additively  # noqa: E402
+from sfumato.core.distributions.noise import choose_step, enhance_rows, law_of_size  # noqa: E402
+from sfumato.methods.geometry import Add, Key, Mult, Rotate  # noqa: E402
+from sfumato.methods.geometry.transformations import hybrid  # noqa: E402
+from sfumato.methods.perturb import perturb_additively  # noqa: E402
 
 _Matrix = NDArray[np.float64]
 _Labels = NDArray[np.int64]

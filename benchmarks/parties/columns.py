@@ -13,7 +13,7 @@ from sfumato.core.records import Block, Layout
 from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from tests.parties.together import run_together
 
 __all__ = ["owned_columns", "predicted", "watch_columns"]

@@ -47,7 +47,7 @@ from sfumato.engines.parties.session import (  # noqa: E402
     plain_sessions,
 )
 from sfumato.engines.parties.spu import SpuEngine  # noqa: E402
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA  # noqa: E402
+from sfumato.methods.perturb.laplace_pca import LaplacePCA  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

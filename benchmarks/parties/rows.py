@@ -28,7 +28,7 @@ from sfumato.engines.parties.horizontal_groups import (
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.parties.ports import bits_for, decode, encode
 from sfumato.engines.parties.session import Session
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from tests.parties.together import run_together
 
 __all__ = ["Case", "attack", "attack_rounded", "watch_rows"]

@@ -79,10 +79,10 @@ class Theirs:
 
 def ours(values: NDArray[np.int64], k: int, epsilon: float, seed: int) -> dict[str, tuple[Floats, Floats]]:
     """Unbiased inversion and estimate of each law."""
-    from sfumato.core.laws.domains import Labels
-    from sfumato.core.laws.operators import transition
-    from sfumato.core.laws.spec import NoiseSpec
-    from sfumato.mine.reconstruct import reconstruct
+    from sfumato.core.distributions.domains import Labels
+    from sfumato.core.distributions.operators import transition
+    from sfumato.core.distributions.spec import NoiseSpec
+    from sfumato.mining.reconstruct import reconstruct
 
     rng = np.random.default_rng([seed, k])
     found = {}

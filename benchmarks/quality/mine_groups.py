@@ -38,8 +38,8 @@ from threadpoolctl import threadpool_limits
 from sfumato.core.groups import Groups, summarize
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.mechanisms.condense.partition import partition
-from sfumato.mine import CentroidNeighbours, GroupKMeans, GroupMixture, GroupNeighbours, cut_groups
+from sfumato.methods.condense.partition import partition
+from sfumato.mining import CentroidNeighbours, GroupKMeans, GroupMixture, GroupNeighbours, cut_groups
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -35,9 +35,9 @@ from sfumato.assess.attacks.noise_filter import (  # noqa: E402
     spectral_filter,
 )
 from sfumato.assess.study import study_of  # noqa: E402
-from sfumato.core.laws.domains import Reals  # noqa: E402
-from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.mechanisms.randomize import Randomization  # noqa: E402
+from sfumato.core.distributions.domains import Reals  # noqa: E402
+from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
+from sfumato.methods.randomize import Randomization  # noqa: E402
 from sfumato.tables.codec import Codec  # noqa: E402
 
 _Matrix = NDArray[np.float64]

@@ -24,7 +24,7 @@ from scipy.stats import t as student  # noqa: E402
 
 import sfumato as sf  # noqa: E402
 from benchmarks.data import load_table  # noqa: E402
-from sfumato.mechanisms.condense import SCORES  # noqa: E402
+from sfumato.methods.condense import SCORES  # noqa: E402
 
 INSIDE = 800
 MORE = {

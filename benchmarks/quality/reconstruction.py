@@ -26,11 +26,11 @@ from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[2]
 
-from sfumato.core.laws.domains import Integers  # noqa: E402
-from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.mine.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
-from sfumato.mine.reconstruct.iterate import bayes_step  # noqa: E402
+from sfumato.core.distributions.domains import Integers  # noqa: E402
+from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
+from sfumato.mining.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
+from sfumato.mining.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
+from sfumato.mining.reconstruct.iterate import bayes_step  # noqa: E402
 
 Floats = NDArray[np.float64]
 LONGEST = 2_000

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from sfumato.core.laws.domains import Integers
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import Channel, reconstruct
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed
-from sfumato.mine.reconstruct.iterate import bayes_step
+from sfumato.core.distributions.domains import Integers
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining.reconstruct import Channel, reconstruct
+from sfumato.mining.reconstruct.cells import cut_domain, cut_outputs, summed
+from sfumato.mining.reconstruct.iterate import bayes_step
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS, LONGEST, FLOOR = 50, 3_000, 0.01

@@ -24,11 +24,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.quality.reconstruction_bands import VALUES, Floats, laws, shapes  # noqa: E402
-from sfumato.core.laws.domains import Integers  # noqa: E402
-from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
-from sfumato.mine.reconstruct import reconstruct  # noqa: E402
-from sfumato.mine.reconstruct.bands import Admissible  # noqa: E402
-from sfumato.mine.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
+from sfumato.core.distributions.domains import Integers  # noqa: E402
+from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
+from sfumato.mining.reconstruct import reconstruct  # noqa: E402
+from sfumato.mining.reconstruct.bands import Admissible  # noqa: E402
+from sfumato.mining.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
 
 RECORDS = 5_000
 NODES = 9  # of the mean over Z

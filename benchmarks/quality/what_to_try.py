@@ -18,8 +18,8 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.cli.verbs import population
 from sfumato.engines.plan import make_plan
-from sfumato.mechanisms.methods import make_mechanism
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.catalogue import make_mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.publish.policy import BUILT_IN
 from sfumato.publish.suggest import suggesting, try_plan
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
-from sfumato.mechanisms.chain import Chain
+from sfumato.methods.chain import Chain
 
 NUMBERS, CATEGORIES, LABELS = 8, 2, 5
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.mechanisms.condense.compact import compact_groups
-from sfumato.mechanisms.condense.partition import mdav_groups
+from sfumato.methods.condense.compact import compact_groups
+from sfumato.methods.condense.partition import mdav_groups
 
 ROWS, DIM, K = 5_000, 10, 5
 

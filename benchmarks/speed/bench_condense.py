@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from sfumato.core.groups import Groups, summarize
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.mechanisms.condense.paper import construct_groups, segment
+from sfumato.methods.condense.paper import construct_groups, segment
 
 ROWS, DIM, K = 5_000, 10, 10
 

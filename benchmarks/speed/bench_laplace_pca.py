@@ -6,7 +6,7 @@ import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA, perturb_groups
+from sfumato.methods.perturb.laplace_pca import LaplacePCA, perturb_groups
 
 N, D, K = 50_000, 9, 100
 

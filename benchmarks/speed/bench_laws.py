@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.core.laws.breach import answer_breach
-from sfumato.core.laws.channel import uncertainty, uniform_prior
-from sfumato.core.laws.domains import Integers
-from sfumato.core.laws.noise import LAWS, choose_step, law_of_size
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.breach import answer_breach
+from sfumato.core.distributions.channel import uncertainty, uniform_prior
+from sfumato.core.distributions.domains import Integers
+from sfumato.core.distributions.noise import LAWS, choose_step, law_of_size
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 
 DRAWS = 1_000_000

@@ -7,10 +7,10 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.modify import records_with_gaps
-from sfumato.mechanisms.modify.block import Blocking
-from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.swap import Subsampling, Swapping
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.modify.block import Blocking
+from sfumato.methods.modify.downgrade import Downgrading
+from sfumato.methods.modify.swap import Subsampling, Swapping
+from sfumato.methods.protocol import Mechanism
 
 MECHANISMS: dict[str, Mechanism] = {
     "swap": Swapping(pass_categories=True),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.core.laws.domains import Reals
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import Channel, reconstruct, reconstruct_counts
+from sfumato.core.distributions.domains import Reals
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining.reconstruct import Channel, reconstruct, reconstruct_counts
 
 LAWS = {
     "gaussian": {"name": "gaussian", "sd": 5},

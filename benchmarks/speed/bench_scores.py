@@ -7,8 +7,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.bench_chain import mixed_records
 from sfumato.core.facts import Synthesized
-from sfumato.mechanisms.condense.synthesize import NormalScores
-from sfumato.mechanisms.protocol import Sanitized
+from sfumato.methods.condense.synthesize import NormalScores
+from sfumato.methods.protocol import Sanitized
 
 
 def bench_normal_scores(benchmark: BenchmarkFixture) -> None:

@@ -7,8 +7,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.stream import K, draw, rough_groups
-from sfumato.mechanisms.condense.centroid_index import build_index
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense.centroid_index import build_index
+from sfumato.methods.condense.maintainer import Maintainer
 
 GROUPS, DIM, BATCH = 5_000, 10, 1_000
 

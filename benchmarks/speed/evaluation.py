@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess
 from sfumato.assess.study import study_of
-from sfumato.mechanisms.condense import Condensation
+from sfumato.methods.condense import Condensation
 from sfumato.tables.codec import Codec
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.schema import Role, Schema

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from sfumato.core.randomness import Randomness
 from sfumato.engines.chunks import transform_file
-from sfumato.mechanisms.geometry import Key, Ranges
+from sfumato.methods.geometry import Key, Ranges
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
-from sfumato.core.laws.domains import Integers, Reals  # noqa: E402
-from sfumato.core.laws.spec import NoiseSpec  # noqa: E402
+from sfumato.core.distributions.domains import Integers, Reals  # noqa: E402
+from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
 from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.engines.stream import StreamSession  # noqa: E402
 from sfumato.engines.stream.connectors import ReadOptions, read_batches  # noqa: E402
 from sfumato.engines.stream.run import init_stream  # noqa: E402
-from sfumato.mechanisms.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.mine.reconstruct import reconstruct  # noqa: E402
+from sfumato.methods.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.mining.reconstruct import reconstruct  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "hot_paths.md"
 TURNS = 2

@@ -3,7 +3,7 @@
 Run from the repository root: ``python benchmarks/speed/large.py file [--rows N] [--method NAME] [--effort NAME]
 [--memory SIZE]`` or ``python benchmarks/speed/large.py seams [--rows N]``. The file is generated in chunks into a
 temporary folder, which is removed at the end; each case is a process of its own, so that its peak of memory is its own.
-Seams: sum of squares of the groups of a table cut into cells, as `engines.cells` cuts it, beside that of the whole
+Seams: sum of squares of the groups of a table cut into cells, as `engines.partitions` cuts it, beside that of the whole
 table grouped at once.
 """
 
@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engines.cells.cuts import cut_tree, leaf_in
-from sfumato.mechanisms.condense.compact import compact_groups
+from sfumato.engines.partitions.cuts import cut_tree, leaf_in
+from sfumato.methods.condense.compact import compact_groups
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, CHUNK = 10, 500_000

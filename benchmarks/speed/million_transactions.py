@@ -38,9 +38,9 @@ def steps() -> tuple[dict[str, Any], list[str]]:
     """Lines of a table, a step each, and what was drawn."""
     from sfumato.core.itemsets.estimate import estimate_itemsets
     from sfumato.core.itemsets.mining import frequent_itemsets
-    from sfumato.mechanisms.transactions import read_rules
-    from sfumato.mechanisms.transactions.randomize import TransactionRandomization
-    from sfumato.mechanisms.transactions.rules import RuleHiding
+    from sfumato.methods.transactions import read_rules
+    from sfumato.methods.transactions.randomize import TransactionRandomization
+    from sfumato.methods.transactions.rules import RuleHiding
     from sfumato.tables.transactions import read_transactions
 
     lines: list[str] = []

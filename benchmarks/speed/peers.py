@@ -52,7 +52,7 @@ class Method:
 
 def _ours(grouping: str, effort: str = "default") -> Callable[[Job], NDArray[np.int64]]:
     def run(job: Job) -> NDArray[np.int64]:
-        from sfumato.mechanisms.condense.partition import partition
+        from sfumato.methods.condense.partition import partition
 
         return partition(
             job.values, job.levels, np.zeros(len(job.values), dtype=np.int64), np.random.default_rng(job.seed),
@@ -138,14 +138,14 @@ def _generate(job: Job) -> None:
 
 METHODS = {
     "compact fast": Method(
-        _ours("compact", "fast"), "sfumato compact, fast", source="sfumato.mechanisms.condense.compact"
+        _ours("compact", "fast"), "sfumato compact, fast", source="sfumato.methods.condense.compact"
     ),
-    "compact": Method(_ours("compact"), "sfumato compact, default", source="sfumato.mechanisms.condense.compact"),
+    "compact": Method(_ours("compact"), "sfumato compact, default", source="sfumato.methods.condense.compact"),
     "compact thorough": Method(
-        _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.mechanisms.condense.compact"
+        _ours("compact", "thorough"), "sfumato compact, thorough", source="sfumato.methods.condense.compact"
     ),
-    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.mechanisms.condense.partition"),
-    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.mechanisms.condense.paper"),
+    "mdav": Method(_ours("mdav"), "sfumato exact MDAV", quadratic=True, source="sfumato.methods.condense.partition"),
+    "paper": Method(_ours("paper"), "AY05 ConstructGroups", quadratic=True, source="sfumato.methods.condense.paper"),
     "kdtree": Method(_kdtree, "yardstick: KDTree k-NN", package="scikit-learn"),
     "naive": Method(_naive, "naive condensation", quadratic=True, package="numpy"),
     "kmeans": Method(_kmeans, "KMeans(n/k)", quadratic=True, package="scikit-learn", guaranteed=False),

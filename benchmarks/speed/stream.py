@@ -35,8 +35,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream_peers import PEERS, Peer, compare  # noqa: E402
 from sfumato.core.compiled import compiled, fixed  # noqa: E402
-from sfumato.mechanisms.condense.centroid_index import Index, closest_in_index  # noqa: E402
-from sfumato.mechanisms.condense.closest import (  # noqa: E402
+from sfumato.methods.condense.centroid_index import Index, closest_in_index  # noqa: E402
+from sfumato.methods.condense.closest import (  # noqa: E402
     BLOCK,
     DistanceCache,
     cache_size,
@@ -44,8 +44,8 @@ from sfumato.mechanisms.condense.closest import (  # noqa: E402
     empty_cache,
     fill_cache,
 )
-from sfumato.mechanisms.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.mechanisms.condense.slots import Slots  # noqa: E402
+from sfumato.methods.condense.maintainer import Maintainer  # noqa: E402
+from sfumato.methods.condense.slots import Slots  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 K, BATCH = 10, 1_000

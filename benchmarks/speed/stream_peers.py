@@ -14,8 +14,8 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.methods.condense.partition import partition
 
 __all__ = ["PEERS", "Peer", "compare"]
 

@@ -15,7 +15,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.partition import partition
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 HIDDEN = 10  # directions in which the records of the made table differ, beside the noise of each column

@@ -10,22 +10,22 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.core.laws.calculator import breach
-    from sfumato.core.laws.spec import NoiseSpec
+    from sfumato.core.distributions.calculator import breach
+    from sfumato.core.distributions.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
-    from sfumato.mechanisms.chain import Chain
-    from sfumato.mechanisms.condense import Condensation
-    from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-    from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
-    from sfumato.mechanisms.geometry.key import Key
-    from sfumato.mechanisms.modify.block import Aggregation, Blocking
-    from sfumato.mechanisms.modify.downgrade import Downgrading
-    from sfumato.mechanisms.modify.swap import Subsampling, Swapping
-    from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
-    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
-    from sfumato.mechanisms.randomize import Randomization
-    from sfumato.mechanisms.transactions.randomize import TransactionRandomization
-    from sfumato.mechanisms.transactions.rules import RuleBlocking, RuleHiding
+    from sfumato.methods.chain import Chain
+    from sfumato.methods.condense import Condensation
+    from sfumato.methods.condense.classwise import ClasswiseCondensation
+    from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+    from sfumato.methods.geometry.key import Key
+    from sfumato.methods.modify.block import Aggregation, Blocking
+    from sfumato.methods.modify.downgrade import Downgrading
+    from sfumato.methods.modify.swap import Subsampling, Swapping
+    from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
+    from sfumato.methods.perturb.laplace_pca import LaplacePCA
+    from sfumato.methods.randomize import Randomization
+    from sfumato.methods.transactions.randomize import TransactionRandomization
+    from sfumato.methods.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
@@ -89,40 +89,40 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AdditiveNoise": "sfumato.mechanisms.perturb",
-    "Aggregation": "sfumato.mechanisms.modify.block",
-    "TransactionRandomization": "sfumato.mechanisms.transactions.randomize",
-    "Blocking": "sfumato.mechanisms.modify.block",
+    "AdditiveNoise": "sfumato.methods.perturb",
+    "Aggregation": "sfumato.methods.modify.block",
+    "TransactionRandomization": "sfumato.methods.transactions.randomize",
+    "Blocking": "sfumato.methods.modify.block",
     "Certificate": "sfumato.privacy.certificate",
-    "Chain": "sfumato.mechanisms.chain",
-    "ClasswiseCondensation": "sfumato.mechanisms.condense.classwise",
-    "Condensation": "sfumato.mechanisms.condense",
+    "Chain": "sfumato.methods.chain",
+    "ClasswiseCondensation": "sfumato.methods.condense.classwise",
+    "Condensation": "sfumato.methods.condense",
     "Domain": "sfumato.tables.schema",
-    "Downgrading": "sfumato.mechanisms.modify.downgrade",
+    "Downgrading": "sfumato.methods.modify.downgrade",
     "Field": "sfumato.tables.schema",
-    "Hybrid": "sfumato.mechanisms.geometry",
-    "Key": "sfumato.mechanisms.geometry.key",
+    "Hybrid": "sfumato.methods.geometry",
+    "Key": "sfumato.methods.geometry.key",
     "Kind": "sfumato.tables.schema",
-    "LaplacePCA": "sfumato.mechanisms.perturb.laplace_pca",
-    "MultiplicativeNoise": "sfumato.mechanisms.perturb",
-    "NoiseSpec": "sfumato.core.laws.spec",
+    "LaplacePCA": "sfumato.methods.perturb.laplace_pca",
+    "MultiplicativeNoise": "sfumato.methods.perturb",
+    "NoiseSpec": "sfumato.core.distributions.spec",
     "Policy": "sfumato.publish.policy",
     "PolicyNotMet": "sfumato.publish.judge",
-    "Randomization": "sfumato.mechanisms.randomize",
+    "Randomization": "sfumato.methods.randomize",
     "Recipe": "sfumato.engines.outcome",
     "Release": "sfumato.publish.release",
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
-    "Rotation": "sfumato.mechanisms.geometry",
-    "RuleBlocking": "sfumato.mechanisms.transactions.rules",
-    "RuleHiding": "sfumato.mechanisms.transactions.rules",
-    "Subsampling": "sfumato.mechanisms.modify.swap",
-    "Scaling": "sfumato.mechanisms.geometry",
+    "Rotation": "sfumato.methods.geometry",
+    "RuleBlocking": "sfumato.methods.transactions.rules",
+    "RuleHiding": "sfumato.methods.transactions.rules",
+    "Subsampling": "sfumato.methods.modify.swap",
+    "Scaling": "sfumato.methods.geometry",
     "Schema": "sfumato.tables.schema",
-    "Swapping": "sfumato.mechanisms.modify.swap",
-    "Translation": "sfumato.mechanisms.geometry",
+    "Swapping": "sfumato.methods.modify.swap",
+    "Translation": "sfumato.methods.geometry",
     "transactions": "sfumato.publish.transactions",
-    "breach": "sfumato.core.laws.calculator",
+    "breach": "sfumato.core.distributions.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
     "new_signing_key": "sfumato.publish.signing_key",

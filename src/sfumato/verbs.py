@@ -14,16 +14,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.arguments import checked
+from sfumato.core.distributions.domains import Dates, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError, TooFew
-from sfumato.core.laws.domains import Dates, Labels
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
 from sfumato.engines.stream.run import forget_rows, init_stream
-from sfumato.mine.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
-from sfumato.mine.reconstruct import reconstruct as reconstruct_values
-from sfumato.mine.reconstruct.bands import LEAST
+from sfumato.mining.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
+from sfumato.mining.reconstruct import reconstruct as reconstruct_values
+from sfumato.mining.reconstruct.bands import LEAST
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish.release import Release
 from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, stream_on_spark
@@ -235,7 +235,7 @@ def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options
         The noise specification, its file, or a release's ``certificate.json``.
     **options
         ``intervals``, ``stop``, ``method``, ``bands``, ``least``, ``limit`` and ``strict`` of
-        `sfumato.mine.reconstruct.reconstruct`.
+        `sfumato.mining.reconstruct.reconstruct`.
 
     Raises
     ------

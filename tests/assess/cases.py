@@ -14,7 +14,7 @@ from sfumato.assess.measure import Measured, assess, draw_figures, held_out_note
 from sfumato.assess.report import Report
 from sfumato.assess.study import study_of
 from sfumato.core.documents import plain
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

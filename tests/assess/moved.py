@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.assess.study import Study, study_of
 from sfumato.core.facts import Transformed
-from sfumato.mechanisms.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Kind, Schema

@@ -16,7 +16,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import number_of
 from sfumato.assess.study import Study, study_of
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of

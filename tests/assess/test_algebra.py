@@ -15,7 +15,7 @@ from sfumato.assess.measure import EPOCHS, basic, catalogue
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.core.facts import Fact, Grouped
 from sfumato.core.neighbours import nearest
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import draw_table, fit, released_of, workings
 
 HALF = Number("a").means("Half")

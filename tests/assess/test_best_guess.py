@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from sfumato.assess.attacks.noise_filter import BEST_GUESS, best_guesses, estimate_prior
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.operators import KeepOrReplace, transition
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import Randomized, Shuffled
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.operators import KeepOrReplace, transition
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import ROWS, draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
 from tests.examples import at_length

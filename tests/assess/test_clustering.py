@@ -16,10 +16,10 @@ from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS, misclassified
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Transformed
-from sfumato.mechanisms.geometry import Key, Rotate
-from sfumato.mechanisms.geometry.move import KeyedWorkings
-from sfumato.mechanisms.geometry.transformations import rotate
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.geometry import Key, Rotate
+from sfumato.methods.geometry.move import KeyedWorkings
+from sfumato.methods.geometry.transformations import rotate
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of

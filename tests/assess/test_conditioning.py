@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.risk.groups import CONDITIONING, group_spectra
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 
 

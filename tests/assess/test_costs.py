@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess.utility.distortion import CHANGES, cost_findings
 from sfumato.core.facts import Aggregated
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
 

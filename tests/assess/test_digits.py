@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.assess.attacks.unknown_input import DIGITS, find_factor, find_spacing
-from sfumato.mechanisms.geometry import Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.key import Add, Key, Mult
-from sfumato.mechanisms.geometry.transformations import invert
+from sfumato.methods.geometry import Rotation, Scaling, Translation
+from sfumato.methods.geometry.key import Add, Key, Mult
+from sfumato.methods.geometry.transformations import invert
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.assess.moved import claimed, draw, moved
 from tests.assess.privacy_studies import check_sound, found

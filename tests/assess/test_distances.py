@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
 from sfumato.assess.utility.distortion import DISTANCES, distortion
-from sfumato.mechanisms.geometry import Rotation, Scaling, Translation
-from sfumato.mechanisms.protocol import Mechanism, Workings
+from sfumato.methods.geometry import Rotation, Scaling, Translation
+from sfumato.methods.protocol import Mechanism, Workings
 from tests.assess.cases import draw_table
 from tests.assess.moved import draw, moved
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.risk.groups import DIVERSITY, measure_diversity
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study, value
 
 

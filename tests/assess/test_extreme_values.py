@@ -26,7 +26,7 @@ from sfumato.engines import memory
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
-from sfumato.mechanisms.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import fit

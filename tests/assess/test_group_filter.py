@@ -10,7 +10,7 @@ import pytest
 from sfumato.assess.attacks.noise_filter import GROUP_FILTER, estimate_in_group
 from sfumato.assess.study import Study
 from sfumato.core.facts import ComponentNoise
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 from tests.examples import at_length
 

@@ -13,7 +13,7 @@ from sfumato.assess.attacks.linkability import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding, wilson
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Fact, Grouped
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 NAMES = GROUP_LINKAGE.names

@@ -10,7 +10,7 @@ import pytest
 from sfumato.assess.findings import Finding
 from sfumato.assess.risk.groups import COMPACTNESS, GROUPS, compactness, group_sizes
 from sfumato.core.facts import Grouped
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 
 
 def by_name(findings: tuple[Finding, ...]) -> dict[str, Finding]:

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.unknown_input import COMPONENTS, match_components, unmix
-from sfumato.mechanisms.geometry import Rotation, Translation
+from sfumato.methods.geometry import Rotation, Translation
 from tests.assess.moved import claimed, draw, moved, skewed, wine
 from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.examples import at_length

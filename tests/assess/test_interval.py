@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.assess.risk.uncertainty import INTERVAL, central_width, counterparts, interval_privacy
 from sfumato.core.neighbours import nearest_without_each_column
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,

@@ -28,10 +28,10 @@ from sfumato.assess.report import Report, Ruling
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
 from sfumato.core.facts import Transformed
-from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
+from sfumato.methods.protocol import Workings
 from sfumato.privacy.claims import draw_claims
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import Policy

@@ -18,7 +18,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.study import study_of
 from sfumato.core.errors import OptionError
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.recoding import coarsen, coarser, known_columns, known_of, label_values, like_released

@@ -22,7 +22,7 @@ from sfumato.assess.attacks.linkage import (
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.core.records import Block, BlockKind
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 WHOLE = ("euclid", "mahalanobis", "rank")

@@ -14,7 +14,7 @@ from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS, area
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Chained
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 

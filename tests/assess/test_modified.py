@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.assess.algebra import Measure
 from sfumato.assess.attacks.labels import HIDDEN_LABEL, SWAPPED_ROWS
 from sfumato.core.facts import Downgraded, Swapped
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
 from tests.modify.tables import mixed

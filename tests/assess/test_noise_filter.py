@@ -14,10 +14,10 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER, bayes_estimate, spectral_filter
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
+from sfumato.core.distributions.domains import Integers, Reals
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import Noised, Randomized
-from sfumato.core.laws.domains import Integers, Reals
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.cases import draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length

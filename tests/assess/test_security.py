@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.utility.distortion import SECURITY, security
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length
 

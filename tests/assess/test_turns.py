@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from sfumato.assess.attacks.known_input import find_turns, turn_back
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import PAIRS, Ranges, hybrid
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.transformations import PAIRS, Ranges, hybrid
 
 
 def turned(seed: int, d: int, pairs: str) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess.risk.uncertainty import UNCERTAINTY, step_of, surprisal, surprisal_given
 from sfumato.assess.utility.distortion import PERTURBATION
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,

@@ -12,8 +12,8 @@ from sfumato.assess.attacks.differencing import Shown, Watched
 from sfumato.assess.study import Study
 from sfumato.core.facts import EpochPublished
 from sfumato.engines.stream.epochs import Publication, renew
-from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.methods.condense.partition import partition
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema

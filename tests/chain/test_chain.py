@@ -17,10 +17,10 @@ from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.chain.columns import read_columns
-from sfumato.mechanisms.chain.draw import _beside, _bounded, _Leaves, _moved
-from sfumato.mechanisms.chain.trees import grow_tree
+from sfumato.methods.chain import Chain
+from sfumato.methods.chain.columns import read_columns
+from sfumato.methods.chain.draw import _beside, _bounded, _Leaves, _moved
+from sfumato.methods.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.examples import examples
@@ -476,7 +476,7 @@ def test_each_class_of_the_first_column_has_slopes_of_its_own() -> None:
 def test_a_regression_over_several_blocks_of_rows_is_that_over_one(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"a": np.arange(500.0), "b": np.arange(500.0) ** 1.5})
     whole = sf.sanitize(table, Chain(), seed=1, report=False).table
-    monkeypatch.setattr("sfumato.mechanisms.chain.draw._ROWS", 64)
+    monkeypatch.setattr("sfumato.methods.chain.draw._ROWS", 64)
     parts = sf.sanitize(table, Chain(), seed=1, report=False).table
     np.testing.assert_allclose(parts["b"].to_numpy(), whole["b"].to_numpy(), rtol=1e-6)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Chained, RowsDrawn, Shuffled
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.levels import parse_conditions
 from tests.chain.test_chain import visits
 from tests.examples import examples

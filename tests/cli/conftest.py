@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli import main
-from sfumato.mechanisms.condense.compact import EFFORTS
+from sfumato.methods.condense.compact import EFFORTS
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from scipy.optimize import linear_sum_assignment
 
 from sfumato.engines.chunks import transform as chunks
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import invert
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.transformations import invert
 from sfumato.publish.sanitize import sanitize_file
 from tests.cli.conftest import Run
 

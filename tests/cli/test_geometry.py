@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import invert
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.transformations import invert
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.domains import Integers, Labels, Reals, Universe
+from sfumato.core.distributions.spec import NoiseSpec
 from tests.cli.conftest import Run
 
 AGES = 'format = 1\ndomain = { kind = "integers", low = 0, high = 60 }\nlaw = { name = "uniform", reach = 10 }\n'

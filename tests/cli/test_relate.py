@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from tests.cli.conftest import Run
 
 PAY = NoiseSpec(Integers(0, 99), {"name": "laplace", "scale": 15})

@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("starlette", reason="sfumato[survey] is not installed")
 pytest.importorskip("uvicorn", reason="sfumato[survey] is not installed")
 
-from sfumato.core.laws.domains import Labels
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.domains import Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.survey.questions import Question, Survey
 from sfumato.survey.store import AnswerStore, Submission
 from tests.cli.conftest import Run

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.compiled import compiled, inner
-from sfumato.mechanisms.condense.dynamic import (
+from sfumato.methods.condense.dynamic import (
     Work,
     absorb_record,
     padded,
@@ -16,8 +16,8 @@ from sfumato.mechanisms.condense.dynamic import (
     splits_by_paper,
     splits_strictly,
 )
-from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
-from sfumato.mechanisms.condense.slots import Slots
+from sfumato.methods.condense.maintainer import Maintainer, MaintainerState
+from sfumato.methods.condense.slots import Slots
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

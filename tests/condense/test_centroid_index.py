@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.compiled import fixed
-from sfumato.mechanisms.condense import centroid_index, closest
-from sfumato.mechanisms.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
-from sfumato.mechanisms.condense.closest import cache_size, empty_cache, fill_cache
-from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.slots import Slots, empty_slots
+from sfumato.methods.condense import centroid_index, closest
+from sfumato.methods.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
+from sfumato.methods.condense.closest import cache_size, empty_cache, fill_cache
+from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.methods.condense.slots import Slots, empty_slots
 from tests.condense import streams
 from tests.condense.streams import Floats, assert_same_state, brute_stream, draw_arrivals
 from tests.examples import examples

@@ -17,7 +17,7 @@ import sfumato
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ClassPure, Grouped, UnlabelledRows
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense.classwise import (
+from sfumato.methods.condense.classwise import (
     MOST_CLASSES,
     ClasswiseCondensation,
     approximate_gcd,
@@ -25,8 +25,8 @@ from sfumato.mechanisms.condense.classwise import (
     choose_size,
     classes_of,
 )
-from sfumato.mechanisms.condense.partition import GROUPINGS
-from sfumato.mechanisms.protocol import Mechanism, Sanitized
+from sfumato.methods.condense.partition import GROUPINGS
+from sfumato.methods.protocol import Mechanism, Sanitized
 from tests.condense.tables import VALUES, assert_meets, draw_values
 from tests.examples import examples, sized
 from tests.groups.drawn_groups import one_hot
@@ -313,7 +313,7 @@ def test_a_partition_that_mixes_classes_is_refused() -> None:
 
 def test_a_mixing_grouping_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sfumato.mechanisms.condense.layers.partition",
+        "sfumato.methods.condense.layers.partition",
         lambda values, *_, **__: np.zeros(len(values), dtype=np.int64),
     )
     records = labelled(np.zeros((10, 1)), np.array([0, 1] * 5))

@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.condense import closest
-from sfumato.mechanisms.condense.closest import fill_cache
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense import closest
+from sfumato.methods.condense.closest import fill_cache
+from sfumato.methods.condense.maintainer import Maintainer
 
 
 def unstructured(groups: int) -> Maintainer:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense import compact
-from sfumato.mechanisms.condense.compact import EFFORTS, compact_groups
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense import compact
+from sfumato.methods.condense.compact import EFFORTS, compact_groups
+from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
 from tests.examples import at_length, examples, sized
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sfumato.core.compiled import compiled
 from sfumato.core.groups import Groups, split_groups, summarize
-from sfumato.mechanisms.condense import dynamic
-from sfumato.mechanisms.condense.dynamic import Work, leading_axis, padded, rows_of
-from sfumato.mechanisms.condense.slots import Slots, empty_slots
+from sfumato.methods.condense import dynamic
+from sfumato.methods.condense.dynamic import Work, leading_axis, padded, rows_of
+from sfumato.methods.condense.slots import Slots, empty_slots
 from tests.condense import streams
 from tests.condense.streams import Floats
 from tests.examples import examples

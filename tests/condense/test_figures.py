@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.condense.paper import attrition, cannibalize, construct_groups, segment
+from sfumato.methods.condense.paper import attrition, cannibalize, construct_groups, segment
 
 FIGURE_1 = np.array(
     [[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [0.5, 0.4], [5.0, 5.0], [5.2, 5.1], [5.1, 5.3], [4.9, 5.2]]

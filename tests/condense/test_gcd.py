@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.mechanisms.condense.classwise import approximate_gcd, units_of
+from sfumato.methods.condense.classwise import approximate_gcd, units_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.core.facts import Grouped
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-from sfumato.mechanisms.condense.partition import TRIED, better_grouping
+from sfumato.methods.condense.classwise import ClasswiseCondensation
+from sfumato.methods.condense.partition import TRIED, better_grouping
 from tests.condense.tables import Floats, Whole
 from tests.examples import at_length
 

@@ -17,7 +17,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import PersonsApart, PersonsLinked
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.engines.columns import released_persons
-from sfumato.mechanisms.condense.layers import _lengths
+from sfumato.methods.condense.layers import _lengths
 from sfumato.publish.verify_rows import PersonRows
 from tests.condense.test_persons import visits
 from tests.examples import examples

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.mechanisms.condense import closest
-from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer
+from sfumato.methods.condense import closest
+from sfumato.methods.condense.maintainer import GroupRows, Maintainer
 from tests.condense.streams import Arrivals, assert_same_state, draw_arrivals
 from tests.examples import examples, sized
 

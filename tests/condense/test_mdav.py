@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense.partition import mdav_groups, partition
+from sfumato.methods.condense.partition import mdav_groups, partition
 from tests.condense.tables import no_strata
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import CountsKept, Grouped, Shuffled, Synthesized
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.classwise import ClasswiseCondensation
+from sfumato.methods.protocol import Mechanism
 from tests.groups.drawn_groups import mixed_records
 
 
@@ -218,7 +218,7 @@ def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch
     def alone(values: NDArray[np.float64], *_: object, **__: object) -> list[NDArray[np.int64]]:
         return [np.array([row]) for row in range(len(values))]
 
-    monkeypatch.setattr(f"sfumato.mechanisms.condense.partition.{function}", alone)
+    monkeypatch.setattr(f"sfumato.methods.condense.partition.{function}", alone)
     with pytest.raises(PrivacyRefusal, match="20 records came out in a group smaller than their privacy level"):
         Condensation(k=5, grouping=grouping).sanitize(separated(4, 5), rng=np.random.default_rng(0))
 

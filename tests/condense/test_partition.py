@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups import check_partition
-from sfumato.mechanisms.condense import effective_levels
-from sfumato.mechanisms.condense.partition import GROUPINGS, can_begin, partition
+from sfumato.methods.condense import effective_levels
+from sfumato.methods.condense.partition import GROUPINGS, can_begin, partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized
 
@@ -118,7 +118,7 @@ def test_fewer_records_than_the_highest_level_are_refused_with_both_numbers() ->
 def test_a_value_that_is_not_finite_does_not_end_the_process() -> None:
     program = """
 import numpy as np
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.partition import partition
 for broken in (np.nan, np.inf):
     values = np.random.default_rng(0).normal(size=(500, 3))
     values[7, 1] = broken

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ColumnsDropped, Grouped, PersonsApart
-from sfumato.mechanisms.condense import layers
-from sfumato.mechanisms.condense.layers import check_persons, first_of_person, layers_of, partition_layers
+from sfumato.methods.condense import layers
+from sfumato.methods.condense.layers import check_persons, first_of_person, layers_of, partition_layers
 from tests.condense.tables import draw_values
 from tests.examples import examples
 

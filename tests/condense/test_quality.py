@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, Whole, draw_values, mixture, no_strata, ssq
 
 KINDS = ("mixture", "heavy tails")

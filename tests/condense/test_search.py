@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense import compact
-from sfumato.mechanisms.condense.compact import (
+from sfumato.methods.condense import compact
+from sfumato.methods.condense.compact import (
     EFFORTS,
     Grouping,
     Team,
@@ -20,7 +20,7 @@ from sfumato.mechanisms.condense.compact import (
     first_grouping,
     improved_grouping,
 )
-from sfumato.mechanisms.condense.leaves import improve_leaves
+from sfumato.methods.condense.leaves import improve_leaves
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
 from tests.examples import examples, sized
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense.trees import principal_tree, random_tree
+from sfumato.methods.condense.trees import principal_tree, random_tree
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture
 from tests.examples import examples
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense import compact
-from sfumato.mechanisms.condense.compact import in_fewer_columns
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense import compact
+from sfumato.methods.condense.compact import in_fewer_columns
+from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, draw_values, mixture, no_strata
 
 

@@ -8,23 +8,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.core.distributions.domains import Integers
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import fact_from_json, fact_to_json
-from sfumato.core.laws.domains import Integers
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.condense.classwise import ClasswiseCondensation
-from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.key import Add, Key, Mult
-from sfumato.mechanisms.methods import METHODS, make_mechanism
-from sfumato.mechanisms.modify.block import Aggregation, Blocking
-from sfumato.mechanisms.modify.downgrade import Downgrading
-from sfumato.mechanisms.modify.swap import Subsampling, Swapping
-from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
-from sfumato.mechanisms.protocol import Mechanism
-from sfumato.mechanisms.randomize import Randomization
+from sfumato.methods.catalogue import METHODS, make_mechanism
+from sfumato.methods.chain import Chain
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.classwise import ClasswiseCondensation
+from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.key import Add, Key, Mult
+from sfumato.methods.modify.block import Aggregation, Blocking
+from sfumato.methods.modify.downgrade import Downgrading
+from sfumato.methods.modify.swap import Subsampling, Swapping
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.protocol import Mechanism
+from sfumato.methods.randomize import Randomization
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

@@ -19,9 +19,9 @@ from sfumato.engines.chunks import transform_file
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
-from sfumato.mechanisms.geometry import Translation
-from sfumato.mechanisms.geometry.key import Add, Key
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.geometry import Translation
+from sfumato.methods.geometry.key import Add, Key
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file

@@ -31,7 +31,7 @@ from sfumato.engines.parties.ledger import Ledger
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.engines.parties.session import plain_sessions
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.privacy.certificate import Certificate
 from sfumato.publish.agreement import unfit_method
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party

@@ -11,10 +11,10 @@ from sfumato.engines import memory as measured
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import make_plan
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.perturb import AdditiveNoise
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.chain import Chain
+from sfumato.methods.condense import Condensation
+from sfumato.methods.perturb import AdditiveNoise
+from sfumato.methods.protocol import Mechanism
 
 ROWS = 3_000
 

@@ -8,7 +8,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, prepare
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import TailMethod

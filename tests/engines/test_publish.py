@@ -23,8 +23,8 @@ from sfumato.engines.parties.ports import local_channels
 from sfumato.engines.parties.session import plain_sessions
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
-from sfumato.mechanisms.geometry import Translation
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.geometry import Translation
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import Policy

@@ -19,17 +19,17 @@ from starlette.requests import Request
 
 from examples.messy_patients import WORKBOOK_PARTS
 from sfumato.core.database import locate
+from sfumato.core.distributions.breach import holds
+from sfumato.core.distributions.channel import read_prior
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import TableError
-from sfumato.core.laws.breach import holds
-from sfumato.core.laws.channel import read_prior
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.engines.cells.memory import parse_size
 from sfumato.engines.chunks.source import open_people
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import make_mechanism
+from sfumato.engines.partitions.memory import parse_size
+from sfumato.methods.catalogue import make_mechanism
+from sfumato.methods.geometry.key import Key
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec
 from sfumato.publish import verify

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-from sfumato.mechanisms.geometry.transformations import hybrid, invert, rotate, scale, translate
+from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
+from sfumato.methods.geometry.transformations import hybrid, invert, rotate, scale, translate
 
 COLUMNS = ("age", "salary")
 PEOPLE = np.array(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate, keeping_key
-from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges
+from sfumato.methods.geometry.key import Add, Key, Mult, Rotate, keeping_key
+from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges
 
 INTERFACE = """
 format = 1

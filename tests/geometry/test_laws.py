@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-from sfumato.mechanisms.geometry.transformations import KINDS, PAIRS, Ranges, hybrid, invert, rotate, scale, translate
+from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
+from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges, hybrid, invert, rotate, scale, translate
 
 METHODS = {"translate": translate, "scale": scale, "rotate": rotate, "hybrid": hybrid}
 NAMES = tuple("abcdefg")

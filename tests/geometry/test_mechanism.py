@@ -18,11 +18,11 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.engines.chunks.transform import transform_file
-from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
-from sfumato.mechanisms.geometry.move import KeyedWorkings
-from sfumato.mechanisms.geometry.transformations import hybrid, invert
-from sfumato.mechanisms.protocol import Mechanism, Sanitized
+from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
+from sfumato.methods.geometry.move import KeyedWorkings
+from sfumato.methods.geometry.transformations import hybrid, invert
+from sfumato.methods.protocol import Mechanism, Sanitized
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema

@@ -10,8 +10,8 @@ import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.utility.clustering import CLUSTERING
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
-from sfumato.mechanisms.geometry import Rotation, Translation
-from sfumato.mechanisms.geometry.transformations import invert
+from sfumato.methods.geometry import Rotation, Translation
+from sfumato.methods.geometry.transformations import invert
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 pytestmark = pytest.mark.usefixtures("without_figures")

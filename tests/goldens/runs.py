@@ -26,7 +26,7 @@ from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.run import init_stream
-from sfumato.mechanisms.geometry import Hybrid, Rotation
+from sfumato.methods.geometry import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.stream import publish_stream

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.facts import Grouped
 from sfumato.core.groups import count_alike
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.verify import verify_release
 
 

@@ -14,8 +14,8 @@ from sfumato.cli.verbs import warm
 from sfumato.core.compiled import is_cached
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
 from sfumato.core.groups.generate import generate
-from sfumato.mechanisms.condense import paper
-from sfumato.mechanisms.condense.paper import segment
+from sfumato.methods.condense import paper
+from sfumato.methods.condense.paper import segment
 from tests.groups.drawn_groups import mixed_records
 
 
@@ -29,9 +29,7 @@ def test_after_one_call_every_kernel_lies_in_the_cache() -> None:
 
 def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr(
-        "sfumato.mechanisms.condense.compact.in_fewer_columns", lambda values: seen.append(values.shape)
-    )
+    monkeypatch.setattr("sfumato.methods.condense.compact.in_fewer_columns", lambda values: seen.append(values.shape))
     warm()
     ((rows, columns),) = seen
     assert rows < columns
@@ -39,7 +37,7 @@ def test_warming_up_compiles_what_wide_tables_need(monkeypatch: pytest.MonkeyPat
 
 _COUNTED = """
 import numba
-from sfumato.mechanisms.condense import leaves, moves, trees, warm
+from sfumato.methods.condense import leaves, moves, trees, warm
 numba.config.OPT = 0
 warm.compile_search()
 warm.compile_start()

@@ -11,8 +11,8 @@ from sfumato.core.errors import OptionError
 from sfumato.core.groups import response_weights
 from sfumato.core.groups.kmeans import fill_clusters, modified_groups
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.partition import partition
 from tests.condense.tables import VALUES, draw_values, no_strata, ssq
 from tests.examples import examples
 

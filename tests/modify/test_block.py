@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Alike, Blocked
-from sfumato.mechanisms.modify.block import block_rare
+from sfumato.methods.modify.block import block_rare
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import ModifiedRows
 from tests.examples import examples

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Downgraded
-from sfumato.mechanisms.modify.rules import InferenceChannel, entropy_of, grow_on
+from sfumato.methods.modify.rules import InferenceChannel, entropy_of, grow_on
 from sfumato.publish.verify import verify_release
 from tests.modify.tables import mixed, origin_of, records_of
 from tests.oracles.js07 import base_set, entropy

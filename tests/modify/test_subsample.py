@@ -15,7 +15,7 @@ from sfumato.core.facts import Sampled
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
-from sfumato.mechanisms.modify.swap import Subsampling
+from sfumato.methods.modify.swap import Subsampling
 from sfumato.privacy.modified import sampling_error
 from tests.modify.tables import mixed, records_of, rows_of
 

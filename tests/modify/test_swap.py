@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Swapped, Unchanged
-from sfumato.mechanisms.modify import columns_of_layout
-from sfumato.mechanisms.modify.rules import grow_on
-from sfumato.mechanisms.modify.swap import swap_in_leaves, swap_ranks
+from sfumato.methods.modify import columns_of_layout
+from sfumato.methods.modify.rules import grow_on
+from sfumato.methods.modify.swap import swap_in_leaves, swap_ranks
 from tests.examples import examples
 from tests.modify.tables import mixed, origin_of, records_of, rows_of
 

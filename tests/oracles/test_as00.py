@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.laws.domains import Integers
-from sfumato.mine import ReconstructedNaiveBayes, ReconstructedTree
-from sfumato.mine.tree import grow, in_order, leaf_of, prune
+from sfumato.core.distributions.domains import Integers
+from sfumato.mining import ReconstructedNaiveBayes, ReconstructedTree
+from sfumato.mining.tree import grow, in_order, leaf_of, prune
 from tests.examples import examples
 from tests.oracles import as00
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.condense.paper import attrition, cannibalize, construct_groups, place_deficient, segment
+from sfumato.methods.condense.paper import attrition, cannibalize, construct_groups, place_deficient, segment
 from tests.examples import at_length, examples
 from tests.oracles import ay05
 from tests.oracles.ay05 import Group, Point, Tie

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense.maintainer import Maintainer
 from tests.examples import at_length, examples, sized
 from tests.oracles.ay05 import Tie
 from tests.oracles.ay05_dynamic import Dynamic

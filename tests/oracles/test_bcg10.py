@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sfumato.core.distributions.amplification import prevents_breach
 from sfumato.core.groups.kmeans import fill_clusters
-from sfumato.core.laws.amplification import prevents_breach
-from sfumato.mechanisms.perturb import laplace_pca
+from sfumato.methods.perturb import laplace_pca
 from tests.examples import examples
 from tests.oracles import bcg10
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sfumato.core.laws.domains import Integers, Universe
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import reconstruct
+from sfumato.core.distributions.domains import Integers, Universe
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining.reconstruct import reconstruct
 from tests.examples import at_length
 from tests.oracles.js07 import Interval, continuous_step, discrete_step, until_chi_square
 

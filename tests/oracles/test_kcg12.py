@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError
 from sfumato.core.groups import response_weights
 from sfumato.core.groups.kmeans import dissolve_clusters, fill_clusters, holistic_groups, k_means, modified_groups
 from sfumato.core.records import Block, BlockKind
-from sfumato.mechanisms.condense.classwise import approximate_gcd
+from sfumato.methods.condense.classwise import approximate_gcd
 from tests.examples import examples
 from tests.oracles import kcg12
 from tests.oracles.kcg12 import Group

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.condense.partition import mdav_groups
+from sfumato.methods.condense.partition import mdav_groups
 from tests.examples import examples
 from tests.oracles import mdav
 
@@ -30,6 +30,6 @@ def test_it_agrees_at_every_number_of_records_where_a_case_begins_or_ends(k: int
 
 def test_small_batches_between_two_looks_at_ctrl_c_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=(400, 3))
-    monkeypatch.setattr("sfumato.mechanisms.condense.partition._PAIRS_A_CALL", 1)
+    monkeypatch.setattr("sfumato.methods.condense.partition._PAIRS_A_CALL", 1)
     real = {frozenset(group.tolist()) for group in mdav_groups(values, 4)}
     assert real == set(mdav.mdav(values, 4))

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.data import find_file
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense.partition import partition
 from tests.examples import at_length
 
 ROWS = {"tarragona_casc": (834, 13), "census_casc": (1080, 13)}

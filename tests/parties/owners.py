@@ -15,7 +15,7 @@ from sfumato.engines.parties.ledger import Transcript
 from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 
 if TYPE_CHECKING:
     from tests.parties.conftest import Together

@@ -27,7 +27,7 @@ from sfumato.engines.parties.horizontal_groups import (
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together

@@ -19,7 +19,7 @@ from sfumato.engines.parties.plan import JointPlan, JointResult
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
 from sfumato.engines.parties.vertical_noise import add_noise, with_fills
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples, sized
 from tests.parties.conftest import Together
 from tests.parties.owners import (

@@ -18,7 +18,7 @@ from sfumato.engines.parties.groupwise import Statistics, component_scales
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import LEAKS
 from sfumato.engines.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, joint_run, no_noise, random_numbers, split_numbers

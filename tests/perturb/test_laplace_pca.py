@@ -17,7 +17,7 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
-from sfumato.mechanisms.perturb.laplace_pca import (
+from sfumato.methods.perturb.laplace_pca import (
     LaplacePCA,
     component_noise,
     component_places,
@@ -29,7 +29,7 @@ from sfumato.mechanisms.perturb.laplace_pca import (
     principal_axes,
     rotate_back,
 )
-from sfumato.mechanisms.protocol import Sanitized, Workings
+from sfumato.methods.protocol import Sanitized, Workings
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

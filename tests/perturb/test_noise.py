@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import sfumato as sf
+from sfumato.core.distributions.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
-from sfumato.core.laws.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
-from sfumato.mechanisms.protocol import Mechanism, Sanitized
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.protocol import Mechanism, Sanitized
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.examples import examples

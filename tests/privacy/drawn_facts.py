@@ -7,6 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.facts import (
     Aggregated,
     Alike,
@@ -62,9 +65,6 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.core.laws.transaction_operators import TransactionOperator
 
 Facts = tuple[Fact, ...]
 SPECS = (

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Drawn, Fact, Randomized, Untouched, fact_from_json, fact_to_json
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.privacy.certificate import certify
 from sfumato.privacy.claims import Claim, draw_claims
 from sfumato.privacy.randomized import read_spec, specs_of

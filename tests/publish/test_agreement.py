@@ -16,10 +16,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.mechanisms.perturb import AdditiveNoise, MultiplicativeNoise
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
-from sfumato.mechanisms.protocol import Mechanism
-from sfumato.mechanisms.randomize import Randomization
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.protocol import Mechanism
+from sfumato.methods.randomize import Randomization
 from sfumato.publish.verify import verify_release
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

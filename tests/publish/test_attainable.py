@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.engines import memory
-from sfumato.mechanisms.methods import METHODS, make_mechanism
+from sfumato.methods.catalogue import METHODS, make_mechanism
 from sfumato.publish import sanitize as module
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.judge import LEAST_HELD_OUT

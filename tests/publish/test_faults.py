@@ -29,7 +29,7 @@ from sfumato.engines.parties.peers import Address
 from sfumato.engines.stream.run import init_stream
 from sfumato.engines.stream.settings import StateEntry
 from sfumato.engines.stream.state import State
-from sfumato.mechanisms.geometry.key import Add, Key
+from sfumato.methods.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file

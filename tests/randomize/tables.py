@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Sanitized
+from sfumato.methods.protocol import Sanitized
 from sfumato.tables.codec import Codec
 
 ROWS = 4000

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.distributions.domains import Integers, Labels, Reals
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import DoesNotFit
-from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import Reconstruction, reconstruct
-from sfumato.mine.reconstruct.bands import Admissible, cell_bands
-from sfumato.mine.reconstruct.cells import coarsening, cut_domain, refine
-from sfumato.mine.reconstruct.channel import Channel
+from sfumato.mining.reconstruct import Reconstruction, reconstruct
+from sfumato.mining.reconstruct.bands import Admissible, cell_bands
+from sfumato.mining.reconstruct.cells import coarsening, cut_domain, refine
+from sfumato.mining.reconstruct.channel import Channel
 from tests.examples import examples
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sfumato.core.distributions.domains import Integers, Labels, Reals
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mechanisms.randomize import answer, check_spec
+from sfumato.methods.randomize import answer, check_spec
 
 YES = NoiseSpec(Labels(("no", "yes")), {"name": "response", "epsilon": 1.0})
 BOUNDED = NoiseSpec(Integers(0, 100), {"name": "uniform", "reach": 50})

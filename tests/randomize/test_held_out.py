@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.core.laws.domains import Integers
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import reconstruct
+from sfumato.core.distributions.domains import Integers
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.mining.reconstruct import reconstruct
 
 PLACES = np.arange(100)
 SPIKES = np.isin(PLACES, [10, 20, 40, 60]) * 1.0

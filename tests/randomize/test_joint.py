@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import cross_table, regress
-from sfumato.mine.reconstruct.answers import moments_of
+from sfumato.mining.reconstruct import cross_table, regress
+from sfumato.mining.reconstruct.answers import moments_of
 
 AGE = NoiseSpec(Integers(0, 99), {"name": "uniform", "reach": 20})
 PAY = NoiseSpec(Integers(0, 99), {"name": "laplace", "scale": 15})

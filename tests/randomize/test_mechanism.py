@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import sfumato as sf
+from sfumato.core.distributions.domains import Dates, Integers, Labels, Reals
+from sfumato.core.distributions.operators import transition
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import DomainsObserved, Randomized, Shuffled, Untouched
-from sfumato.core.laws.domains import Dates, Integers, Labels, Reals
-from sfumato.core.laws.operators import transition
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import Records
-from sfumato.mechanisms.methods import make_mechanism
-from sfumato.mechanisms.protocol import Sanitized
-from sfumato.mechanisms.randomize import Randomization
+from sfumato.methods.catalogue import make_mechanism
+from sfumato.methods.protocol import Sanitized
+from sfumato.methods.randomize import Randomization
 from tests.examples import examples
 from tests.randomize.tables import (
     ROWS,

@@ -13,10 +13,10 @@ import pyarrow.csv
 import pytest
 
 import sfumato as sf
+from sfumato.core.distributions.domains import Dates, Integers, Labels, Universe
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Randomized
-from sfumato.core.laws.domains import Dates, Integers, Labels, Universe
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.tables.field import DateStep
 
 ROWS = 3000

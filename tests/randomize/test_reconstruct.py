@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.distributions.domains import Integers, Labels, Reals, Universe
+from sfumato.core.distributions.operators import transition
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError, TooFew
-from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.core.laws.operators import transition
-from sfumato.core.laws.spec import NoiseSpec
-from sfumato.mine.reconstruct import Reconstruction, reconstruct
+from sfumato.mining.reconstruct import Reconstruction, reconstruct
 from tests.examples import examples, sized
 
 LAWS: list[tuple[Universe, dict[str, Any]]] = [
@@ -253,7 +253,7 @@ def test_a_reconstruction_shows_no_record() -> None:
 
 
 def test_a_matrix_and_its_law_give_the_same() -> None:
-    from sfumato.mine.reconstruct import reconstruct_counts
+    from sfumato.mining.reconstruct import reconstruct_counts
 
     spec, released = _draw(Integers(0, 30), {"name": "shift-modulo", "reach": 5}, 2_000, 6)
     bare = reconstruct_counts(np.bincount(released, minlength=31), transition(spec.operator))

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
-from sfumato.core.laws.operators import Additive, KeepOrReplace, Membership, Mixture, Operator, Response, ShiftModulo
-from sfumato.mine.reconstruct import cells
-from sfumato.mine.reconstruct.cells import at_midpoints, summed
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.distributions.operators import (
+    Additive,
+    KeepOrReplace,
+    Membership,
+    Mixture,
+    Operator,
+    Response,
+    ShiftModulo,
+)
+from sfumato.mining.reconstruct import cells
+from sfumato.mining.reconstruct.cells import at_midpoints, summed
 
 SIZE = 101
 CUTS = np.array([0, 3, 10, 11, 40, SIZE])

@@ -15,12 +15,12 @@ import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER
 from sfumato.assess.study import study_of
-from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.operators import transition
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.domains import Integers, Labels, Reals
+from sfumato.core.distributions.operators import transition
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
-from sfumato.mechanisms.randomize import Randomization
-from sfumato.mine.reconstruct import reconstruct
+from sfumato.methods.randomize import Randomization
+from sfumato.mining.reconstruct import reconstruct
 from sfumato.privacy.certificate import Certificate
 from sfumato.privacy.randomized import read_spec, specs_of
 from sfumato.publish.verify import verify_release

@@ -118,7 +118,7 @@ def _make_joint(case: Case, folder: Path, originals: Sequence[Path]) -> None:
     import pyarrow as pa
 
     from sfumato.engines.parties.plan import JointPlan
-    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+    from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.publish.joint import joint_in_one_process
     from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -21,7 +21,7 @@ from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaErr
 from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
 from sfumato.engines.chunks import MovedFile, ShuffledWithin, transform_file
 from sfumato.engines.chunks.transform import runs_of_rows
-from sfumato.mechanisms.geometry import Add, Hybrid, Key, Mult, Rotate, invert
+from sfumato.methods.geometry import Add, Hybrid, Key, Mult, Rotate, invert
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.mechanisms.condense import Condensation
+from sfumato.methods.condense import Condensation
 
 if TYPE_CHECKING:
     import numpy as np
 
     from sfumato.core.records import Records
-    from sfumato.mechanisms.protocol import Sanitized
+    from sfumato.methods.protocol import Sanitized
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.mechanisms.geometry.key import Add, Key, Mult, Rotate
+from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.publish.verify import verify_release
 from tests.spark.sessions import session
 

@@ -20,8 +20,8 @@ import sfumato as sf
 from sfumato.core.errors import SfumatoError
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
-from tests.cells.test_cells import people
-from tests.cells.test_large_files import write_as_in_germany
+from tests.partitions.test_cells import people
+from tests.partitions.test_large_files import write_as_in_germany
 from tests.spark.holding import HoldingCondensation
 from tests.spark.sessions import LIMIT, session, wait_for
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.core.groups import summarize
 from sfumato.core.groups.generate import draw_along_eigenvectors, generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records
-from sfumato.mechanisms.condense import Condensation
+from sfumato.methods.condense import Condensation
 from tests.examples import at_length
 from tests.groups.drawn_groups import one_hot
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.groups import Groups
 from sfumato.core.groups.generate import draw_along_eigenvectors, redraw
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.mechanisms.condense import Condensation
+from sfumato.methods.condense import Condensation
 from tests.examples import at_length
 from tests.groups.drawn_groups import from_moments
 

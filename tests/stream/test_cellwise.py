@@ -25,7 +25,7 @@ from sfumato.engines.stream.cellwise import (
 )
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.settings import HandedOver, StateError
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.publish.stream import last_batch, write_batch
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import FileForm, FileFormat

@@ -18,7 +18,7 @@ from sfumato.core.facts import EpochPublished, Maintained, Shuffled
 from sfumato.engines.stream import StreamSession, cut_batches
 from sfumato.engines.stream.epochs import Publication, renew
 from sfumato.engines.stream.run import init_stream
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.privacy.claims import draw_claims
 from sfumato.publish.release import Release
 from sfumato.publish.stream import publish_stream

@@ -17,7 +17,7 @@ from sfumato.engines.stream.entries import TALLY, tally_of_bytes
 from sfumato.engines.stream.run import init_stream
 from sfumato.engines.stream.settings import StateError
 from sfumato.engines.stream.state import State
-from sfumato.mechanisms.condense.slots import MISSING, divide
+from sfumato.methods.condense.slots import MISSING, divide
 from tests.examples import examples
 
 CODES = 300

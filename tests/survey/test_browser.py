@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sfumato.core.laws.domains import Integers, Labels, Reals, Universe
-from sfumato.core.laws.spec import NoiseSpec
+from sfumato.core.distributions.domains import Integers, Labels, Reals, Universe
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.survey.app import law_plan, question_plan
 from sfumato.survey.questions import Question
 from sfumato.survey.store import AnswerStore, Submission

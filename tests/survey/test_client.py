@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.survey import Connection, KeptAnswers, NotSent, Question, Survey, answer_survey, check_survey, client
 from sfumato.survey.store import AnswerStore
 from tests.survey.process import Running, collector, tokens

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import TooFew
-from sfumato.core.laws.domains import Integers, Labels
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.survey.estimate import LiveEstimate, estimate, figures
 from sfumato.survey.questions import Question, Survey
 from sfumato.survey.store import AnswerStore, Submission

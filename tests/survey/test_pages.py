@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.distributions.domains import Integers, Labels, Reals
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError
-from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.survey.app import Pages, law_plan, percent, plan_of, question_plan
 from sfumato.survey.questions import Question, Survey
 

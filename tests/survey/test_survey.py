@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from sfumato.core.distributions.domains import Integers, Labels, Reals
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.core.laws.domains import Integers, Labels, Reals
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.survey.questions import Question, Survey
 
 AGE = NoiseSpec(Integers(0, 100), {"name": "keep-or-replace", "keep": 0.5})

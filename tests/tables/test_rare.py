@@ -21,7 +21,7 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.rare import share_values
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples

@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import chisquare
 
 from sfumato.assess.transactions import breach_level
+from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.itemsets.estimate import CountEstimates, estimate_counts
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions
-from sfumato.core.laws.transaction_operators import TransactionOperator
 
 WIDTH = 6
 LAWS = (

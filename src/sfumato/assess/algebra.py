@@ -22,7 +22,7 @@ from sfumato.assess.findings import Direction, Family, Finding, Tries, is_rate, 
 from sfumato.assess.study import ColumnPair, Places, Study, sample
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.core.threads import one_thread
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 
 __all__ = [
     "COUNT",

@@ -31,7 +31,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 
 __all__ = [

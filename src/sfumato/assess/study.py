@@ -22,7 +22,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role

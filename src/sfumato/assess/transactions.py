@@ -17,12 +17,12 @@ from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Stated
 from sfumato.assess.attacks.membership import area, area_tries
 from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
+from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import Fact, RulesBlocked, RulesHidden, TransactionsRandomized
 from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, are_within, least_count, partial_counts
-from sfumato.core.laws.transaction_operators import TransactionOperator
 
 __all__ = [
     "TRANSACTIONS",

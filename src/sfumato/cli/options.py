@@ -1,6 +1,6 @@
 """Options that several verbs share, what they mean for the functions that the verbs call, and those of the methods.
 
-The parameters of all methods are options, too, read off the mechanisms.
+The parameters of all methods are options, too, read off the methods.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.cli.console import Console
-    from sfumato.mechanisms.methods import Parameter
+    from sfumato.methods.catalogue import Parameter
     from sfumato.publish.release import Release
     from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
@@ -366,7 +366,7 @@ def write_private(path: Path, text: str, what: str, *, private: bool = True) -> 
 
 def offered_methods(_context: Any, _option: Any, begun: str) -> list[str]:
     """Methods whose names begin so, for a shell."""
-    from sfumato.mechanisms.methods import METHODS
+    from sfumato.methods.catalogue import METHODS
 
     return [name for name in METHODS if name.startswith(begun)]
 
@@ -507,11 +507,11 @@ _PANELS = {"k": Panel.FIRST, "allow_level_1": Panel.PRIVACY}  # of parameters th
 
 
 class WithMethods(Verb):
-    """Has an option for each parameter of each method, read off the mechanisms when the verb is run."""
+    """Has an option for each parameter of each method, read off the methods when the verb is run."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Options of the verb, those of the methods among them."""
-        from sfumato.mechanisms.methods import all_parameters
+        from sfumato.methods.catalogue import all_parameters
 
         if not any(param.name == "k" for param in self.params):
             derived = [_option(all_parameters()[name]) for name in WORDS]
@@ -540,7 +540,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
-    from sfumato.mechanisms.methods import all_parameters
+    from sfumato.methods.catalogue import all_parameters
 
     chosen = {name: told[name] for name in WORDS if told[name] not in (None, ()) and told[name] is not False}
     for name, given in chosen.items():
@@ -551,7 +551,7 @@ def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
 
 def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     """Read COLUMN=VALUE; the file of a specification as text, so that a recipe can repeat it."""
-    from sfumato.core.laws.spec import NoiseSpec
+    from sfumato.core.distributions.spec import NoiseSpec
 
     name, (column, _, value) = parameter.name, text.partition("=")
     if name == "specs":

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.assess.figures.svg import BASE, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
-from sfumato.core.laws.amplification import downward_bound, upward_bound
-from sfumato.core.laws.breach import Breach, percent
-from sfumato.core.laws.domains import Dates, Labels
+from sfumato.core.distributions.amplification import downward_bound, upward_bound
+from sfumato.core.distributions.breach import Breach, percent
+from sfumato.core.distributions.domains import Dates, Labels
 
 if TYPE_CHECKING:
-    from sfumato.mine.reconstruct.answers import Reconstruction
+    from sfumato.mining.reconstruct.answers import Reconstruction
 
 __all__ = ["guarantee_figure", "reconstruction_figure"]
 

@@ -20,7 +20,7 @@ from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
 
 if TYPE_CHECKING:
-    from sfumato.mine.reconstruct import Reconstruction
+    from sfumato.mining.reconstruct import Reconstruction
 
 __all__ = ["breach", "reconstruct", "relate"]
 

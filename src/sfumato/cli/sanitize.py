@@ -81,7 +81,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.cells.memory import parse_size
+            from sfumato.engines.partitions.memory import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -130,8 +130,8 @@ class Place:
             return False
         if self.memory is not None:
             return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
-        from sfumato.engines.cells.memory import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.engines.chunks.source import open_source
+        from sfumato.engines.partitions.memory import least_bytes, needed_bytes, size_words, usual_memory
 
         granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
         source = open_source(self.source, **given)
@@ -156,8 +156,8 @@ class Place:
         Refuses what is too little for either way.
         """
         from sfumato.assess.warm import compile_apart
-        from sfumato.engines.cells.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
         from sfumato.engines.chunks.source import open_source
+        from sfumato.engines.partitions.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
 
         source, granted = open_source(self.source, **given), parse_size(memory)
         needed = needed_bytes(source, method, report=report)
@@ -176,7 +176,7 @@ class Place:
 
 def refuse_in_chunks(place: Place, form: str | None, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> None:
     """Refuse what needs all rows at once, before anything is read."""
-    from sfumato.mechanisms.methods import is_keyed
+    from sfumato.methods.catalogue import is_keyed
 
     sheet, query = elsewhere
     if place.source == "-" or ("://" in place.source and place.engine != "spark") or query is not None:
@@ -287,7 +287,7 @@ def sanitize(
     Send FOLDER/release/; keep FOLDER/owner/ private. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow
     or .feather file, - for CSV on standard input, or a database URL with --query.
     """
-    from sfumato.mechanisms.geometry.key import keeping_key
+    from sfumato.methods.geometry.key import keeping_key
     from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
     from sfumato.tables.schema import missing_marks
@@ -375,8 +375,8 @@ def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
     """Refuse a missing, doubled, misplaced or unused key before the run."""
-    from sfumato.mechanisms.geometry.key import check_key_path
-    from sfumato.mechanisms.methods import METHODS, is_keyed
+    from sfumato.methods.catalogue import METHODS, is_keyed
+    from sfumato.methods.geometry.key import check_key_path
 
     keyed = [each for each in METHODS if is_keyed(each)]
     if method not in keyed:

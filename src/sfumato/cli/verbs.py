@@ -38,7 +38,7 @@ from sfumato.tables.reading import read_people, reading_words
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sfumato.mechanisms.protocol import Mechanism
+    from sfumato.methods.protocol import Mechanism
 
 __all__ = ["demo", "doctor", "inspect", "policy", "population", "verify", "warm", "web"]
 
@@ -345,9 +345,9 @@ def warm() -> None:
     import pyarrow as pa
 
     from sfumato.assess.warm import compile_ahead, compile_report, wait_for_report
-    from sfumato.mechanisms.chain import Chain
-    from sfumato.mechanisms.condense import Condensation
-    from sfumato.mechanisms.condense.compact import in_fewer_columns
+    from sfumato.methods.chain import Chain
+    from sfumato.methods.condense import Condensation
+    from sfumato.methods.condense.compact import in_fewer_columns
     from sfumato.publish.sanitize import sanitize
 
     table = pa.table({"age": [20 + row % 50 for row in range(60)], "word": ["a", "b", None] * 20})
@@ -417,8 +417,8 @@ def _is_compiled() -> bool:
     """Whether the first run of the default path has nothing to wait for."""
     from sfumato.assess.warm import share_compiled
     from sfumato.core.compiled import is_cached, share_cached
-    from sfumato.mechanisms.chain import trees
-    from sfumato.mechanisms.condense.leaves import improve_leaves
+    from sfumato.methods.chain import trees
+    from sfumato.methods.condense.leaves import improve_leaves
 
     return share_compiled() == share_cached(trees.__name__) == 1.0 and is_cached(improve_leaves)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_column, shown
 from sfumato.core.facts import PersonsLinked
 from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.cells import MISSING_MARKS, absent_cells, plain
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.infer import has_few_values, is_mixed

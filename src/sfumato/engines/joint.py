@@ -25,8 +25,8 @@ from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult,
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import align_keys
-from sfumato.mechanisms.perturb import number_blocks
-from sfumato.mechanisms.perturb.laplace_pca import most_components, state_facts
+from sfumato.methods.perturb import number_blocks
+from sfumato.methods.perturb.laplace_pca import most_components, state_facts
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Kind
 from sfumato.tables.files import FileForm

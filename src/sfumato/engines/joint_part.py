@@ -20,7 +20,7 @@ from sfumato.engines.parties.plan import AGREEMENT, JointPlan
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import key_texts
-from sfumato.mechanisms.perturb.laplace_pca import most_components
+from sfumato.methods.perturb.laplace_pca import most_components
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow

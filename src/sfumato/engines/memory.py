@@ -24,11 +24,11 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, Wanted
-from sfumato.engines.cells.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
+from sfumato.engines.partitions.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.cells import plain, write_numbers
 from sfumato.tables.codec import Codec, Unseen
 from sfumato.tables.field import Kind
@@ -210,7 +210,7 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
 
 def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
     """How somebody scores people who grows the trees of a chain on released rows; None where no chain drew them."""
-    from sfumato.mechanisms.chain.rows import MOST_GROWN, Regrown
+    from sfumato.methods.chain.rows import MOST_GROWN, Regrown
 
     stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
     return None if stated is None else lambda people: Regrown.on(codec.encode(some, unseen="mean"), stated)(people)

@@ -17,7 +17,7 @@ from sfumato.core.documents import fits, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BoundsKept, Fact
 from sfumato.core.records import Records
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.reading import READING_OPTIONS, FileReading

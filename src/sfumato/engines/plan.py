@@ -30,9 +30,9 @@ from sfumato.engines.columns import (
     schema_of,
 )
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.methods import usual_k
-from sfumato.mechanisms.protocol import Mechanism, parameters_of
+from sfumato.methods.catalogue import usual_k
+from sfumato.methods.chain import Chain
+from sfumato.methods.protocol import Mechanism, parameters_of
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.found_rules import find_decisions, find_rules

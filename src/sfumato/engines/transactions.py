@@ -16,7 +16,7 @@ from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled, T
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe, TransactionComparison
-from sfumato.mechanisms.transactions import TransactionMechanism, TransactionRule, read_rules
+from sfumato.methods.transactions import TransactionMechanism, TransactionRule, read_rules
 from sfumato.tables.transactions import TransactionTable
 from sfumato.version import __version__
 

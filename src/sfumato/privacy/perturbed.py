@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sfumato.core.distributions.amplification import highest_posterior
 from sfumato.core.facts import (
     BoundsKept,
     ComponentNoise,
@@ -17,7 +18,6 @@ from sfumato.core.facts import (
     Transformed,
     Untouched,
 )
-from sfumato.core.laws.amplification import highest_posterior
 from sfumato.privacy.grouped import check_levels
 from sfumato.privacy.statements import (
     ONE_ROW,

@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from sfumato.core.distributions.amplification import combine, downward_bound, upward_bound
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import Unparsable, parse_json, read_text
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Fact, Randomized, Untouched
-from sfumato.core.laws.amplification import combine, downward_bound, upward_bound
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.privacy.statements import (
     SECRET_RANDOMNESS,
     Claim,

@@ -284,7 +284,7 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
         return _fits_joint(parameters, facts)
     if TransactionsReleased in _STATED[method][0]:
         return _fits_transactions(method, parameters, facts)
-    from sfumato.mechanisms.methods import make_mechanism
+    from sfumato.methods.catalogue import make_mechanism
 
     mechanism = make_mechanism(method, parameters)
     if mechanism.method != method or not _is_told(mechanism, parameters):
@@ -328,7 +328,7 @@ def _fits_rare(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
     If a chain takes a larger k for a small table, its cut-offs stay those of its default k.
     """
-    from sfumato.mechanisms.chain import Chain
+    from sfumato.methods.chain import Chain
 
     least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
     limits = {RareValues: least, TailsCoded: least}
@@ -339,7 +339,7 @@ def _fits_rare(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_groups(mechanism: Any, facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense import ALGORITHMS
+    from sfumato.methods.condense import ALGORITHMS
 
     grouped = _the(Grouped, facts)
     if _all(Scored, facts) and mechanism.scores != "normal":
@@ -370,7 +370,7 @@ def _fits_chain(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_components(mechanism: Any, facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.perturb.laplace_pca import ALGORITHMS, USUAL_K, USUAL_RHO1
+    from sfumato.methods.perturb.laplace_pca import ALGORITHMS, USUAL_K, USUAL_RHO1
 
     grouped, noise = _the(Grouped, facts), _the(ComponentNoise, facts)
     told = dataclasses.replace(
@@ -437,7 +437,7 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.methods import make_transaction_mechanism
+    from sfumato.methods.catalogue import make_transaction_mechanism
 
     mechanism = make_transaction_mechanism(method, parameters)
     (fact,) = (each for each in facts if isinstance(each, TransactionsRandomized | RulesHidden | RulesBlocked))
@@ -449,7 +449,7 @@ def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[
 
 def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> bool:
     """Tell whether an operator is the one that was asked for, or one that is usual where none was."""
-    from sfumato.mechanisms.transactions.randomize import USUAL
+    from sfumato.methods.transactions.randomize import USUAL
 
     if fact.chosen != (parameters["operator"] == "usual") or (
         fact.chosen and fact.operator not in ("flip", "select-a-size")
@@ -462,7 +462,7 @@ def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> 
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.mechanisms.condense import ALGORITHMS
+    from sfumato.methods.condense import ALGORITHMS
 
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
@@ -479,7 +479,7 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
     from sfumato.engines.parties.plan import JointPlan
-    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+    from sfumato.methods.perturb.laplace_pca import LaplacePCA
 
     joint = _the(Joint, facts)
     plan = JointPlan.from_document(parameters)
@@ -509,7 +509,7 @@ def _is_declared(line: Opened, plan: JointPlan) -> bool:
 
 def fits_modified(mechanism: Any, facts: Sequence[Fact]) -> bool:
     """Tell whether a modification with its parameters can have stated these facts."""
-    from sfumato.mechanisms.modify.swap import people_drawn
+    from sfumato.methods.modify.swap import people_drawn
 
     for fact in facts:
         match fact:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.assess.report import Exceeded, Missing, Ruling, Verdict
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet
 from sfumato.publish.policy import PURPOSES, Policy
 

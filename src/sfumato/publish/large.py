@@ -21,16 +21,16 @@ from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
-from sfumato.engines.cells.cutting import FileSpill, Spill, frame_of
-from sfumato.engines.cells.memory import cell_rows, parse_size, usual_memory
-from sfumato.engines.cells.run import in_cells, run_by_cells
 from sfumato.engines.chunks import sample_file
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.chunks.transform import Geometric, in_chunks, run_in_chunks, try_on_sample, writing
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.cutting import FileSpill, Spill, frame_of
+from sfumato.engines.partitions.memory import cell_rows, parse_size, usual_memory
+from sfumato.engines.partitions.run import in_cells, run_by_cells
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
-from sfumato.mechanisms.geometry.key import check_key_path, keeping_key
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.geometry.key import check_key_path, keeping_key
+from sfumato.methods.protocol import Mechanism
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish

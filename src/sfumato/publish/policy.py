@@ -19,7 +19,7 @@ from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained, TransactionsReleased
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.methods import all_parameters
+from sfumato.methods.catalogue import all_parameters
 
 __all__ = [
     "BUILT_IN",

@@ -25,9 +25,9 @@ from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, Outcome, Recipe, TransactionComparison
 from sfumato.engines.spark import is_spark_frame
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.move import KeyedWorkings
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.move import KeyedWorkings
+from sfumato.methods.protocol import Workings
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text

@@ -13,23 +13,23 @@ import pyarrow as pa
 from sfumato.assess.study import MeasureOptions
 from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
-from sfumato.engines.cells.memory import check_memory, least_bytes, parse_size
-from sfumato.engines.cells.run import in_cells
 from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
 from sfumato.engines.chunks.transform import Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
+from sfumato.engines.partitions.memory import check_memory, least_bytes, parse_size
+from sfumato.engines.partitions.run import in_cells
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.methods import (
+from sfumato.methods.catalogue import (
     FEWEST_FOR_CHAIN,
     all_parameters,
     make_mechanism,
     parameters_of_method,
     usual_method,
 )
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.protocol import Mechanism
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of

@@ -31,9 +31,9 @@ from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan, for_few_people
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.condense import Condensation
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.chain import Chain
+from sfumato.methods.condense import Condensation
+from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.tables.persons import persons_of_table

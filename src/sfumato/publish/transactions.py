@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
-from sfumato.core.laws.transaction_operators import TransactionOperator
 from sfumato.core.randomness import Randomness
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.transactions import TransactionTable, read_transactions
@@ -23,7 +23,7 @@ from sfumato.tables.transactions import TransactionTable, read_transactions
 if TYPE_CHECKING:
     from sfumato.core.itemsets.confidence import RuleEstimates
     from sfumato.engines.outcome import Recipe
-    from sfumato.mechanisms.transactions import TransactionMechanism
+    from sfumato.methods.transactions import TransactionMechanism
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
 
@@ -165,7 +165,7 @@ class TransactionSource:
         items: tuple[str, ...] | None = None,
     ) -> Release:
         from sfumato.engines.transactions import TransactionPlan, run_transactions
-        from sfumato.mechanisms.methods import make_transaction_mechanism
+        from sfumato.methods.catalogue import make_transaction_mechanism
         from sfumato.publish.attainable import PlannedRun, refuse_unattainable
         from sfumato.publish.judge import asked_policy, policy_of
         from sfumato.publish.release import publish
@@ -194,7 +194,7 @@ class TransactionSource:
 def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, options: dict[str, Any]) -> Recipe:
     """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
     from sfumato.engines.outcome import Recipe
-    from sfumato.mechanisms.methods import TRANSACTION_METHODS
+    from sfumato.methods.catalogue import TRANSACTION_METHODS
 
     told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
     if told:

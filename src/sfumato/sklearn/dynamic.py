@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import LevelError, OptionError, TableError
 from sfumato.core.groups import Groups
-from sfumato.mechanisms.condense.maintainer import Maintainer, MaintainerState
-from sfumato.mechanisms.condense.partition import can_begin, partition
+from sfumato.methods.condense.maintainer import Maintainer, MaintainerState
+from sfumato.methods.condense.partition import can_begin, partition
 from sfumato.sklearn.transformers import draw_rows, framed, generator_of, levels_of_rows, origin_of, sample_rows
 from sfumato.tables.frames import rows_of_series
 

@@ -17,10 +17,10 @@ from sfumato.core.groups import Groups, summarize
 from sfumato.core.groups.centres import nearest_centre
 from sfumato.core.groups.generate import GroupAxes, generate
 from sfumato.core.records import Block, BlockKind
-from sfumato.mechanisms.condense import effective_levels
-from sfumato.mechanisms.condense.partition import partition
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.transformations import Ranges, hybrid, invert
+from sfumato.methods.condense import effective_levels
+from sfumato.methods.condense.partition import partition
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.transformations import Ranges, hybrid, invert
 from sfumato.tables.frames import Origin, restore, rows_of_series, to_arrow
 
 __all__ = [

@@ -31,15 +31,15 @@ from starlette.types import Receive, Scope, Send
 
 from sfumato.core import documents
 from sfumato.core.connections import network_of
+from sfumato.core.distributions.domains import Integers, Labels, Universe, domain_to_document
+from sfumato.core.distributions.exact import FINEST, decimals, rational, share
+from sfumato.core.distributions.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.distributions.finite import Response as RandomizedResponse
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.distributions.operators import Additive, Membership, Operator
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.laws.domains import Integers, Labels, Universe, domain_to_document
-from sfumato.core.laws.exact import FINEST, decimals, rational, share
-from sfumato.core.laws.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
-from sfumato.core.laws.finite import Response as RandomizedResponse
-from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.core.laws.operators import Additive, Membership, Operator
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.pages import page_template
 from sfumato.survey.estimate import LiveEstimate
 from sfumato.survey.questions import Question, Survey, TokenError, check_token, mark, seal
@@ -138,7 +138,7 @@ def question_plan(question: Question) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from sfumato.core.laws.spec import NoiseSpec
+    >>> from sfumato.core.distributions.spec import NoiseSpec
     >>> question = Question("age", NoiseSpec(Integers(0, 100), {"name": "laplace", "scale": 2.5}))
     >>> question_plan(question)["law"]
     {'kind': 'laplace', 'numerator': '5', 'denominator': '2', 'size': 101}

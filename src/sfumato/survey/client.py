@@ -25,9 +25,9 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 import numpy as np
 
+from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.documents import MOST_BYTES, Unparsable, open_regular, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.core.laws.domains import Integers, Labels
 from sfumato.core.replacing import reason, replacing_file
 from sfumato.survey.questions import Question, Survey
 
@@ -299,7 +299,7 @@ def check_survey(
 def _randomize(
     survey: Survey, values: Mapping[str, str | float], rng: np.random.Generator | None
 ) -> dict[str, str | int | float]:
-    from sfumato.mechanisms.randomize import answer
+    from sfumato.methods.randomize import answer
 
     names = {question.name for question in survey.questions}
     if set(values) != names:

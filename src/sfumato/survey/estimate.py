@@ -22,7 +22,7 @@ from sfumato.survey.server import AT_LEAST
 from sfumato.survey.store import AnswerStore
 
 if TYPE_CHECKING:
-    from sfumato.mine.reconstruct import Reconstruction
+    from sfumato.mining.reconstruct import Reconstruction
 
 __all__ = ["STEP", "LiveEstimate", "estimate", "figures", "stored_survey"]
 
@@ -67,7 +67,7 @@ def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str,
 
 def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction:
     from sfumato.core.threads import one_thread
-    from sfumato.mine.reconstruct import reconstruct
+    from sfumato.mining.reconstruct import reconstruct
 
     outputs = np.fromiter(tally.keys(), dtype=np.int64, count=len(tally))
     counts = np.fromiter(tally.values(), dtype=np.int64, count=len(tally))

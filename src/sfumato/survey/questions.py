@@ -23,13 +23,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.distributions.amplification import upward_bound
+from sfumato.core.distributions.domains import Dates, Labels
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.distributions.operators import Additive
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import Unparsable, plain, typed, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.core.laws.amplification import upward_bound
-from sfumato.core.laws.domains import Dates, Labels
-from sfumato.core.laws.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.core.laws.operators import Additive
-from sfumato.core.laws.spec import NoiseSpec
 
 __all__ = ["KEY_BYTES", "Question", "Survey", "TokenError", "check_token", "mark", "mint", "read_survey", "seal"]
 
@@ -114,7 +114,7 @@ class Survey:
 
     Examples
     --------
-    >>> from sfumato.core.laws.domains import Labels
+    >>> from sfumato.core.distributions.domains import Labels
     >>> spec = NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
     >>> survey = Survey((Question("smokes", spec), Question("drinks", spec)), title="Habits")
     >>> survey.gamma, survey.encode({"drinks": "yes", "smokes": "no"})

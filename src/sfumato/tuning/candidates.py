@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sfumato.core.errors import OptionError, closest_name, shown
-from sfumato.mechanisms.methods import make_mechanism, parameters_of_method
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.catalogue import make_mechanism, parameters_of_method
+from sfumato.methods.protocol import Mechanism
 
 __all__ = [
     "GAP",

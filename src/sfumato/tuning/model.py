@@ -23,7 +23,7 @@ from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page, page_template
 from sfumato.engines.outcome import Recipe
-from sfumato.mechanisms.protocol import parameters_of
+from sfumato.methods.protocol import parameters_of
 from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy

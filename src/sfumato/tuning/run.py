@@ -18,8 +18,8 @@ from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
-from sfumato.mechanisms.chain import Chain
-from sfumato.mechanisms.methods import usual_k
+from sfumato.methods.catalogue import usual_k
+from sfumato.methods.chain import Chain
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy

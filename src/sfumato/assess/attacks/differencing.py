@@ -21,7 +21,7 @@ from sfumato.assess.study import Matrix, Places, Study
 from sfumato.core.facts import EpochPublished, Fact, Joint
 from sfumato.core.neighbours import nearest
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 
 __all__ = [
     "DIFFERENCING",

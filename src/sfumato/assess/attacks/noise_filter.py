@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, SIZE, Measure, Need, NotRun, Number, Stated, Values, where
 from sfumato.assess.findings import Family, Tries, redraw_interval
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, drawn_note, given, sample
+from sfumato.core.distributions.domains import Dates, Labels, Universe
+from sfumato.core.distributions.operators import Additive, Operator, likelihoods
+from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import ComponentNoise, Fact, Noised, Randomized
-from sfumato.core.laws.domains import Dates, Labels, Universe
-from sfumato.core.laws.operators import Additive, Operator, likelihoods
-from sfumato.core.laws.spec import NoiseSpec
 from sfumato.core.records import BlockKind
 from sfumato.tables.dates import unit_of
 from sfumato.tables.grid import label_of
@@ -323,7 +323,7 @@ def best_guesses(answers: Places, operator: Operator) -> Places:
 
     Examples
     --------
-    >>> from sfumato.core.laws.operators import KeepOrReplace
+    >>> from sfumato.core.distributions.operators import KeepOrReplace
     >>> best_guesses(np.array([0, 0, 0, 0, 1]), KeepOrReplace(2, 0.6)).tolist()
     [0, 0, 0, 0, 0]
     """

@@ -29,7 +29,7 @@ from sfumato.assess.findings import Finding, rank
 from sfumato.assess.numbers import percent, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 
 __all__ = ["MOST_ROWS", "attack_figures", "by_figure", "distance_figures", "group_figures", "model_figures"]
 

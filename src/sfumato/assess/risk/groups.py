@@ -19,7 +19,7 @@ from sfumato.assess.findings import Family, median_interval, wilson
 from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.core.neighbours import nearest
-from sfumato.mechanisms.protocol import Workings
+from sfumato.methods.protocol import Workings
 
 __all__ = [
     "COMPACTNESS",

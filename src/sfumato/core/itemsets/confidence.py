@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.itemsets.estimate import Estimates, check_share, classes_of, estimate_counts
 from sfumato.core.itemsets.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, partial_counts
-from sfumato.core.laws.transaction_operators import TransactionOperator
 
 __all__ = ["RuleEstimates", "confidence_bounds", "estimate_rules", "interval_rules"]
 

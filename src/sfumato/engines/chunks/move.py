@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
 from sfumato.engines.chunks.source import Source
-from sfumato.mechanisms.geometry.key import Key, Mult
-from sfumato.mechanisms.geometry.move import Spacing
-from sfumato.mechanisms.geometry.transformations import hybrid
+from sfumato.methods.geometry.key import Key, Mult
+from sfumato.methods.geometry.move import Spacing
+from sfumato.methods.geometry.transformations import hybrid
 from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers, written_type
 from sfumato.tables.dates import write_seconds
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind, Role

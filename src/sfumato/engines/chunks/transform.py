@@ -37,9 +37,9 @@ from sfumato.engines.chunks.source import Source, form_of, open_people
 from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
-from sfumato.mechanisms.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.protocol import Mechanism, Sanitized
+from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.protocol import Mechanism, Sanitized
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
@@ -176,7 +176,7 @@ def transform_file(
 ) -> MovedFile:
     """Move the numbers of a file by a key and write them to another, batch by batch.
 
-    The numbers are those that the mechanisms of `mechanisms.geometry` give with the same key. Columns are checked
+    The numbers are those that the mechanisms of `methods.geometry` give with the same key. Columns are checked
     before anything is written; the output appears whole or not at all.
 
     Parameters

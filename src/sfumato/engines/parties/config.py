@@ -276,7 +276,7 @@ def _identity(tls: _Tls, folder: Path, others: list[str | None]) -> Identity:
 
 def _plan(file: _File, names: tuple[str, ...]) -> JointPlan:
     from sfumato.engines.parties.plan import JointPlan
-    from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+    from sfumato.methods.perturb.laplace_pca import LaplacePCA
 
     given = {name: value for name, value in vars(file.method).items() if value is not None}
     mechanism = LaplacePCA(**{name: value for name, value in given.items() if name not in _OF_PLAN})
@@ -341,7 +341,7 @@ class PartyTrial:
 
     def __post_init__(self) -> None:
         from sfumato.engines.parties.plan import JointPlan
-        from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+        from sfumato.methods.perturb.laplace_pca import LaplacePCA
 
         JointPlan(self.partition, tuple(self.parties), LaplacePCA(k=self.k), self.target, self.engine)
         for name in self.parties:

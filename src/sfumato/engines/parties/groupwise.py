@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.distributions.exact import draw_geometric, draw_laplace
+from sfumato.core.distributions.noise import DiscreteLaplace
 from sfumato.core.groups import check_feasible
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised
-from sfumato.core.laws.exact import draw_geometric, draw_laplace
-from sfumato.core.laws.noise import DiscreteLaplace
 from sfumato.core.records import BlockKind, Layout, Records, width
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.parties.plan import JointResult
 from sfumato.engines.parties.ports import PartyError, possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.laplace_pca import (
+from sfumato.methods.perturb.laplace_pca import (
     LaplacePCA,
     levels_to_reach,
     most_components,

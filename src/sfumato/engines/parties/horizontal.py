@@ -42,7 +42,7 @@ from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.plan import CENTRES, JointPlan, JointResult
 from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session
-from sfumato.mechanisms.perturb.laplace_pca import component_places, most_components, project
+from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
 
 __all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "secure_ranges"]
 

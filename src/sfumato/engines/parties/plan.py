@@ -15,7 +15,7 @@ from sfumato.core.documents import UNLESS_DEFAULT, plain, write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout
 from sfumato.engines.parties.ledger import Leak
-from sfumato.mechanisms.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
 
 __all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
 

@@ -47,7 +47,7 @@ from sfumato.engines.parties.vertical_noise import (
     told_codes,
     with_fills,
 )
-from sfumato.mechanisms.perturb.laplace_pca import most_components
+from sfumato.methods.perturb.laplace_pca import most_components
 
 if TYPE_CHECKING:
     import pyarrow as pa

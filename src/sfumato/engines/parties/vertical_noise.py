@@ -24,7 +24,7 @@ from sfumato.engines.parties.groupwise import (
 )
 from sfumato.engines.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
 from sfumato.engines.parties.session import Session, Shared
-from sfumato.mechanisms.perturb.laplace_pca import component_places, project
+from sfumato.methods.perturb.laplace_pca import component_places, project
 
 __all__ = [
     "add_noise",

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
-from sfumato.engines.cells.learn import Run
 from sfumato.engines.chunks.transform import runs_of_rows
+from sfumato.engines.partitions.learn import Run
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names
 from sfumato.tables.header import csv_header

@@ -1,4 +1,4 @@
-"""Tables on a cluster: the cells of `engines.cells` or batches of `engines.chunks`, each done by whoever has the rows.
+"""Tables on a cluster: partitions or batches of rows, each done by the worker that has the rows.
 
 The driver sees a sample, witnesses, counts and the rows that are measured; all other rows stay with the workers.
 """
@@ -20,22 +20,6 @@ from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.randomness import Randomness
-from sfumato.engines.cells.cell import CellTask, sanitize_cell
-from sfumato.engines.cells.cuts import Cuts, merged
-from sfumato.engines.cells.cutting import CutCounts, Cutter, Spill, frame_of, table_of
-from sfumato.engines.cells.learn import HEAD_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
-from sfumato.engines.cells.run import (
-    ORDER,
-    Into,
-    bits_of,
-    cuts_of,
-    frames_of,
-    gather,
-    in_cells,
-    least_people,
-    task_of,
-    with_all_rows,
-)
 from sfumato.engines.chunks.move import (
     ColumnPlan,
     ExactMean,
@@ -59,10 +43,26 @@ from sfumato.engines.chunks.transform import (
 )
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.cell import CellTask, sanitize_cell
+from sfumato.engines.partitions.cuts import Cuts, merged
+from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, table_of
+from sfumato.engines.partitions.learn import HEAD_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
+from sfumato.engines.partitions.run import (
+    ORDER,
+    Into,
+    bits_of,
+    cuts_of,
+    frames_of,
+    gather,
+    in_cells,
+    least_people,
+    task_of,
+    with_all_rows,
+)
 from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
-from sfumato.mechanisms.geometry.key import Key
-from sfumato.mechanisms.geometry.move import Spacing
-from sfumato.mechanisms.protocol import Mechanism
+from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.move import Spacing
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema

@@ -20,7 +20,7 @@ from sfumato.engines.spark.parts import Batches
 from sfumato.engines.stream.cellwise import CellChange, KeptOut, StreamCells, in_one_order, read_change, take_in
 from sfumato.engines.stream.pending import Vault
 from sfumato.engines.stream.screen import digests_of, screen
-from sfumato.mechanisms.condense import effective_levels
+from sfumato.methods.condense import effective_levels
 from sfumato.tables.schema import Role
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
-from sfumato.engines.cells.cuts import Cuts, Tree, cut_tree, leaf_in, merged
+from sfumato.engines.partitions.cuts import Cuts, Tree, cut_tree, leaf_in, merged
 from sfumato.engines.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
 from sfumato.engines.stream.epochs import Leaving, Publication, leaving, published
 from sfumato.engines.stream.measuring import KeptSample
@@ -34,8 +34,8 @@ from sfumato.engines.stream.rare import HeldValues
 from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import EpochLine, StateError, StreamSettings
 from sfumato.engines.stream.tails import StreamTails
-from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, MaintainerState
-from sfumato.mechanisms.condense.slots import CategoryTally
+from sfumato.methods.condense.maintainer import GroupRows, Maintainer, MaintainerState
+from sfumato.methods.condense.slots import CategoryTally
 from sfumato.tables.codec import Codec
 
 __all__ = [

@@ -25,8 +25,8 @@ from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.strata import strata_of
-from sfumato.mechanisms.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
-from sfumato.mechanisms.condense.slots import MISSING, CategoryTally
+from sfumato.methods.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
+from sfumato.methods.condense.slots import MISSING, CategoryTally
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_to_document

@@ -40,9 +40,9 @@ from sfumato.engines.plan import coarsened_facts
 from sfumato.engines.stream.measuring import KeptSample
 from sfumato.engines.stream.rare import USUAL, hidden_schema
 from sfumato.engines.stream.settings import EpochLine, StateEntry, StateError
-from sfumato.mechanisms.condense import ALGORITHMS
-from sfumato.mechanisms.condense.maintainer import GroupRows, Maintainer, PublishMarks
-from sfumato.mechanisms.condense.synthesize import generate_coded
+from sfumato.methods.condense import ALGORITHMS
+from sfumato.methods.condense.maintainer import GroupRows, Maintainer, PublishMarks
+from sfumato.methods.condense.synthesize import generate_coded
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.recoding import like_released, recode

@@ -25,7 +25,7 @@ from sfumato.core.errors import OptionError
 from sfumato.engines.stream.settings import Progress, StateEntry, StateError, StreamSettings, document_of, whole_number
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.tails import StreamTails
-from sfumato.mechanisms.condense.maintainer import Maintainer
+from sfumato.methods.condense.maintainer import Maintainer
 
 __all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault"]
 

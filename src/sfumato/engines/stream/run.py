@@ -27,9 +27,9 @@ from sfumato.engines.stream.session import StreamSession
 from sfumato.engines.stream.settings import StateEntry, Status, StreamSettings
 from sfumato.engines.stream.strata import check_strata, strata_of
 from sfumato.engines.stream.tails import StreamTails
-from sfumato.mechanisms.condense import Condensation, effective_levels
-from sfumato.mechanisms.condense.maintainer import Maintainer
-from sfumato.mechanisms.condense.partition import partition
+from sfumato.methods.condense import Condensation, effective_levels
+from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.methods.condense.partition import partition
 from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
@@ -111,7 +111,7 @@ def init_stream(
         How the first records are grouped: ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is
         ConstructGroups [AY05, fig. 2].
     split : {"strict", "paper"}
-        When groups split; see `sfumato.mechanisms.condense.maintainer.Maintainer`.
+        When groups split; see `sfumato.methods.condense.maintainer.Maintainer`.
     init_number : int, optional
         Take only so many of the rows, from the first on.
     pending : {"memory", "encrypted"}

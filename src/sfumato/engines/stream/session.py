@@ -51,8 +51,8 @@ from sfumato.engines.stream.settings import (
 from sfumato.engines.stream.state import State
 from sfumato.engines.stream.strata import strata_of
 from sfumato.engines.stream.tails import StreamTails
-from sfumato.mechanisms.condense import effective_levels
-from sfumato.mechanisms.condense.maintainer import Absorbed, Maintainer, refusal_of
+from sfumato.methods.condense import effective_levels
+from sfumato.methods.condense.maintainer import Absorbed, Maintainer, refusal_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role
 from sfumato.tables.stored_codec import codec_from_document

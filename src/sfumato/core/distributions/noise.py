@@ -1,0 +1,377 @@
+"""The noise laws by name, and the grid on which numbers meet their noise: no bit of a number shows through.
+
+With the procedure to improve privacy: more noise for some of the rows [OZ03, sec. 5.4].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sfumato.core.arrays import Floats, Ints
+from sfumato.core.distributions.exact import LARGEST, SMALLEST, draw_gaussian, draw_laplace, rational
+from sfumato.core.errors import OptionError, SchemaError
+
+__all__ = [
+    "LAWS",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteUniform",
+    "Law",
+    "Means",
+    "Pairs",
+    "add_noise",
+    "check_columns",
+    "check_enhance",
+    "check_size",
+    "choose_step",
+    "enhance_rows",
+    "law_of_size",
+    "means_of",
+    "pairs_of",
+    "snap",
+]
+
+LAWS = ("gaussian", "uniform", "laplace")
+"""The laws by name."""
+
+_Shape = int | tuple[int, ...]
+_FEW = 2.0  # deviations in steps from which sums over the grid are integrals to the last bit
+_TAIL = 40
+
+
+class _OnGrid:
+    """What the laws share: noise in steps, times the step."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def step(self) -> float: ...
+
+        def _draw(self, count: int, rng: np.random.Generator) -> Ints: ...
+
+    def draw(self, shape: _Shape, rng: np.random.Generator) -> Ints:
+        """Draw noise, counted in steps."""
+        sizes = (shape,) if isinstance(shape, int) else shape
+        return self._draw(math.prod(sizes), rng).reshape(sizes)
+
+    def values(self, shape: _Shape, rng: np.random.Generator) -> Floats:
+        """Draw noise in the units of the step."""
+        return np.asarray(self.draw(shape, rng) * self.step, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(_OnGrid):
+    """Noise k steps wide with probability proportional to exp(-|k| step / scale).
+
+    Parameters
+    ----------
+    scale : float
+        In the units of the step. Taken as a fraction of steps, see `sfumato.core.distributions.exact.rational`.
+    step : float
+
+    Examples
+    --------
+    >>> law = DiscreteLaplace(scale=2.0, step=0.5)
+    >>> float(law.pmf(1) / law.pmf(0)) == math.exp(-1 / 4)
+    True
+    """
+
+    scale: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("scale", self.scale, self.step)
+
+    @property
+    def _decay(self) -> float:
+        return 1.0 / float(rational(self.scale / self.step))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        return self.step**2 / (2.0 * math.sinh(self._decay / 2.0) ** 2)
+
+    def pmf(self, k: ArrayLike) -> Floats:
+        """Probability of k steps."""
+        return np.asarray(math.tanh(self._decay / 2.0) * np.exp(-np.abs(np.asarray(k)) * self._decay))
+
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
+        return draw_laplace(self.scale / self.step, count, rng)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(_OnGrid):
+    """Noise k steps wide with probability proportional to exp(-(k step)^2 / (2 sd^2)).
+
+    Parameters
+    ----------
+    sd : float
+        In the units of the step; the standard deviation, where that is a step or more.
+    step : float
+
+    Examples
+    --------
+    >>> round(DiscreteGaussian(sd=3.0).variance, 9)
+    9.0
+    """
+
+    sd: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("sd", self.sd, self.step)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        if self.sd >= _FEW * self.step:
+            return self.sd**2
+        return self.step**2 * math.fsum(k * k * float(self.pmf(k)) for k in range(-_TAIL, _TAIL + 1))
+
+    def pmf(self, k: ArrayLike) -> Floats:
+        """Probability of k steps."""
+        sd = self.sd / self.step
+        total = math.sqrt(2.0 * math.pi) * sd
+        if sd < _FEW:
+            total = math.fsum(math.exp(-((j / sd) ** 2) / 2.0) for j in range(-_TAIL, _TAIL + 1))
+        return np.asarray(np.exp(-((np.asarray(k) / sd) ** 2) / 2.0) / total)
+
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
+        return draw_gaussian(self.sd / self.step, count, rng)
+
+
+@dataclass(frozen=True)
+class DiscreteUniform(_OnGrid):
+    """Noise that is equally likely on every place of the grid from -reach to reach. It is bounded, so it proves facts.
+
+    Parameters
+    ----------
+    reach : float
+        In the units of the step; what is left over of the last step does not count.
+    step : float
+
+    Examples
+    --------
+    >>> DiscreteUniform(reach=1.0).variance  # -1, 0 or 1
+    0.6666666666666666
+    """
+
+    reach: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check("reach", self.reach, self.step)
+        if self.steps < 1:
+            raise OptionError("the reach of uniform noise is below one step, so it would be none; choose a finer step")
+
+    @property
+    def steps(self) -> int:
+        """The reach in whole steps."""
+        return math.floor(self.reach / self.step * (1.0 + 1e-12))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the values."""
+        return self.step**2 * self.steps * (self.steps + 1) / 3.0
+
+    def pmf(self, k: ArrayLike) -> Floats:
+        """Probability of k steps."""
+        return np.where(np.abs(np.asarray(k)) <= self.steps, 1.0 / (2 * self.steps + 1), 0.0)
+
+    def _draw(self, count: int, rng: np.random.Generator) -> Ints:
+        return rng.integers(-self.steps, self.steps, size=count, endpoint=True)
+
+
+Law = DiscreteLaplace | DiscreteGaussian | DiscreteUniform
+"""A symmetric noise law with mean 0 on the multiples of a step."""
+
+
+def law_of_size(name: str, size: float, step: float) -> Law:
+    """Law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
+
+    Examples
+    --------
+    >>> round(law_of_size("laplace", 2.0, 0.01).variance, 6)
+    4.0
+    """
+    if name not in LAWS:
+        raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
+    _check("size", size, step)
+    if name == "gaussian":
+        return DiscreteGaussian(size, step)
+    variance = (size / step) ** 2
+    if name == "uniform":  # r (r + 1) / 3 = variance
+        return DiscreteUniform(step * max(1, round((math.sqrt(1.0 + 12.0 * variance) - 1.0) / 2.0)), step)
+    return DiscreteLaplace(step / (2.0 * math.asinh(math.sqrt(0.5 / variance))), step)  # 2 sinh(1/2b)^2 = 1/variance
+
+
+def _check(name: str, size: float, step: float) -> None:
+    for each, number in ((name, size), ("step", step)):
+        if isinstance(number, bool) or not math.isfinite(number) or number <= 0:
+            raise OptionError(f"the {each} of a noise law must be a number above 0")
+    if not SMALLEST <= size / step <= LARGEST:
+        raise OptionError(f"the {name} of a noise law is out of proportion to its step; choose another step")
+
+
+_FINENESS = 16  # the step is 2^-16 to 2^-17 of the noise, which no analysis feels
+_EXACT = 2.0**53
+
+
+def choose_step(size: float, fineness: int = _FINENESS) -> float:
+    """Choose a power of two as the step for noise of a size, without a look at the data.
+
+    Examples
+    --------
+    >>> choose_step(1.0) == 2.0**-16, choose_step(0.3) == 2.0**-18
+    (True, True)
+    """
+    if isinstance(size, bool) or not math.isfinite(size) or size <= 0:
+        raise OptionError("the size of noise must be a number above 0")
+    return 2.0 ** (math.floor(math.log2(size)) - fineness)
+
+
+def snap(values: Floats, step: float) -> Ints:
+    """Nearest place of the grid to each number, counted in steps.
+
+    Raises
+    ------
+    SchemaError
+        For numbers so far out that doubles do not tell two places of the grid apart.
+    """
+    places = np.rint(values / step)
+    far = int((~(np.abs(places) < _EXACT)).sum())
+    if far:
+        raise SchemaError(f"{far} numbers lie too far out for the grid of the noise; bound the column, or take more")
+    return places.astype(np.int64)
+
+
+def add_noise(values: Floats, law: Law, rng: np.random.Generator) -> Floats:
+    """Bring numbers to the law's grid and add noise there: whatever the number was, the same places can come out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.core.distributions.noise import DiscreteLaplace
+    >>> noised = add_noise(np.array([0.1, 0.7]), DiscreteLaplace(1.0, step=0.25), np.random.default_rng(1))
+    >>> noised % 0.25
+    array([0., 0.])
+    """
+    return np.asarray((snap(values, law.step) + law.draw(values.shape, rng)) * law.step, dtype=np.float64)
+
+
+Pairs = tuple[tuple[str, str], ...]
+"""Columns and the law of each."""
+Means = tuple[tuple[str, float], ...]
+"""Columns and the mean of the noise of each."""
+
+_SMALLEST, _LARGEST = 0.01, 100.0  # below a hundredth of the deviation nothing is hidden, above a hundredfold none left
+
+
+def pairs_of(given: Mapping[str, str] | Iterable[Any]) -> Pairs:
+    """Read the laws of columns from a mapping, or from pairs of column and law as a recipe has them.
+
+    Examples
+    --------
+    >>> pairs_of({"age": "uniform"}) == pairs_of([["age", "uniform"]])
+    True
+    """
+    pairs = _pairs(given)
+    if any(len(pair) != 2 or not all(isinstance(word, str) for word in pair) for pair in pairs):
+        raise OptionError("enhance_laws takes columns and their laws, such as {'age': 'uniform'}")
+    return tuple((pair[0], pair[1]) for pair in pairs)
+
+
+def means_of(given: Mapping[str, float] | Iterable[Any]) -> Means:
+    """Read the means of the noise of columns, as `pairs_of` reads laws."""
+    pairs = _pairs(given)
+    if any(len(pair) != 2 or not isinstance(pair[0], str) or not _is_finite(pair[1]) for pair in pairs):
+        raise OptionError("enhance_means takes columns and finite numbers, such as {'age': 0.5}")
+    return tuple((pair[0], float(pair[1])) for pair in pairs)
+
+
+def _pairs(given: Mapping[str, Any] | Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    rows = given.items() if isinstance(given, Mapping) else given
+    return tuple(tuple(row) if isinstance(row, list | tuple) else (row,) for row in rows)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+
+
+def check_size(name: str, size: float) -> None:
+    """Refuse a size of noise that is none."""
+    if isinstance(size, bool) or not math.isfinite(size) or not _SMALLEST <= size <= _LARGEST:
+        raise OptionError(f"{name} must lie between {_SMALLEST:g} and {_LARGEST:g} standard deviations; try 1")
+
+
+class _Enhanced(Protocol):
+    """Parameters of the extra noise that a share of the rows gets."""
+
+    @property
+    def enhance(self) -> float: ...
+
+    @property
+    def enhance_size(self) -> float: ...
+
+    @property
+    def enhance_laws(self) -> Pairs | Mapping[str, str]: ...
+
+    @property
+    def enhance_means(self) -> Means | Mapping[str, float]: ...
+
+
+def check_enhance(noise: _Enhanced) -> None:
+    """Refuse laws that there are not, a size or a mean that is none, and what is no share of the rows."""
+    laws, means = pairs_of(noise.enhance_laws), means_of(noise.enhance_means)
+    check_size("enhance_size", noise.enhance_size)
+    for _, name in laws:
+        if name not in LAWS:
+            raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
+    if any(abs(mean) > _LARGEST for _, mean in means):
+        raise OptionError(f"enhance_means lie between -{_LARGEST:g} and {_LARGEST:g} standard deviations; try 0.5")
+    if isinstance(noise.enhance, bool) or not 0.0 <= noise.enhance <= 1.0:
+        raise OptionError("enhance is a share of the rows and must lie between 0 and 1; the paper takes 0.05")
+    for option, columns in _named(laws, means):
+        if len(set(columns)) < len(columns):
+            raise OptionError(f"{option} names a column twice; name each column once")
+        if columns and not noise.enhance:
+            raise OptionError(f"{option} needs a share of rows; set enhance, the paper takes 0.05")
+
+
+def check_columns(laws: Pairs, means: Means, columns: Iterable[str]) -> None:
+    """Refuse a law or a mean for a column that gets no noise."""
+    known = set(columns)
+    for option, named in _named(laws, means):
+        unknown = [column for column in named if column not in known]
+        if unknown:
+            raise OptionError(f"{option} names {unknown[0]!r}, which is no column of numbers; name another")
+
+
+def _named(laws: Pairs, means: Means) -> tuple[tuple[str, list[str]], ...]:
+    """Columns that each option names."""
+    return ("enhance_laws", [column for column, _ in laws]), ("enhance_means", [column for column, _ in means])
+
+
+def enhance_rows(
+    values: Floats, share: float, laws: Sequence[Law], rng: np.random.Generator, means: Sequence[float] = ()
+) -> tuple[Floats, Ints]:
+    """Rows of which a share rho got noise, in each attribute by its own law, and which these are.
+
+    Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. ``means`` are those of the
+    noise of each attribute, brought to the grid of its law; 0 if none are given. The paper's example has uniform noise
+    on [-12, 18], of mean 3, and normal noise of mean 15,000. At least one row is chosen.
+    """
+    rho = min(len(values), max(1, round(share * len(values))))
+    chosen = rng.choice(len(values), size=rho, replace=False)  # step 2
+    enhanced = values.copy()
+    for place, law in enumerate(laws):
+        enhanced[chosen, place] = add_noise(values[chosen, place], law, rng)  # step 3, by ADP
+        if means:
+            enhanced[chosen, place] += round(means[place] / law.step) * law.step
+    return enhanced, np.asarray(chosen, dtype=np.int64)

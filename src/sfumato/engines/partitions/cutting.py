@@ -1,0 +1,407 @@
+"""The second pass: rare values shared, rows encoded, each row to its cell, where it waits; what only all rows can tell.
+
+Cells wait in memory, or in files that only this run can read: these are encrypted with ChaCha20-Poly1305 under a key
+that the run holds in memory alone (or that its owner keeps in a file to be able to resume). Raw rows never stand on
+disk in the clear, and what a killed run leaves is noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from numpy.typing import NDArray
+
+from sfumato.core.errors import SchemaError, SfumatoError
+from sfumato.core.records import BlockKind, columns_of
+from sfumato.core.replacing import sync
+from sfumato.engines.chunks.move import ExactMean
+from sfumato.engines.partitions.cell import LEVEL, OUTSIDE, ROW
+from sfumato.engines.partitions.cuts import Cuts, leaves_of
+from sfumato.engines.partitions.learn import Learned, Run
+from sfumato.engines.plan import rules_to_repair
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.tables.levels import levels_of_table
+from sfumato.tables.repair import repaired
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, period_of, rules_within, tied_columns
+from sfumato.tables.schema import Role, Schema
+
+__all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
+
+_HELD = 1 << 25  # bytes that wait in memory before they are written
+_NONCE, _LENGTH = 12, struct.Struct("<Q")
+
+
+def frame_of(table: pa.Table) -> bytes:
+    """A table as bytes."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_of(frame: bytes) -> pa.Table:
+    """A table from bytes that `frame_of` gave."""
+    return pa.ipc.open_stream(pa.py_buffer(frame)).read_all()
+
+
+class Spill:
+    """Rows by leaf as they come, and what has become of cells; all of it in memory."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[pa.Table]] = {}
+        self._bytes = 0
+        self._kept: dict[str, list[bytes]] = {}
+
+    def add(self, leaf: int, rows: pa.Table) -> None:
+        """Add rows to a leaf."""
+        self._held.setdefault(leaf, []).append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes > _HELD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put away what waits to be."""
+        for leaf, tables in sorted(self._held.items()):
+            self._append(f"leaf-{leaf}", frame_of(pa.concat_tables(tables).combine_chunks()))
+        self._held, self._bytes = {}, 0
+
+    def rows(self, leaves: Iterable[int]) -> pa.Table:
+        """All rows of some leaves, those of a leaf in the order in which they came."""
+        tables = [table_of(frame) for leaf in leaves for frame in self.frames(f"leaf-{leaf}")]
+        return pa.concat_tables(tables)
+
+    def frames(self, name: str) -> Iterator[bytes]:
+        """All frames of a name, in order."""
+        yield from self._kept.get(name, ())
+
+    def frame(self, name: str, number: int) -> bytes:
+        """One frame of a name."""
+        return self._kept[name][number]
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything is kept under a name."""
+        return name in self._kept
+
+    def put(self, name: str, frames: Sequence[bytes]) -> None:
+        """Keep frames under a name, all of them or none."""
+        self._kept[name] = list(frames)
+
+    def drop(self, name: str) -> None:
+        """Forget what is kept under a name."""
+        self._kept.pop(name, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+    def _append(self, name: str, frame: bytes) -> None:
+        self._kept.setdefault(name, []).append(frame)
+
+
+class FileSpill(Spill):
+    """The same in the files of a folder, encrypted and authenticated frame by frame.
+
+    A frame is bound to its name and its place there, so that files cannot be exchanged for one another.
+    """
+
+    def __init__(self, folder: Path, key: bytes) -> None:
+        super().__init__()
+        self.folder = folder
+        self._cipher = ChaCha20Poly1305(hashlib.blake2b(b"spill", key=key, digest_size=32).digest())
+        self._counts: dict[str, int] = {}
+        self._places: dict[str, list[tuple[int, int]]] = {}
+
+    def frames(self, name: str) -> Iterator[bytes]:
+        """All frames of a name, in order."""
+        for number in range(len(self._found(name))):
+            yield self.frame(name, number)
+
+    def frame(self, name: str, number: int) -> bytes:
+        """One frame of a name."""
+        places = self._found(name)
+        if number >= len(places):
+            raise SfumatoError("a part of the rows that were put aside is missing; begin the run again")
+        offset, size = places[number]
+        with (self.folder / name).open("rb") as file:
+            file.seek(offset)
+            sealed = file.read(size)
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(name, number))
+        except InvalidTag:
+            raise SfumatoError("rows that were put aside were altered on disk; begin the run again") from None
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything is kept under a name."""
+        return (self.folder / name).exists()
+
+    def drop(self, name: str) -> None:
+        """Forget what is kept under a name."""
+        (self.folder / name).unlink(missing_ok=True)
+        self._counts.pop(name, None)
+        self._places.pop(name, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for path in self.folder.iterdir():
+            self.drop(path.name)
+
+    def _append(self, name: str, frame: bytes) -> None:
+        number = self._counts.get(name, 0)
+        self._counts[name] = number + 1
+        self._places.pop(name, None)
+        with (self.folder / name).open("ab") as file:
+            file.write(self._sealed(name, number, frame))
+
+    def put(self, name: str, frames: Sequence[bytes]) -> None:
+        """Keep frames under a name, all of them or none."""
+        made = self.folder / f"{name}.part"
+        with made.open("wb") as file:
+            for number, frame in enumerate(frames):
+                file.write(self._sealed(name, number, frame))
+        sync(made)
+        made.replace(self.folder / name)
+        self._places.pop(name, None)
+
+    def _sealed(self, name: str, number: int, frame: bytes) -> bytes:
+        nonce = os.urandom(_NONCE)
+        sealed = nonce + self._cipher.encrypt(nonce, frame, self._bound(name, number))
+        return _LENGTH.pack(len(sealed)) + sealed
+
+    def _found(self, name: str) -> list[tuple[int, int]]:
+        """Where the frames of a file begin, and how long they are."""
+        if name not in self._places:
+            path, places, offset = self.folder / name, [], 0
+            size = path.stat().st_size if path.exists() else 0
+            if size:
+                with path.open("rb") as file:
+                    while offset < size:
+                        file.seek(offset)
+                        (length,) = _LENGTH.unpack(file.read(_LENGTH.size).ljust(_LENGTH.size, b"\0"))
+                        length = min(length, size)  # an altered file says anything
+                        places.append((offset + _LENGTH.size, length))
+                        offset += _LENGTH.size + length
+            self._places[name] = places
+        return self._places[name]
+
+    @staticmethod
+    def _bound(name: str, number: int) -> bytes:
+        return f"{name} {number}".encode()
+
+
+@dataclass
+class CutCounts:
+    """What was counted while rows were cut: grows run by run.
+
+    ``rows`` of each leaf and, where rows are not people, ``people`` of each; those of each part, and of the table.
+    ``moments`` are what a method that adds noise must know: of each number the exact sums of coordinates and of their
+    squares, in the smallest units of a double and base 16, and how many there are.
+    """
+
+    rows: list[int]
+    held_out: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
+    people: list[int] | None = None
+    people_of_parts: list[int] = field(default_factory=list)
+    people_of_all: int = 0
+    moments: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+
+    def add(self, other: CutCounts) -> None:
+        """Add what was counted of other rows, but for people, who may be the same."""
+        self.rows = [one + two for one, two in zip(self.rows, other.rows, strict=True)]
+        self.held_out += other.held_out
+        for rule, broken in other.broken.items():
+            self.broken[rule] = self.broken.get(rule, 0) + broken
+        for name, (sums, squares, count) in other.moments.items():
+            own = self.moments.get(name, ("0", "0", 0))
+            self.moments[name] = _added(own[0], sums), _added(own[1], squares), own[2] + count
+
+    def mean_and_deviation(self) -> dict[str, tuple[float, float]]:
+        """Of each number whose moments were counted, in its coordinates, each rounded once."""
+        found = {}
+        for name, (sums, squares, count) in self.moments.items():
+            mean, square = (ExactMean(int(text, 16), count).mean for text in (sums, squares)) if count else (0.0, 0.0)
+            found[name] = mean, float(np.sqrt(max(0.0, square - mean * mean)))
+        return found
+
+
+def _added(one: str, two: str) -> str:
+    return f"{int(one, 16) + int(two, 16):x}"
+
+
+class _LeafPersons:
+    """Different persons of each leaf, by their numbers."""
+
+    def __init__(self, leaves: int) -> None:
+        self._found: list[list[NDArray[np.uint64]]] = [[] for _ in range(leaves)]
+        self._least = [0] * leaves
+
+    def add(self, leaf: int, persons: NDArray[np.uint64]) -> None:
+        found = self._found[leaf]
+        found.append(np.unique(persons))
+        if sum(map(len, found)) > 2 * self._least[leaf] + 65_536:
+            self._least[leaf] = len(self.of([leaf]))
+
+    def of(self, leaves: Iterable[int]) -> NDArray[np.uint64]:
+        leaves = list(leaves)
+        for leaf in leaves:
+            if len(self._found[leaf]) > 1:
+                self._found[leaf] = [np.unique(np.concatenate(self._found[leaf]))]
+        nobody = [np.empty(0, dtype=np.uint64)]
+        return np.unique(np.concatenate([*nobody, *(each for leaf in leaves for each in self._found[leaf])]))
+
+
+class Cutter:
+    """Hands rows of a source to leaves, as every engine does it, and counts; mutable for the sake of one pass."""
+
+    def __init__(self, learned: Learned, cuts: Cuts) -> None:
+        self.learned, self.cuts = learned, cuts
+        self.counted = CutCounts([0] * cuts.leaves)
+        schema = learned.plan.schema
+        self._names = [column.field.name for column in learned.job.codec.columns]
+        self._beside = [each.name for each in schema if each.role in (Role.PUBLIC, Role.PERSON)]
+        self._rules = _RuleWatch(learned)
+        self.people = _LeafPersons(cuts.leaves)
+
+    def count(self) -> CutCounts:
+        """What was counted, once all rows were cut."""
+        parts = [list(leaves_of(tree)) for tree in self.cuts.trees]
+        if self.learned.chance.person is None:
+            self.counted.people_of_parts = [sum(self.counted.rows[leaf] for leaf in leaves) for leaves in parts]
+            self.counted.people_of_all = sum(self.counted.rows)
+        else:
+            self.counted.people = [len(self.people.of([leaf])) for leaf in range(self.cuts.leaves)]
+            self.counted.people_of_parts = [len(self.people.of(leaves)) for leaves in parts]
+            self.counted.people_of_all = len(self.people.of(range(self.cuts.leaves)))
+        return self.counted
+
+    def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+        """Leaves of some rows, each with its rows."""
+        run = Run(repaired(run.table, self.learned.plan.schema, level=self.learned.plan.level), run.rows)
+        out = self.learned.chance.held_out(run)
+        if out.any():
+            yield from self.cut_outside(run.take(np.flatnonzero(out)))
+            run = run.take(np.flatnonzero(~out))
+        if not len(run):
+            return
+        plan, chance = self.learned.plan, self.learned.chance
+        level_1 = plan.mechanism.traits.level_1
+        levels, _ = levels_of_table(plan.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
+        table, persons = run.table, chance.of_persons(run.table)
+        if self.learned.job.shared is not None:
+            table = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))
+        table = self._rules.obeyed(table)
+        coded = self.learned.job.tails.code(table.select(self._names), np.full(table.num_rows, 0.5))
+        values = self.learned.job.codec.encode(coded).values
+        self._add_moments(values)
+        self._rules.add(table, self.counted.broken)
+        leaf = self.cuts.leaf_of(table, values)
+        if (leaf < 0).any():
+            raise SfumatoError("rows are of a stratum that was not seen before; the file changed while it was read")
+        for each, count in enumerate(np.bincount(leaf, minlength=self.cuts.leaves).tolist()):
+            self.counted.rows[each] += count
+        yield from self._by_leaf(table, run.rows, levels, leaf, persons, outside=False)
+
+    def _add_moments(self, values: NDArray[np.float64]) -> None:
+        """Count the moments of numbers, where noise is measured by them."""
+        if not isinstance(self.learned.plan.mechanism, AdditiveNoise | MultiplicativeNoise):
+            return
+        part = CutCounts([0] * self.cuts.leaves)
+        for number, missing in columns_of(self.learned.job.codec.layout):
+            if number.kind is BlockKind.NUMBER:
+                there = slice(None) if missing is None else values[:, missing.start] <= 0.5
+                sums, squares, x = ExactMean(), ExactMean(), values[there, number.start]
+                sums.add(x)
+                squares.add(x * x)
+                part.moments[number.column] = (f"{sums.total:x}", f"{squares.total:x}", sums.count)
+        self.counted.add(part)
+
+    def cut_outside(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+        """The same of rows that are held out: they go along to be compared, and count for nothing."""
+        shared = self.learned.job.shared
+        table = run.table if shared is None else shared.like(run.table)
+        values = self.learned.job.codec.encode(table.select(self._names), unseen="mean").values
+        self.counted.held_out += len(run)
+        nothing = np.zeros(len(run), dtype=np.int64)
+        yield from self._by_leaf(table, run.rows, nothing, self.cuts.leaf_of(table, values), None, outside=True)
+
+    def _by_leaf(
+        self,
+        table: pa.Table,
+        rows: NDArray[np.int64],
+        levels: NDArray[np.int64],
+        leaf: NDArray[np.int64],
+        persons: NDArray[np.uint64] | None,
+        *,
+        outside: bool,
+    ) -> Iterator[tuple[int, pa.Table]]:
+        names = [name for name in dict.fromkeys([*self._names, *self._beside]) if name in table.column_names]
+        table = table.select(names)
+        table = table.append_column(ROW, pa.array(rows)).append_column(LEVEL, pa.array(levels.astype(np.int32)))
+        table = table.append_column(OUTSIDE, pa.array(np.full(len(rows), outside)))
+        order = np.argsort(leaf, kind="stable")
+        sorted_rows, bounds = table.take(pa.array(order)), np.searchsorted(leaf[order], np.arange(self.cuts.leaves + 1))
+        for each in np.unique(leaf[leaf >= 0]).tolist():
+            if persons is not None:
+                self.people.add(each, persons[leaf == each])
+            yield each, sorted_rows.slice(int(bounds[each]), int(bounds[each + 1] - bounds[each]))
+
+
+class _RuleWatch:
+    """Counts the rows that break each rule, beside rows that show what each label decides."""
+
+    def __init__(self, learned: Learned) -> None:
+        self.schema: Schema = learned.job.codec.schema
+        self.rules = rules_within(self.schema) if learned.plan.mechanism.traits.synthetic else ()
+        original = self.original = learned.job.original
+        self.few = rules_to_repair(self.schema, learned.plan)
+        self.shown: dict[Rule, pa.Table] = {}
+        self.periods: dict[Rule, int | None] = {}
+        for rule in self.rules:
+            cells = {name: cells_of_column(original.column(name), self.schema[name]) for name in rule.columns}
+            self.periods[rule] = period_of(rule, cells)
+            first = np.unique(cells[rule.columns[0]].values, return_index=True)[1].astype(np.int64)
+            self.shown[rule] = original.select(rule.columns).take(pa.array(first if rule.form == "->" else first[:0]))
+
+    def obeyed(self, table: pa.Table) -> pa.Table:
+        """Rows of which those that break a rule which few break have the cells of others, of the sample perhaps."""
+        found: dict[str, int] = {}
+        self.add(table, found)
+        rules = [rule for rule in self.few if found.get(str(rule))]
+        if not rules:
+            return table
+        tied = {name for names in tied_columns(self.few, [rule.follows for rule in rules]) for name in names}
+        names = [name for name in table.column_names if name in tied]
+        both = pa.concat_tables([self.original.select(names), table.select(names)], promote_options="default")
+        whole = obeying(both, self.schema, [rule for rule in self.few if tied.issuperset(rule.columns)])
+        for name in names:
+            cells = whole.column(name).slice(self.original.num_rows).cast(table.column(name).type)
+            table = table.set_column(table.column_names.index(name), name, cells)
+        return table
+
+    def add(self, table: pa.Table, broken: dict[str, int]) -> None:
+        for rule in self.rules:
+            both = pa.concat_tables([self.shown[rule], table.select(rule.columns)])
+            cells = {name: cells_of_column(both.column(name), self.schema[name]) for name in rule.columns}
+            found = int(broken_rows(rule, cells, self.periods[rule]).sum())
+            if found:
+                broken[str(rule)] = broken.get(str(rule), 0) + found
+
+
+def kept_rules(rules: Iterable[Rule], broken: Mapping[str, int], *, found: bool, rows: int) -> tuple[str, ...]:
+    """Rules that no row breaks; one that the owner wrote down must be among them."""
+    texts = [str(rule) for rule in rules]
+    wrong = [text for text in texts if broken.get(text)]
+    if wrong and not found:
+        raise SchemaError(f"{broken[wrong[0]]} of {rows} rows break the rule '{wrong[0]}'; mend them, or remove it")
+    return tuple(text for text in texts if text not in wrong)

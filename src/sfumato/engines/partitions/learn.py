@@ -1,0 +1,446 @@
+"""What a first look at all rows teaches: a sample, witnesses of all that binds, and from these what prepares a table.
+
+A witness is a row that shows what the whole table would show: the first k persons who hold a value, an extreme, a
+missing cell, or a cell that is not what its column seems to be. Whatever asks whether k persons hold something gets
+the same answer from sample and witnesses as from all rows, so that schema, rare values and codec can be settled on
+them. The witnesses of a table's parts, taken together, hold the witnesses of the table: parts can be looked at apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.core.facts import UnlabelledRows
+from sfumato.core.randomness import Randomness
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
+from sfumato.engines.chunks.transform import runs_of_rows
+from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
+from sfumato.methods.chain import Chain
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, check_records
+from sfumato.methods.protocol import Mechanism
+from sfumato.tables.cells import absent_cells, plain, read_numbers
+from sfumato.tables.evidence import MIN_EVIDENCE
+from sfumato.tables.field import DateStep, Field, Kind
+from sfumato.tables.levels import levels_of_table
+from sfumato.tables.repair import repaired
+from sfumato.tables.schema import Role, Schema
+
+__all__ = [
+    "HEAD_ROWS",
+    "MOST_VALUES",
+    "Chance",
+    "Learned",
+    "Look",
+    "Run",
+    "joined_looks",
+    "learn",
+    "look_at",
+    "read_runs",
+    "witnesses",
+]
+
+_RUN_CELLS = 1 << 21
+_MOST_ROWS, _FEWEST_ROWS = 1 << 17, 1 << 12
+
+Numbers = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """Rows that follow each other in the source, and the number of each there."""
+
+    table: pa.Table
+    rows: NDArray[np.int64]
+
+    def take(self, places: NDArray[np.int64]) -> Run:
+        """Some of the rows."""
+        return Run(self.table.take(pa.array(places)), self.rows[places])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Run({len(self)} rows)"
+
+
+def read_runs(source: Source) -> Iterator[Run]:
+    """Runs of a source from its first row to its last; how long they are hangs on the number of columns alone."""
+    names, first = source.schema.names, 0
+    rows = int(np.clip(_RUN_CELLS // max(1, len(names)), _FEWEST_ROWS, _MOST_ROWS))
+    for table in runs_of_rows(source.batches(names, rows), rows):
+        yield Run(table, np.arange(first, first + table.num_rows))
+        first += table.num_rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chance:
+    """A number of each row, or of each person, that nobody outside the run can tell; the same wherever it is drawn."""
+
+    key: bytes
+    person: str | None = None
+    share: float | None = None
+
+    @classmethod
+    def of(cls, randomness: Randomness, person: str | None, holdout: object) -> Chance:
+        """Chance of a run; ``holdout`` is a share, or something else that holds out no row here."""
+        if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
+            raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
+        key = randomness.generator("rows").bytes(32)
+        return cls(key, person, holdout if isinstance(holdout, float) else None)
+
+    def of_rows(self, rows: NDArray[np.int64], purpose: str) -> Numbers:
+        """A number of each row, spread evenly over 64 bits."""
+        word = int.from_bytes(hashlib.blake2b(purpose.encode(), key=self.key, digest_size=8).digest(), "little")
+        mixed = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(word)  # splitmix64
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+    def of_persons(self, table: pa.Table) -> Numbers | None:
+        """A number of the person whom each row is about; None where rows are people."""
+        if self.person is None:
+            return None
+        coded = pc.dictionary_encode(plain(table.column(self.person)), null_encoding="encode")
+        texts = coded.dictionary.cast(pa.string()).to_pylist()
+        words = [hashlib.blake2b(repr(text).encode(), key=self.key, digest_size=8).digest() for text in texts]
+        numbers = np.frombuffer(b"".join(words), dtype="<u8").astype(np.uint64)
+        return np.asarray(numbers[coded.indices.to_numpy(zero_copy_only=False)])
+
+    def held_out(self, run: Run) -> NDArray[np.bool_]:
+        """Which rows are kept out of the release; all rows of a person are on one side."""
+        if self.share is None:
+            return np.zeros(len(run), dtype=np.bool_)
+        persons = self.of_persons(run.table)
+        drawn = self.of_rows(run.rows if persons is None else persons.view(np.int64), "held out")
+        return np.asarray(drawn < np.uint64(int(self.share * 2.0**64)))
+
+    def __repr__(self) -> str:
+        return "Chance(owner only)"
+
+
+MOST_VALUES = 20_000
+"""Most different values of a column of categories that are counted."""
+
+HEAD_ROWS = 20_000
+"""First rows, that a schema is proposed from to look at all of them with."""
+
+_TIMES = 4  # looks at all rows before a schema must have settled
+_LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Look:
+    """What one look at rows found: ``sample`` and ``witnesses`` of those inside, sample of those held out, counts."""
+
+    sample: Run
+    witnesses: Run
+    outside: Run
+    rows: int
+    held_out: int
+    highest: int
+
+    @property
+    def rows_seen(self) -> tuple[Run, NDArray[np.bool_]]:
+        """Sample and witnesses in the order of the source, each row once, and which of them are of the sample."""
+        rows = np.concatenate([self.sample.rows, self.witnesses.rows])
+        found, places = np.unique(rows, return_index=True)
+        table = pa.concat_tables([self.sample.table, self.witnesses.table])
+        return Run(table.take(pa.array(places)).combine_chunks(), found), places < len(self.sample)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned:
+    """What is settled before rows are cut into cells."""
+
+    plan: Plan
+    job: Prepared
+    look: Look
+    seen: Run
+    sampled: NDArray[np.bool_]
+    chance: Chance
+
+    @property
+    def to_cut(self) -> Learned:
+        """What giving rows to cells needs of it, to be sent to those who do that."""
+        job, empty = self.job, Run(self.seen.table.slice(0, 0), self.seen.rows[:0])
+        job = dataclasses.replace(job, records=job.records.take(np.empty(0, dtype=np.int64)), outside=None)
+        look = dataclasses.replace(self.look, sample=empty, witnesses=empty, outside=empty)
+        return dataclasses.replace(self, job=job, look=look, seen=empty, sampled=self.sampled[:0])
+
+    def __repr__(self) -> str:
+        return f"Learned({self.plan!r})"
+
+
+Looking = Callable[[Schema, int, Chance], Look]
+"""Looks at all rows by a schema, for so many persons, with a run's chance."""
+
+
+def learn(
+    head: pa.Table, look_by: Looking, mechanism: Mechanism, randomness: Randomness, told: Mapping[str, Any]
+) -> Learned:
+    """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
+
+    ``told`` is what `make_plan` is told; ``head`` are the first rows, for a schema to begin with.
+    """
+    choices = {**told, "holdout": None, "seed": randomness.seed}
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
+    floor = mechanism.traits.holders or mechanism.traits.floor or 2
+    person = next((field.name for field in schema if field.role is Role.PERSON), None)
+    chance = Chance.of(randomness, person, told.get("holdout"))
+    k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
+    for _ in range(_TIMES):
+        look = look_by(schema, k, chance)
+        if not look.rows:
+            raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+        seen, sampled = look.rows_seen
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            plan = make_plan(seen.table, mechanism, **choices)
+        if look.highest <= k and _ties(plan.schema) == _ties(schema):
+            break
+        schema, k = plan.schema, max(k, look.highest)
+    else:
+        raise SchemaError("what the columns hold cannot be told from a look at all rows; bring a schema (--schema)")
+    for each in said:
+        warnings.warn(each.message, stacklevel=2)
+    _refuse_crowded(seen.table, plan.schema)
+    plan = dataclasses.replace(plan, randomness=randomness)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        job = prepare(seen.table, plan)
+    without = next((fact for fact in job.facts if isinstance(fact, UnlabelledRows)), None)
+    if without is not None:
+        raise SchemaError(
+            f"column {without.column!r} lacks the class of some rows, which cannot be left out of a table that is "
+            "sanitized in partitions; fill them in, leave those rows out, or grant more memory with --memory"
+        )
+    for each in said:
+        warnings.warn(each.message, stacklevel=2)
+    if isinstance(mechanism, AdditiveNoise | MultiplicativeNoise):
+        check_records(job.records, mechanism)
+    if isinstance(mechanism, Chain):
+        mechanism.sequence(job.records)  # refuses an order of columns that there are not
+    held = told.get("holdout")
+    return Learned(dataclasses.replace(plan, holdout=held), job, look, seen, sampled, chance)
+
+
+def look_at(
+    runs: Iterable[Run], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
+) -> Look:
+    """Sample and witnesses of rows that come in runs."""
+    kept, count, held, highest = _Witnesses(schema, k, chance), 0, 0, 0
+    outside = _Sample(chance, "outside")
+    sample = _Sample(chance, "sample")
+    for run in runs:
+        out = chance.held_out(run)
+        if out.any():
+            outside.add(run.take(np.flatnonzero(out)))
+            held += int(out.sum())
+            run = run.take(np.flatnonzero(~out))
+        if not len(run):
+            continue
+        told = repaired(run.table, schema, level=level)
+        levels, _ = levels_of_table(level, told, schema, allow_level_1=level_1, among=2**31)
+        highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
+        sample.add(run)
+        kept.add(run, levels)
+    return Look(sample.done(), kept.done(), outside.done(), count, held, highest)
+
+
+def joined_looks(
+    looks: Iterable[Look], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
+) -> Look:
+    """The look at a table from looks at its parts, in the order of the table: the same as one at all rows."""
+    parts = list(looks)
+    sample, outside, kept = _Sample(chance, "sample"), _Sample(chance, "outside"), _Witnesses(schema, k, chance)
+    for part in parts:
+        if len(part.outside):
+            outside.add(part.outside)
+        if len(part.sample):
+            seen = repaired(part.witnesses.table, schema, level=level)
+            levels, _ = levels_of_table(level, seen, schema, allow_level_1=level_1, among=2**31)
+            sample.add(part.sample)
+            kept.add(part.witnesses, levels)
+    rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
+    return Look(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
+
+
+def _ties(schema: Schema) -> list[tuple[Any, ...]]:
+    """What a look takes from a schema: another look is needed where it was another one."""
+    return [
+        (field.name, field.kind, field.role is Role.IDENTIFIER, field.format, sorted(field.missing), field.domain.step)
+        for field in schema
+    ]
+
+
+def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
+    for field in schema.encoded:
+        if field.kind in _LISTED and pc.count_distinct(plain(table.column(field.name))).as_py() > MOST_VALUES:
+            raise OptionError(
+                f"column {field.name!r} has more than {MOST_VALUES} different values, which are not counted in a file "
+                "that goes through in cells; drop it as an identifier, or write wider values"
+            )
+
+
+class _Sample:
+    """Keeps the rows with the lowest numbers by chance, so many at most."""
+
+    def __init__(self, chance: Chance, purpose: str) -> None:
+        self.chance, self.purpose = chance, purpose
+        self.parts: list[Run] = []
+        self.drawn: list[NDArray[np.uint64]] = []
+        self.bar = np.uint64(2**64 - 1)
+        self.held = 0
+
+    def add(self, run: Run) -> None:
+        drawn = self.chance.of_rows(run.rows, self.purpose)
+        low = np.flatnonzero(drawn <= self.bar)
+        if not len(low):
+            return
+        self.parts.append(run.take(low))
+        self.drawn.append(drawn[low])
+        self.held += len(low)
+        if self.held > 2 * SAMPLE_ROWS:
+            self._cut()
+
+    def done(self) -> Run:
+        if not self.parts:
+            return Run(pa.table({}), np.empty(0, dtype=np.int64))
+        self._cut()
+        return self.parts[0]
+
+    def _cut(self) -> None:
+        whole, drawn = _joined(self.parts), np.concatenate(self.drawn)
+        stay = np.arange(len(drawn))
+        if len(drawn) > SAMPLE_ROWS:
+            stay = np.sort(np.argpartition(drawn, SAMPLE_ROWS - 1)[:SAMPLE_ROWS])
+            self.bar = drawn[stay].max()
+        self.parts, self.drawn, self.held = [whole.take(stay)], [drawn[stay]], len(stay)
+
+
+class _Witnesses:
+    """Keeps the witnesses of all rows so far."""
+
+    def __init__(self, schema: Schema, k: int, chance: Chance) -> None:
+        self.schema, self.k, self.chance = schema, k, chance
+        self.parts: list[Run] = []
+        self.levels: list[Places] = []
+        self.settled = 0
+
+    def add(self, run: Run, levels: Places) -> None:
+        places = witnesses(run.table, self.schema, self.k, self.chance.of_persons(run.table), levels)
+        self.parts.append(run.take(places))
+        self.levels.append(levels[places])
+        if sum(map(len, self.parts)) > 2 * self.settled + SAMPLE_ROWS // 2:
+            self._cut()
+
+    def done(self) -> Run:
+        if not self.parts:
+            return Run(pa.table({}), np.empty(0, dtype=np.int64))
+        self._cut()
+        return self.parts[0]
+
+    def _cut(self) -> None:
+        whole, levels = _joined(self.parts), np.concatenate(self.levels)
+        places = witnesses(whole.table, self.schema, self.k, self.chance.of_persons(whole.table), levels)
+        self.parts, self.levels, self.settled = [whole.take(places)], [levels[places]], len(places)
+
+
+def _joined(parts: list[Run]) -> Run:
+    table = pa.concat_tables([part.table for part in parts]).unify_dictionaries().combine_chunks()
+    return Run(table, np.concatenate([part.rows for part in parts]))
+
+
+def witnesses(
+    table: pa.Table, schema: Schema, k: int, persons: NDArray[np.uint64] | None, levels: Places | None = None
+) -> Places:
+    """Places of the rows that show what the table would show to whoever asks whether k persons hold it.
+
+    Of every column the first k persons who have a cell and who lack one; of categories the first k of each value; of
+    numbers and dates the first k at either end, of cells that are none, and of those off the step. Then the first of
+    the highest level.
+    """
+    keep = np.zeros(table.num_rows, dtype=np.bool_)
+    for field in schema:
+        if field.name in table.column_names:
+            for codes in _asked(table.column(field.name), field):
+                keep[_first(codes, k, persons)] = True
+    if levels is not None and len(levels):
+        keep[int(np.argmax(levels))] = True
+    return np.flatnonzero(keep)
+
+
+def _asked(column: pa.ChunkedArray, field: Field) -> Iterator[Places]:
+    """Codes of what may be asked of the cells of a column; -1 where nothing is."""
+    array = plain(column)
+    absent = absent_cells(array, field.missing)
+    yield np.where(absent, 0, -1)
+    yield np.where(absent, -1, 0)
+    if field.role in (Role.IDENTIFIER, Role.PERSON) or absent.all():
+        return
+    if field.kind in _LISTED:
+        coded = pc.dictionary_encode(array)
+        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if len(coded.dictionary) <= MOST_VALUES + len(field.missing):
+            yield np.where(absent, -1, codes)
+        else:  # more than are handled, which one row of each shows
+            first = np.unique(codes, return_index=True)[1]
+            yield np.where(np.isin(np.arange(len(codes)), first), codes, -1)
+        return
+    values, absent = read_numbers(column, field)
+    strange = ~absent & ~np.isfinite(values)
+    yield np.where(strange, 0, -1)
+    fine = values[~absent & ~strange]
+    if len(fine):
+        for edge in (fine.min(), fine.max()):
+            yield np.where(values == edge, 0, -1)
+    step = _step(field)
+    if step is not None:
+        low = field.domain.low if isinstance(field.domain.low, int | float) else 0.0
+        count = (np.where(absent | strange, low, values) - low) / step
+        off = np.abs(count - np.rint(count)) > 1e-9 * np.maximum(1.0, np.abs(count))
+        yield np.where(off, 0, -1)
+
+
+def _step(field: Field) -> float | None:
+    """Step that all cells of a column seem to keep; None where they keep none."""
+    step = field.domain.step
+    if isinstance(step, DateStep):
+        return 1.0
+    if step is None and field.format is not None and field.kind is Kind.CONTINUOUS:
+        return float(f"1e-{len(field.format.partition('.')[2])}")
+    return 1.0 if step is None and field.kind is Kind.INTEGER else step
+
+
+def _first(codes: Places, k: int, persons: NDArray[np.uint64] | None) -> Places:
+    """Places of the first k persons of each code."""
+    there = np.flatnonzero(codes >= 0)
+    if not len(there):
+        return there
+    held = codes[there]
+    if persons is not None:
+        order = np.lexsort((there, persons[there], held))
+        who = persons[there][order]
+        new = np.append(True, (held[order][1:] != held[order][:-1]) | (who[1:] != who[:-1]))
+        there = np.sort(there[order[new]])
+        held = codes[there]
+    if not held.any():
+        return there[:k]
+    order = np.argsort(held, kind="stable")
+    starts = np.flatnonzero(np.append(True, held[order][1:] != held[order][:-1]))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return there[order[rank < k]]

@@ -1,0 +1,467 @@
+"""The engine for tables in cells: learn, cut, sanitize each cell, and put the rows together in an order by chance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.assess.risk.uniqueness import Standing
+from sfumato.core.documents import parse_json, typed, write_json
+from sfumato.core.documents import plain as plain_values
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
+from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
+from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
+from sfumato.engines.chunks.transform import Sink
+from sfumato.engines.memory import crowd_of, grown_again, measured_note
+from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.partitions.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
+from sfumato.engines.partitions.cuts import Cuts, cut_cells, merged
+from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
+from sfumato.engines.partitions.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
+from sfumato.engines.partitions.memory import LEAST_ROWS
+from sfumato.engines.partitions.standing import Tally, ask
+from sfumato.methods.chain import Chain
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
+from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
+from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.randomize import Randomization
+from sfumato.tables.cells import plain
+from sfumato.tables.codec import Codec
+from sfumato.tables.frames import to_arrow
+from sfumato.tables.kept_rules import keep_rules
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.recoding import known_columns
+from sfumato.tables.schema import Role, Schema
+from sfumato.tables.spreadsheet import FormulaCount
+from sfumato.tables.stored_codec import rescale
+
+__all__ = [
+    "DRAWN",
+    "ORDER",
+    "ORIGIN",
+    "Into",
+    "bits_of",
+    "cuts_of",
+    "frames_of",
+    "gather",
+    "in_cells",
+    "least_people",
+    "run_by_cells",
+    "task_of",
+    "with_all_rows",
+]
+
+ORDER = "\x1forder"
+"""Column of the number by chance that orders released rows."""
+
+_BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
+
+Into = Callable[[pa.Schema], AbstractContextManager[Sink]]
+
+
+def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
+    """Refuse a method, or a choice, that needs all rows at once.
+
+    Raises
+    ------
+    OptionError
+        With what to take in its place.
+    """
+    noise = AdditiveNoise | MultiplicativeNoise
+    if isinstance(mechanism, noise) and (mechanism.correlated or mechanism.enhance):
+        option = "correlated" if mechanism.correlated else "enhance"
+        raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
+    if not isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization | noise):
+        raise OptionError(
+            f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
+            "take chain, condense, classwise, randomize or noise, or grant more with --memory"
+        )
+    for name in ("weight", "where", "keep_persons"):
+        if told.get(name):
+            option = name.replace("_", "-")
+            raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
+
+
+def run_by_cells(
+    source: Source,
+    mechanism: Mechanism,
+    randomness: Randomness,
+    told: Mapping[str, Any],
+    spill: Spill,
+    *,
+    most_rows: int,
+    mark: str | None = None,
+    into: Into | None = None,
+    measured: int = SAMPLE_ROWS,
+    quasi_identifiers: Sequence[str] = (),
+    native: bool = False,
+    spreadsheet_safe: bool = False,
+) -> Outcome:
+    """Sanitize a source in cells of at most about ``most_rows``; rows come as a table, or go ``into`` a sink.
+
+    ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
+    ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
+    """
+    in_cells(mechanism, told)
+    head = next(iter(read_runs(source)), Run(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
+
+    def look(schema: Schema, k: int, chance: Chance) -> Look:
+        runs = _telling(read_runs(source), source.rows)
+        return look_at(runs, schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
+
+    learned = learn(head.table, look, mechanism, randomness, told)
+    known_columns(
+        quasi_identifiers, learned.plan.schema
+    )  # which the report needs, and which is refused before the work is done
+    cuts = cuts_of(learned, most_rows)
+    counted = _taken_up(spill, mark)
+    if counted is None:
+        counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
+        spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
+    learned = with_all_rows(learned, counted)
+    cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
+    task, pairs = task_of(learned, counted, cells, native=native, measured=measured)
+    bits = bits_of(learned)
+    for number, leaves in enumerate(cells):
+        if not spill.has(f"cell-{number}"):
+            done = sanitize_cell(spill.rows(leaves), task, number)
+            spill.put(f"cell-{number}", frames_of(done, bits))
+        tell("sanitizing cells", (number + 1) / len(cells))
+        for leaf in leaves:
+            spill.drop(f"leaf-{leaf}")
+    return gather(
+        learned, counted, spill, len(cells), pairs, bits,
+        into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe,
+    )  # fmt: skip
+
+
+def _taken_up(spill: Spill, mark: str | None) -> CutCounts | None:
+    """What an earlier run has counted, whose rows lie here; None where there is none of this mark."""
+    if mark is not None and spill.has("state"):
+        state = parse_json(spill.frame("state", 0))
+        if state["mark"] == mark:
+            return typed(CutCounts, state["counted"])
+    spill.clear()
+    return None
+
+
+def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> CutCounts:
+    """Put all rows aside by leaf, and count."""
+    look = cutter.learned.look
+    for run in read_runs(source):
+        for leaf, rows in cutter.cut(run):
+            spill.add(leaf, rows)
+        tell("cutting rows", (int(run.rows[-1]) + 1) / (look.rows + look.held_out))
+    for leaf, rows in _outside(holdout, cutter):
+        spill.add(leaf, rows)
+    spill.flush()
+    return cutter.count()
+
+
+def _telling(runs: Iterable[Run], rows: int | None) -> Iterator[Run]:
+    for run in runs:
+        yield run
+        if rows:
+            tell("reading rows", (int(run.rows[-1]) + 1) / rows)
+
+
+def cuts_of(learned: Learned, most_rows: int) -> Cuts:
+    """Where the table is cut, by its sample, into leaves of at most about so many rows."""
+    columns = parts_of(learned)
+    seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
+    here = np.flatnonzero(learned.sampled)
+    values, rows, wanted = learned.job.records.values[here], learned.look.rows, learned.plan.rows or 0
+    if wanted > rows:  # what is made of a cell goes into memory too
+        most_rows = max(min(most_rows, 2 * LEAST_ROWS), most_rows * rows // wanted)
+    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+
+
+def with_all_rows(learned: Learned, counted: CutCounts) -> Learned:
+    """What was learnt, with the means and deviations of all rows in the place of those of the sample, if counted."""
+    codec = rescale(learned.job.codec, counted.mean_and_deviation())
+    return dataclasses.replace(learned, job=dataclasses.replace(learned.job, codec=codec))
+
+
+def least_people(learned: Learned, counted: CutCounts) -> int:
+    """Fewest people of a cell: the highest privacy level, or the group size that is chosen."""
+    size = _chosen_size(learned, counted)
+    least = max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
+    return least if size is None else max(least, size.size)
+
+
+def bits_of(learned: Learned) -> int:
+    """Bits of its number that tell the bucket of a released row."""
+    rows = max(learned.look.rows, learned.plan.rows or 0)
+    return max(0, int(np.ceil(np.log2(max(1.0, rows / _BUCKET_ROWS)))))
+
+
+def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """So many rows shared out among cells by their sizes, the largest remainders rounded up.
+
+    Raises
+    ------
+    OptionError
+        Where a cell would get none.
+
+    Examples
+    --------
+    >>> apportioned(10, [500, 300, 250])
+    (5, 3, 2)
+    """
+    whole = [rows * size // sum(sizes) for size in sizes]
+    rest = sorted(range(len(sizes)), key=lambda place: (-(rows * sizes[place] % sum(sizes)), place))
+    for place in rest[: rows - sum(whole)]:
+        whole[place] += 1
+    if not all(whole):
+        raise OptionError(
+            f"{rows} rows are too few for the {len(sizes)} cells that the table was cut into; ask for more rows, or "
+            "grant more memory with --memory"
+        )
+    return tuple(whole)
+
+
+def parts_of(learned: Learned) -> tuple[str, ...]:
+    """Columns whose values never mix in a cell."""
+    plan, target = learned.plan, learned.plan.schema.target
+    apart = [] if plan.strata is None else [plan.strata]
+    if isinstance(plan.mechanism, ClasswiseCondensation) and target is not None:
+        apart.append(target.name)
+    return tuple(dict.fromkeys(apart))
+
+
+def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
+    """People of a table of their own whom the release is not made from."""
+    if holdout is None or isinstance(holdout, float):
+        return
+    table = to_arrow(holdout)[0]
+    first = cutter.learned.look.rows + cutter.learned.look.held_out
+    yield from cutter.cut_outside(Run(table, np.arange(first, first + table.num_rows)))
+
+
+def task_of(
+    learned: Learned, counted: CutCounts, cells: Sequence[Sequence[int]], *, native: bool, measured: int
+) -> tuple[CellTask, bool]:
+    """What every cell must know, and whether the rules that are kept may show rare pairs."""
+    plan, job = learned.plan, learned.job
+    rows, pairs = learned.look.rows, False
+    rules: tuple[str, ...] = ()
+    if plan.mechanism.traits.synthetic and job.codec.schema.rules:
+        kept = keep_rules(
+            job.original, job.codec, crowd=crowd_of(job, plan), found=plan.found_rules, persons=job.records.persons
+        )
+        if kept is not None:
+            rules, pairs = kept_rules(kept.rules, counted.broken, found=plan.found_rules, rows=rows), kept.rare_pairs
+        codec = Codec(dataclasses.replace(job.codec.schema, rules=rules), job.codec.columns)
+    else:
+        codec = job.codec
+    public = tuple(field.name for field in plan.schema if field.role is Role.PUBLIC)
+    mechanism: Mechanism = plan.mechanism
+    if isinstance(mechanism, ClasswiseCondensation):
+        size = _chosen_size(learned, counted)
+        mechanism = mechanism if size is None else dataclasses.replace(mechanism, k=size.size)
+        mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
+    share = min(1.0, measured / max(rows, plan.rows or 0)) if measured else 0.0
+    sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
+    wanted = () if plan.rows is None else apportioned(plan.rows, sizes)
+    asked = ask(learned)[0] if 0.0 < share < 1.0 else None
+    settled = (rows, highest, share, native, wanted, asked, job.tails, job.records.public_level)
+    return CellTask(plan, mechanism, codec, job.told, public, *settled), pairs
+
+
+def _chosen_size(learned: Learned, counted: CutCounts) -> GroupSize | None:
+    """Group size that class-wise condensation chooses from the sizes of all classes; None if it does not."""
+    mechanism = learned.plan.mechanism
+    if not isinstance(mechanism, ClasswiseCondensation) or mechanism.k is not None:
+        return None
+    return choose_size(np.array(counted.people_of_parts), FLOOR, mechanism.tolerance)
+
+
+def frames_of(done: DoneCell, bits: int) -> list[bytes]:
+    """A finished cell as frames: what was done, its rows bucket by bucket, and those that are measured."""
+    facts = [fact_to_json(fact) for fact in done.facts]
+    formulas = FormulaCount(done.table.column_names)
+    formulas.add(done.table)
+    about = {"facts": facts, "rows_in": done.rows_in, "seconds": done.seconds, "schema": done.schema.to_toml()}
+    about |= {"rows_out": done.table.num_rows, "formulas": formulas.cells}
+    bucket = done.order >> np.uint64(64 - bits) if bits else np.zeros(len(done.order), dtype=np.uint64)
+    table = done.table.append_column(ORDER, pa.array(done.order))
+    frames = [write_json(about, "canonical").encode()]
+    frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
+    if done.compared is not None:
+        kept = done.compared
+        original = kept.original.append_column(LABEL, pa.array(kept.labels)).append_column(MET, pa.array(kept.met))
+        released = kept.released.append_column(DRAWN, pa.array(kept.drawn_from))
+        released = released.append_column(ORIGIN, pa.array(kept.origin))
+        frames += [frame_of(original), frame_of(released), frame_of(kept.outside), frame_of(done.counted)]
+    return frames
+
+
+def gather(
+    learned: Learned,
+    counted: CutCounts,
+    spill: Spill,
+    cells: int,
+    pairs: bool,
+    bits: int,
+    *,
+    into: Into | None,
+    measured: bool,
+    spreadsheet_safe: bool,
+    stay: bool = False,
+) -> Outcome:
+    """What came of all cells: their rows in the order that chance gave them, facts, and what is measured.
+
+    Rows may ``stay`` where they are.
+    """
+    told = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
+    schema = Schema.from_toml(told[0]["schema"])
+    facts = merge_facts(
+        [tuple(fact_from_json(fact) for fact in each["facts"]) for each in told],
+        [each["rows_in"] for each in told],
+        persons=counted.people_of_all if learned.chance.person is not None else None,
+        classes=_classes(learned),
+        pairs=pairs,
+    )
+    size = _chosen_size(learned, counted)
+    if size is not None:
+        named = dataclasses.asdict(size)
+        facts = tuple(dataclasses.replace(each, **named) if isinstance(each, ClassPure) else each for each in facts)
+    kinds = pa.schema([field for field in table_of(spill.frame("cell-0", 1)).schema if field.name != ORDER])
+    formulas, whole = FormulaCount(kinds.names), list[pa.Table]()
+    for each in told:
+        for name, count in each["formulas"].items():
+            formulas.cells[name] = formulas.cells.get(name, 0) + count
+    if into is None:
+        whole = [] if stay else list(_ordered(spill, cells, bits))
+    else:
+        with into(kinds) as sink:
+            for table in _ordered(spill, cells, bits):
+                for batch in table.to_batches():
+                    sink.write(batch)
+    counts = into is not None or stay  # of a table that is here they are counted when it is certified
+    comparison, workings = comparison_of(learned, spill, cells, bits, facts, measured=measured)
+    return Outcome(
+        recipe=learned.plan.recipe(dataclasses.replace(learned.job.told, rules=schema.rules)),
+        table=pa.concat_tables(whole) if whole else kinds.empty_table(),
+        rows_in=sum(each["rows_in"] for each in told),
+        rows_out=sum(each["rows_out"] for each in told),
+        schema=schema,
+        facts=(*_around(learned, counted), *facts, *(formulas.facts(quoted=spreadsheet_safe) if counts else ())),
+        comparison=comparison,
+        workings=workings,
+        seconds=sum(each["seconds"] for each in told),
+    )
+
+
+def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
+    """Released rows bucket by bucket, each in the order of its numbers."""
+    for bucket in range(1 << bits):
+        parts = [table_of(spill.frame(f"cell-{number}", 1 + bucket)) for number in range(cells)]
+        table = pa.concat_tables(parts).combine_chunks()
+        order = np.argsort(table.column(ORDER).to_numpy(), kind="stable")
+        yield table.drop_columns([ORDER]).take(pa.array(order)).combine_chunks()
+        tell("writing rows", (bucket + 1) / (1 << bits))
+
+
+def _classes(learned: Learned) -> int:
+    target = learned.job.codec.schema.target
+    if target is None:
+        return 1
+    column = learned.job.original.column(target.name)
+    return len(plain(column).unique())
+
+
+def _around(learned: Learned, counted: CutCounts) -> Iterator[Fact]:
+    """Facts of what was done around the cells, counted over all rows."""
+    yield from learned.job.facts
+    if isinstance(learned.plan.holdout, float) and counted.held_out:
+        yield HeldOut(counted.held_out)
+
+
+LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
+"""Columns of measured rows: group and level met of an original one; group and original that a released one is of."""
+
+
+def comparison_of(
+    learned: Learned, spill: Spill, cells: int, bits: int, facts: Sequence[Fact], *, measured: bool
+) -> tuple[Comparison | Apart, Workings | None]:
+    """Rows of all cells that are measured, side by side with what they became."""
+    if not measured:
+        return Apart("no report was asked for", codec=learned.job.codec), None
+    originals, releases, outsides, tally = [], [], [], None
+    groups = rows = 0
+    for number in range(cells):
+        original, released, outside, held = (
+            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(4)
+        )
+        if held.num_columns:
+            tally = Tally(learned) if tally is None else tally
+            tally.add(held)
+        labels, drawn = (table.column(name).to_numpy() for table, name in ((original, LABEL), (released, DRAWN)))
+        origin = released.column(ORIGIN).to_numpy()
+        originals.append(_set(original, LABEL, np.where(labels < 0, -1, labels + groups)))
+        releases.append(
+            _set(
+                _set(released, DRAWN, np.where(drawn < 0, -1, drawn + groups)),
+                ORIGIN,
+                np.where(origin < 0, -1, origin + rows),
+            )
+        )
+        outsides.append(outside)
+        groups += int(labels.max(initial=-1)) + 1
+        rows += original.num_rows
+    whole = (pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides))
+    return _compared(learned, facts, () if tally is None else tally.standings(), *whole)
+
+
+def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+def _compared(
+    learned: Learned,
+    facts: Sequence[Fact],
+    standings: tuple[Standing, ...],
+    original: pa.Table,
+    released: pa.Table,
+    outside: pa.Table,
+) -> tuple[Comparison, Workings | None]:
+    plan, codec = learned.plan, learned.job.codec
+    names = [column.field.name for column in codec.columns]
+    levels = original.column(LEVEL).to_numpy().astype(np.int64)
+    records = codec.encode(original.select(names), levels=levels, unseen="mean")
+    records = dataclasses.replace(records, persons=persons_of_table(original, plan.schema))
+    labels, drawn = original.column(LABEL).to_numpy(), released.column(DRAWN).to_numpy()
+    origin = released.column(ORIGIN).to_numpy()
+    found, labels = np.unique(labels, return_inverse=True)
+    workings: Workings | None = None
+    if len(found) and found[0] >= 0:
+        workings = Workings(labels, original.column(MET).to_numpy(), np.searchsorted(found, drawn))
+    elif (origin >= 0).any():
+        workings = Workings(origin=origin)
+    else:
+        order = learned.plan.randomness.generator("regrown").permutation(released.num_rows)
+        regrown = grown_again(learned.job.codec, released.select(names).take(pa.array(order)), facts)
+        workings = None if regrown is None else Workings(regrown=regrown)
+    whole, measured = learned.look.rows, original.num_rows
+    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
+    if standings:
+        people = len(standings[0].holders)
+        note += f" Who is alone with a value was counted over all rows, for {people} of them, and categories for all."
+    beside = [field.name for field in plan.schema if field.role is Role.PERSON]
+    held = None
+    if outside.num_rows:
+        held = outside.select([name for name in (*names, *beside) if name in outside.column_names])
+    return (
+        Comparison(original.select(names), released.select(names), codec, records, held, (note,), standings=standings),
+        workings,
+    )

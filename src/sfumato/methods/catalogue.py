@@ -1,0 +1,228 @@
+"""Methods by name, those for transactions too, and their parameters as Python, commands and recipes name them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import InitVar, dataclass
+from functools import cache, partial
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sfumato.core.errors import OptionError, closest_name, shown
+from sfumato.methods.chain import LEAF, Chain
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.classwise import ClasswiseCondensation
+from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.modify.block import Aggregation, Blocking
+from sfumato.methods.modify.downgrade import Downgrading
+from sfumato.methods.modify.swap import Subsampling, Swapping
+from sfumato.methods.perturb import make_noise
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.protocol import Mechanism
+from sfumato.methods.randomize import Randomization
+from sfumato.methods.transactions import TransactionMechanism
+from sfumato.methods.transactions.randomize import TransactionRandomization
+from sfumato.methods.transactions.rules import RuleBlocking, RuleHiding
+
+__all__ = [
+    "FEWEST_FOR_CHAIN",
+    "METHODS",
+    "TRANSACTION_METHODS",
+    "Parameter",
+    "all_parameters",
+    "is_keyed",
+    "make_mechanism",
+    "make_transaction_mechanism",
+    "parameters_of_method",
+    "usual_k",
+    "usual_method",
+]
+
+FEWEST_FOR_CHAIN = 200
+"""Rows from which the chain is the method where none is named, four leaves of the usual size: fewer than 250 people
+inside were never measured (``benchmarks/results/frontier.md``)."""
+
+_FEW = 2_000
+"""People below whom a chain has more than ten behind a value: what few of so few have tells who is in the table. Chosen
+on 500, 1,000, 2,000 and 4,000 people of Adult, Magic, waveform and a made-up table (benchmarks/results/frontier.md)."""
+
+METHODS: dict[str, Callable[..., Mechanism]] = {
+    "condense": partial(Condensation, grouping="compact"),
+    "condense-paper": partial(Condensation, grouping="paper"),
+    "classwise": ClasswiseCondensation,
+    "chain": Chain,
+    "translate": Translation,
+    "scale": Scaling,
+    "rotate": Rotation,
+    "hybrid": Hybrid,
+    "noise": make_noise,
+    "laplace-pca": LaplacePCA,
+    "randomize": Randomization,
+    "swap": Swapping,
+    "subsample": Subsampling,
+    "aggregate": Aggregation,
+    "block": Blocking,
+    "downgrade": Downgrading,
+}
+
+_KINDS: dict[type, tuple[type, str]] = {
+    bool: (bool, "true or false"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of some methods.
+
+    Parameters
+    ----------
+    name : str
+        As the field of the mechanism is called.
+    kind : type
+        Of its value, bool, int, float or str; of each value where there are several.
+    values : int
+        How many values it takes; 2 for a range.
+    by_column : bool
+        Whether every column may have its own.
+    several : bool
+        Whether it is a list of values, as many as are told.
+    """
+
+    name: str
+    kind: type
+    values: int = 1
+    by_column: bool = False
+    several: bool = False
+
+    @property
+    def width(self) -> int:
+        """Words that say one value on the command line."""
+        return 1 if self.by_column else self.values
+
+
+def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """Build a mechanism from its name and parameters.
+
+    Examples
+    --------
+    >>> make_mechanism("condense-paper", {"k": 5}).k
+    5
+    """
+    known = parameters_of_method(method)
+    unknown = sorted(set(parameters) - set(known) - ({"key"} if is_keyed(method) else set()))
+    if unknown:
+        meant = closest_name(unknown[0], known)
+        then = f"its parameters are {', '.join(known)}" if meant is None else f"did you mean {meant!r}?"
+        raise OptionError(f"the method {method!r} has no parameter {shown(unknown[0])}; {then}")
+    for name, parameter in known.items():
+        value, single = parameters.get(name), parameter.values == 1 and not (parameter.by_column or parameter.several)
+        if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):
+            words = _KINDS[parameter.kind][1]
+            raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; mend it")
+    return METHODS[method](**parameters)
+
+
+def usual_method(told: Iterable[str], rows: int) -> str:
+    """Method where none is named: the chain, or condensation for very few rows and for parameters of its own.
+
+    Examples
+    --------
+    >>> usual_method(["k"], 5_000), usual_method(["k", "grouping"], 5_000), usual_method([], 60)
+    ('chain', 'condense', 'condense')
+    """
+    return "chain" if rows >= FEWEST_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
+
+
+def usual_k(people: int) -> int:
+    """Fewest people behind a value of a chain where nothing says it: ten, and of few people one in ten, up to a leaf.
+
+    Examples
+    --------
+    >>> usual_k(50_000), usual_k(1_000), usual_k(300)
+    (10, 50, 30)
+    """
+    return max(Chain.k, min(LEAF, people // 10)) if people < _FEW else Chain.k
+
+
+@cache
+def parameters_of_method(method: str) -> dict[str, Parameter]:
+    """Parameters of a method by name, read off the fields of its mechanism; a secret key is none of them.
+
+    Examples
+    --------
+    >>> parameters_of_method("rotate")["degrees"]
+    Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False, several=False)
+    """
+    if method not in METHODS:
+        meant = closest_name(method, METHODS)
+        told = f"choose one of {', '.join(METHODS)}" if meant is None else f"did you mean {meant!r}?"
+        raise OptionError(f"there is no method {shown(method)}; {told}")
+    hints = get_type_hints(_maker(method))
+    names = [name for name in inspect.signature(_maker(method)).parameters if not isinstance(hints[name], InitVar)]
+    return {name: _parameter(name, hints[name]) for name in names}
+
+
+@cache
+def all_parameters() -> dict[str, Parameter]:
+    """Parameters of all methods by name; one name means one thing."""
+    return {name: each for method in METHODS for name, each in parameters_of_method(method).items()}
+
+
+def is_keyed(method: str) -> bool:
+    """Whether a method moves rows by a secret key.
+
+    Examples
+    --------
+    >>> [method for method in METHODS if is_keyed(method)]
+    ['translate', 'scale', 'rotate', 'hybrid']
+    """
+    return method in METHODS and "key" in inspect.signature(_maker(method)).parameters
+
+
+def _maker(method: str) -> Callable[..., Mechanism]:
+    made = METHODS[method]
+    return made.func if isinstance(made, partial) else made
+
+
+def _parameter(name: str, hint: Any) -> Parameter:
+    """Parameter by the type of its field: ``int | None``, a pair of numbers, or rows that begin with a column."""
+    if get_origin(hint) is UnionType:  # None is the default of some, a mapping another way to write rows
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    if get_origin(hint) is not tuple:
+        return Parameter(name, hint)
+    first, last = get_args(hint)
+    if last is not Ellipsis:
+        return Parameter(name, first, 2)
+    if get_origin(first) is not tuple:
+        return Parameter(name, first, several=True)
+    _column, kind, *more = get_args(first)
+    return Parameter(name, kind, 1 + len(more), by_column=True)
+
+
+def _is_of(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+TRANSACTION_METHODS: dict[str, type[TransactionRandomization | RuleHiding | RuleBlocking]] = {
+    "randomize-transactions": TransactionRandomization,
+    "hide-rules": RuleHiding,
+    "block-rules": RuleBlocking,
+}
+
+
+def make_transaction_mechanism(method: str, parameters: Mapping[str, Any]) -> TransactionMechanism:
+    """Mechanism of a method with these parameters; those that are None are left to its defaults."""
+    if method not in TRANSACTION_METHODS:
+        raise OptionError(
+            f"there is no method for transactions of that name; choose one of {', '.join(TRANSACTION_METHODS)}"
+        )
+    told = {name: value for name, value in parameters.items() if value is not None}
+    if not told.keys() <= {field.name for field in dataclasses.fields(TRANSACTION_METHODS[method])}:
+        raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
+    return TRANSACTION_METHODS[method](**told)

@@ -1,0 +1,236 @@
+"""The columns of records as the chain draws them: one cell a record, bins to grow trees on, and who holds a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
+from sfumato.methods.chain.trees import MOST_BINS
+
+__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "count_persons", "read_columns"]
+
+FEW_CLASSES = 6
+"""Classes of the first column that have slopes of their own; so few numbers count as classes, too."""
+
+LARGEST_SHARE = 0.05
+"""Share of the people from which on a number that they hold is a heap; a smooth column has none."""
+
+_SCATTERED = 0.1  # share of the people with rare numbers from which on all numbers of a smooth column are rare
+_SCORES = 4095  # largest score of a number: its place among all, in whole numbers
+_MANY = 30  # values of a smooth column at least
+_MOST_APART = 20  # classes of a target that have leaves of their own
+_FEW = 12  # categories that enter a regression
+_TAIL = 0.02  # share on either side beyond which the square of a number grows no more
+_MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
+_QUANTILES = 15  # classes of a column of numbers that has missing cells too
+
+
+@dataclass(frozen=True, eq=False)
+class ChainColumn:
+    """One column of the table.
+
+    Parameters
+    ----------
+    block : Block
+        Its coordinates.
+    missing : Block, optional
+        Its indicator of missing cells.
+    cells : ndarray of shape (n,)
+        The coordinate of a number, the place of a category; NaN where the cell is missing.
+    rare : ndarray of shape (n,)
+        Numbers that too few hold to be copied; all of a smooth column where many are, since it is chance which of them
+        more people hold.
+    edges : ndarray
+        Where bins of numbers end.
+    bins : int
+    commonest : ndarray
+        Categories that have a bin of their own, in order; empty for numbers.
+    order : ndarray, optional
+        Of very many categories the rank of each, by the mean of what they go with most; None where they are few.
+    """
+
+    block: Block
+    missing: Block | None
+    cells: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+    edges: NDArray[np.float64]
+    bins: int
+    commonest: NDArray[np.int64]
+    order: NDArray[np.float64] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.block.column
+
+    @property
+    def is_number(self) -> bool:
+        """Whether cells have an order."""
+        return self.block.kind is BlockKind.NUMBER
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether it is of categories, or of so few numbers that they may be names of classes."""
+        return not self.is_number or self.bins <= FEW_CLASSES
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it is of numbers that stand beside one another, and not of classes or places of an order."""
+        return not self.is_classes and not (self.block.extent is not None and self.block.extent.labels)
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether it is of classes that leaves do not mix where they need not, if it is the target."""
+        return self.is_classes and self.bins <= _MOST_APART
+
+    @property
+    def step(self) -> float:
+        """Distance of two neighbouring numbers; 0 if they lie on no grid."""
+        extent, scale = self.block.extent, self.block.scale
+        if extent is None or extent.labels:
+            return 0.0
+        if extent.dates:
+            return 1.0 / extent.unit
+        return extent.step / scale if extent.step is not None and scale else 0.0
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it is of numbers of many values, none missing and none that many people hold."""
+        if not self.is_number or np.isnan(self.cells).any():
+            return False
+        sizes = np.unique(self.cells, return_counts=True)[1]
+        return bool(len(sizes) >= _MANY and sizes.max() <= LARGEST_SHARE * len(self.cells))
+
+    @cached_property
+    def bend(self) -> tuple[float, float, float]:
+        """Where the square of its numbers begins, is zero and ends: near the ends and in the middle of them."""
+        known = self.cells[~np.isnan(self.cells)]
+        if not len(known):
+            return 0.0, 0.0, 0.0
+        low, middle, high = np.quantile(known, [_TAIL, 0.5, 1 - _TAIL])
+        return float(low), float(middle), float(high)
+
+    def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Regressors of cells: a number itself, or an indicator of each bin of few."""
+        if not self.is_classes:
+            return np.where(np.isnan(cells), 0.0, cells)[:, None]
+        codes = self.codes(cells)
+        return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)
+
+    def codes(self, cells: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Bin of each cell, of these records or of drawn ones; a missing cell has the first to itself."""
+        absent, shift = np.isnan(cells), int(self.missing is not None)
+        if self.is_number:
+            found = np.searchsorted(self.edges, cells, side="right")
+        elif self.order is not None:
+            found = np.searchsorted(self.edges, self.order[np.where(absent, 0, cells).astype(np.int64)], side="right")
+        else:
+            found = np.full(self.block.categories + 1, len(self.commonest))
+            found[self.commonest] = np.arange(len(self.commonest))
+            found = found[np.where(absent, 0, cells).astype(np.int64)]
+        return np.where(absent, 0, found + shift).astype(np.uint8)
+
+    def score(self) -> tuple[NDArray[np.int64], int]:
+        """What the records of a leaf shall be alike in, and how many classes that has; 0 where it is a number."""
+        cells, absent = self.cells, np.isnan(self.cells)
+        if self.order is not None:
+            cells = np.where(absent, np.nan, self.order[np.where(absent, 0, cells).astype(np.int64)])
+        elif not self.is_number:
+            own = self.codes(self.cells).astype(np.int64)
+            classes, places, sizes = np.unique(own, return_inverse=True, return_counts=True)
+            if len(classes) <= _MOST_CLASSES:
+                return places.astype(np.int64), len(classes)
+            rank = np.empty(len(sizes), dtype=np.int64)
+            rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+            return np.minimum(rank, _MOST_CLASSES - 1)[places], _MOST_CLASSES
+        if absent.any():
+            edges = _edges(cells[~absent], _QUANTILES)
+            own = np.where(absent, 0, np.searchsorted(edges, cells, side="right") + 1)
+            return own.astype(np.int64), len(edges) + 2
+        _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+        middle = (2 * np.cumsum(sizes) - sizes) * _SCORES // (2 * len(cells))
+        return middle[places].astype(np.int64), 0
+
+    def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        """Put cells back into their coordinates."""
+        write_cells(cells, self.block, self.missing, values)
+
+
+def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Persons of each part of the records, the parts and the persons numbered from 0; without them each record is one.
+
+    Examples
+    --------
+    >>> count_persons(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 1])).tolist()
+    [2, 1]
+    """
+    if persons is None or not len(persons):
+        return np.bincount(parts)
+    people = int(persons.max()) + 1
+    return np.bincount(np.unique(parts * people + persons) // people, minlength=int(parts.max()) + 1)
+
+
+def read_columns(records: Records, k: int) -> list[ChainColumn]:
+    """Columns of records, with the numbers marked that fewer than ``k`` persons hold, or that are scattered so."""
+    return [_read(records, block, missing, k) for block, missing in columns_of(records.layout)]
+
+
+def _read(records: Records, block: Block, missing: Block | None, k: int) -> ChainColumn:
+    persons, held = records.persons, records.coordinates
+    cells = held.column(block, missing) if isinstance(held, CellsByColumn) else cells_of_block(held, block, missing)
+    rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
+    if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
+        places = np.unique(cells[known], return_inverse=True)[1]
+        rare[known] = count_persons(places, None if persons is None else persons[known])[places] < k
+    room = MOST_BINS - int(missing is not None)
+    if block.kind is BlockKind.NUMBER:
+        edges, commonest = _edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
+        bins = len(edges) + 1
+    elif block.kind is BlockKind.CODE:
+        order = _ranks(records, block, cells)
+        edges = _edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
+        none = np.empty(0, dtype=np.int64)
+        return ChainColumn(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
+    else:
+        sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.categories)
+        commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
+        bins = len(commonest) + 1
+    column = ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
+    scattered = rare.sum() > _SCATTERED * len(rare) and column.is_smooth
+    return replace(column, rare=np.ones(len(rare), dtype=np.bool_)) if scattered else column
+
+
+def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank of each of very many categories by the mean of the target, or of the coordinate that they tell most of."""
+    known = ~np.isnan(cells)
+    codes = cells[known].astype(np.int64)
+    sizes = np.maximum(np.bincount(codes, minlength=block.categories), 1)
+    best, means = -1.0, np.zeros(block.categories)
+    others = [each for each in records.layout if each.column != block.column]
+    aimed = [each for each in others if each.column == records.target and each.kind is not BlockKind.MISSING]
+    for each in aimed or others:
+        for place in range(each.start, each.stop):
+            whole = records.coordinates
+            numbers = (whole.coordinate(place) if isinstance(whole, CellsByColumn) else whole[:, place])[known]
+            spread = float(numbers.var())
+            if spread <= 0.0:
+                continue
+            mean = np.bincount(codes, numbers - numbers.mean(), block.categories) / sizes
+            told = float(sizes @ mean**2) / (len(numbers) * spread)
+            if told > best:
+                best, means = told, mean
+    ranks = np.empty(len(means))
+    ranks[np.argsort(means, kind="stable")] = np.arange(len(means))
+    return ranks
+
+
+def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Ends of at most so many bins: between all distinct numbers, or at quantiles where there are more."""
+    distinct = np.unique(numbers)
+    if len(distinct) <= most:
+        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+    return np.unique(np.quantile(numbers, np.arange(1, most) / most, method="inverted_cdf"))

@@ -1,0 +1,440 @@
+"""How a column is drawn: each cell from the leaf of a tree that its row falls into by the columns before.
+
+Where a regression on those columns, over all people, explains much, only what it leaves of each is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.methods.chain.columns import FEW_CLASSES, LARGEST_SHARE, ChainColumn, count_persons
+from sfumato.methods.chain.trees import Tree, grow_tree
+
+__all__ = [
+    "LEAST_GAIN",
+    "ColumnRegression",
+    "ColumnStep",
+    "DrawnCells",
+    "DrawnFrom",
+    "LeafCounts",
+    "grow_on",
+    "most_telling",
+    "prepare_step",
+    "regress",
+]
+
+_EXPLAINED = 0.1  # share of a column's variance from which a regression is worth while
+_MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
+_PEOPLE_EACH = 10  # people that a regressor needs; with fewer there are slopes alone
+_BESIDE = 0.02  # share of a column's numbers that lie between a drawn one and what it becomes, at most
+_FAR_FROM, _FAR_EACH = 100, 25  # people of a leaf up to which numbers move as far as ever, and how many more add that
+_ROWS = 1 << 16  # rows of a block, so that memory stays bounded
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """Regressors of rows: of the columns before a number and its square, or an indicator of each of few categories.
+
+    Where it is ``classed``, the numbers come once more for each class of the first column but one.
+    """
+
+    before: tuple[tuple[int, ChainColumn], ...]
+    squares: bool
+    classed: bool
+
+    def blocks(self, cells: Mapping[int, NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+        """Regressors of some rows at a time, by the places of their cells."""
+        count = len(cells[self.before[0][0]])
+        for start in range(0, max(count, 1), _ROWS):
+            parts, numbers = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
+            for place, column in self.before:
+                x = column.design(cells[place][start : start + _ROWS])
+                if self.squares and not column.is_classes:
+                    low, middle, high = column.bend
+                    x = np.hstack([x, (np.clip(x, low, high) - middle) ** 2])
+                (parts if column.is_classes else numbers).append(x)
+            if self.classed and numbers:
+                products = [parts[0][:, [each]] * x for each in range(1, parts[0].shape[1]) for x in numbers]
+                numbers = [*numbers, *products]
+            yield np.hstack([*parts, *numbers])
+
+    @property
+    def width(self) -> int:
+        """How many regressors there are."""
+        return int(next(self.blocks({place: column.cells[:1] for place, column in self.before})).shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRegression:
+    """A linear regression of a column on some of those before it, their squares, and their products with classes.
+
+    ``explained`` is the share of the column's variance that it explains.
+    """
+
+    design: _Design
+    centre: float
+    mean: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    explained: float
+
+    def at(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What it says at drawn cells of the columns before, which are found by their places."""
+        cells = {place: drawn[place] for place, _ in self.design.before}
+        return np.concatenate([self.centre + (x - self.mean) @ self.slopes for x in self.design.blocks(cells)])
+
+
+def regress(
+    column: ChainColumn, before: Mapping[int, ChainColumn], codes: NDArray[np.uint8]
+) -> tuple[ChainColumn, ColumnRegression] | None:
+    """What people have beyond a regression on the columns before, and the regression.
+
+    None where the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
+    """
+    if not before or not column.is_smooth:
+        return None
+    chosen = most_telling(*column.score(), codes, before)
+    first, n = next(iter(before)), len(column.cells)
+    classed = first in chosen and before[first].is_classes and before[first].bins <= FEW_CLASSES
+    design = _Design(tuple((place, before[place]) for place in chosen), squares=True, classed=classed)
+    if _PEOPLE_EACH * design.width > n:
+        design = replace(design, squares=False, classed=False)
+    cells = {place: before[place].cells for place in chosen}
+    centre = float(column.cells.mean())
+    y = column.cells - centre
+    mean = np.sum([x.sum(axis=0) for x in design.blocks(cells)], axis=0) / n
+    square, product = np.eye(len(mean)), np.zeros(len(mean))
+    for block, x in enumerate(design.blocks(cells)):
+        apart = x - mean
+        square += apart.T @ apart
+        product += apart.T @ y[block * _ROWS : (block + 1) * _ROWS]
+    slopes = np.asarray(np.linalg.solve(square, product), dtype=np.float64)
+    rest = column.cells - np.concatenate([centre + (x - mean) @ slopes for x in design.blocks(cells)])
+    explained = 1.0 - float(rest @ rest) / float(y @ y)
+    if explained < _EXPLAINED:
+        return None
+    regression = ColumnRegression(design, centre, mean, slopes, explained)
+    return replace(column, cells=rest, rare=np.ones(n, dtype=np.bool_)), regression
+
+
+def most_telling(
+    score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8], before: Mapping[int, ChainColumn]
+) -> list[int]:
+    """Places of the columns that a column is drawn by: all, or of many those whose bins differ most with its score.
+
+    How much they differ is the share of a column's variance between few groups of scores, over some of the records.
+    """
+    places = np.array(list(before), dtype=np.int64)
+    if len(places) <= _MOST_BEFORE:
+        return [int(place) for place in places]
+    some = np.linspace(0, len(codes) - 1, min(len(codes), _MOST_LOOKED)).astype(np.int64)
+    high = max(1, int(score.max()) + 1)
+    groups = score[some] if classes else score[some] * _GROUPS // high
+    x = codes[some][:, places].astype(np.float32)
+    x -= x.mean(axis=0)
+    within = (groups[:, None] == np.unique(groups)).astype(np.float32)
+    between = ((within.T @ x) ** 2 / within.sum(axis=0)[:, None]).sum(axis=0)
+    share = between / np.maximum((x * x).sum(axis=0), 1e-9)
+    return [int(place) for place in places[np.sort(np.argsort(-share, kind="stable")[:_MOST_BEFORE])]]
+
+
+LEAST_GAIN = 3.0
+"""Chosen on Adult and Abalone: with less leaves remember people, with far more use is lost."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFrom:
+    """What is asked for the records that columns are drawn from.
+
+    ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
+    None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
+    leaf; from 100 on numbers move the further the more that is. ``apart`` tells whether the first column holds classes
+    that leaves do not mix where they need not.
+    """
+
+    codes: NDArray[np.uint8]
+    levels: NDArray[np.int64]
+    strata: NDArray[np.int64]
+    persons: NDArray[np.int64] | None
+    k: int
+    leaf: int
+    apart: bool = False
+
+    @property
+    def far(self) -> float:
+        """How many times as far as with a usual leaf numbers move: a large one is asked for to tell less."""
+        return 1.0 + max(0, self.leaf - _FAR_FROM) / _FAR_EACH
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCells:
+    """Drawn cells of a column: of numbers, ``copied`` ones are as people have them and ``moved`` ones are not."""
+
+    cells: NDArray[np.float64]
+    copied: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.int64]) -> DrawnCells:
+        """Some of them."""
+        return DrawnCells(self.cells[rows], self.copied[rows], self.moved[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """Cells to draw, leaf after leaf and sorted inside; of each leaf where it begins and how many it has."""
+
+    cells: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    first: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LeafCounts:
+    """What is told of the leaves of a column.
+
+    ``smallest`` are the persons of the smallest of its ``leaves``; ``short`` records are in leaves below their level,
+    ``alike`` leaves hold one value alone. ``regressed`` tells whether what is drawn is how far people lie from a
+    regression.
+    """
+
+    leaves: int
+    smallest: int
+    short: int
+    alike: int
+    regressed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStep:
+    """What one column is drawn from: leaves, and the regression that is added to what is drawn, if there is one."""
+
+    column: ChainColumn
+    tree: Tree
+    supply: _Leaves
+    regression: ColumnRegression | None
+    k: int
+    far: float
+    counts: LeafCounts
+
+    def draw(
+        self,
+        drawn: Sequence[NDArray[np.float64]],
+        codes: NDArray[np.uint8],
+        strata: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> DrawnCells:
+        """One cell for each row that has cells of the columns before, and their bins."""
+        leaves = self.tree.leaves_of(codes, strata)
+        chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
+        cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
+        if moves.any():
+            moved = _moved(self.supply, chosen[moves], self.k, self.far, rng)
+            cells[moves] = (
+                moved
+                if self.regression is not None
+                else _off_the_original(self.supply.cells, cells[moves], moved, self.column.step)
+            )
+        present = ~np.isnan(cells) & self.column.is_number
+        if self.regression is not None:
+            cells = np.nan_to_num(cells) + self.regression.at(drawn)
+        elif self.column.is_graded:
+            copied = present & ~moves
+            cells[copied] = _beside(self.column, cells[copied], rng)
+        return DrawnCells(cells, present & ~moves, present & moves)
+
+
+def prepare_step(
+    column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom, rng: np.random.Generator
+) -> ColumnStep:
+    """What a column is drawn from, given the columns before it by their places."""
+    regressed = regress(column, before, people.codes)
+    beyond, regression = (column, None) if regressed is None else regressed
+    tree = grow_on(beyond, before, people)
+    labels = tree.labels
+    supplies = None if people.persons is None else _bounded(labels, people.persons, people.leaf, rng)
+    supply = _sort_into_leaves(beyond, labels, len(tree.nodes), supplies)
+    used = supply.sizes > 0
+    size = count_persons(labels, people.persons)[labels]
+    low, high = supply.cells[supply.first[used]], supply.cells[supply.first[used] + supply.sizes[used] - 1]
+    counts = LeafCounts(
+        leaves=int(used.sum()),
+        smallest=int(size.min()),
+        short=int((size < np.maximum(people.levels, people.leaf)).sum()),
+        alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
+        regressed=regression is not None,
+    )
+    return ColumnStep(column, tree, supply, regression, people.k, people.far, counts)
+
+
+def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom) -> Tree:
+    """Tree for a column on the columns before it; of many on those that tell most of it."""
+    score, classes = column.score()
+    chosen = most_telling(score, classes, people.codes, before)
+    apart = people.apart and 0 in before
+    if apart and chosen[0] != 0:
+        chosen = [0, *chosen]
+    bins = np.array([before[place].bins for place in chosen], dtype=np.int64)
+    nominal = np.array([not before[place].is_number for place in chosen], dtype=np.bool_)
+    some = chosen != list(range(len(chosen)))
+    tree = grow_tree(
+        people.codes[:, chosen] if some else people.codes, bins, nominal, score, classes,
+        people.levels, people.strata, people.persons, leaf=people.leaf, least_gain=LEAST_GAIN, apart=apart,
+    )  # fmt: skip
+    if not some:
+        return tree
+    nodes = tree.nodes.copy()
+    cut = nodes[:, 0] >= 0
+    nodes[cut, 0] = np.array(chosen)[nodes[cut, 0]]
+    return replace(tree, nodes=nodes)
+
+
+def _bounded(
+    labels: NDArray[np.int64], persons: NDArray[np.int64], leaf: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Records that supply their leaves: of each person at most two in ``leaf`` of what supplies the same, by chance.
+
+    A leaf of as many persons can be supplied so: with two records of each at most it always is.
+    """
+    people = int(persons.max()) + 1
+    pairs, pair, many = np.unique(labels * people + persons, return_inverse=True, return_counts=True)
+    inside, most = pairs // people, np.zeros(int(labels.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, inside, many)
+    while True:
+        supply = np.bincount(inside, weights=np.minimum(many, most[inside])).astype(np.int64)
+        over = leaf * most > 2 * supply
+        if not over.any():
+            break
+        most[over] = 2 * supply[over] // leaf
+    if (many <= most[inside]).all():
+        return np.ones(len(labels), dtype=np.bool_)
+    order = np.lexsort((rng.random(len(labels)), pair))
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(many) - many, many)
+    return rank < most[labels]
+
+
+def _sort_into_leaves(
+    column: ChainColumn, labels: NDArray[np.int64], nodes: int, supplies: NDArray[np.bool_] | None
+) -> _Leaves:
+    order = np.argsort(column.cells)
+    if supplies is not None:
+        order = order[supplies[order]]
+    order = order[np.argsort(labels[order], kind="stable")]
+    sizes = np.bincount(labels[order], minlength=nodes)
+    return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
+
+
+def _moved(
+    leaves: _Leaves, chosen: NDArray[np.int64], k: int, far: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Numbers that become the nearest of their leaf that is not rare, or move towards a neighbour there.
+
+    Only a number between two that are not rare becomes one of these, so that small amounts do not all become nothing.
+    Neither goes further than k cells of the table, or than a fiftieth of its values: the one large amount among zeros
+    stays large. The neighbour is of another value in the same leaf, sooner the nearer one; it is a fiftieth of the
+    leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth: far enough that rounding does not
+    bring the number back, near enough that the leaf keeps its shape. All this is ``far`` times as wide, up to a quarter
+    of the leaf, where as many of its values lie on both sides. The only number of a leaf moves towards those of
+    the table, and the only one of a table becomes a missing cell.
+    """
+    known = ~np.isnan(leaves.cells)
+    new = known.copy()
+    new[1:] &= (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
+    run = np.cumsum(new) - 1
+    values, labels = leaves.cells[new], leaves.labels[new]
+    count = np.bincount(labels, minlength=len(leaves.sizes))
+    begin = np.cumsum(count) - count
+    at, own = run[chosen], leaves.labels[chosen]
+    reach = np.maximum(np.clip(count[own] // 10, 1, max(1, k // 2)), count[own] // 50)
+    end = begin[own] + count[own] - 1
+    wider = np.minimum((reach * far).astype(np.int64), count[own] // 4)
+    reach = np.maximum(reach, np.minimum(wider, np.minimum(at - begin[own], end - at)))
+    low, high = values[np.maximum(at - reach, begin[own])], values[np.minimum(at + reach, end)]
+    here = values[at]
+    lowest, highest = _around(leaves.cells[known], here, k, far)
+    common, shared = _nearest_common(values, labels, ~leaves.rare[new], at), leaves.cells[known & ~leaves.rare]
+    between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
+    alone = low == high
+    low = np.where(alone, lowest, np.maximum(low, lowest))
+    high = np.where(alone, highest, np.minimum(high, highest))
+    down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
+    moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
+    moved = np.where(low == high, np.nan, moved)
+    return np.where(between & (common >= lowest) & (common <= highest), common, moved)
+
+
+def _off_the_original(
+    supply: NDArray[np.float64], here: NDArray[np.float64], moved: NDArray[np.float64], step: float
+) -> NDArray[np.float64]:
+    """Moved numbers, a step further if rounding to the grid would bring them back; never beyond those of the table."""
+    back = np.abs(moved - here) < 0.5 * step  # False for missing cells
+    if not back.any():
+        return moved
+    low, high = np.nanmin(supply), np.nanmax(supply)
+    down = np.where(here + step > high, True, (moved < here) & (here - step >= low))
+    further = np.where(down, here - step, here + step)
+    return np.where(back, np.where(further < low, np.nan, further), moved)
+
+
+def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers that stand beside these in the table, none of them rare.
+
+    So that people's own numbers are no likelier in the rows of their leaf than those around them. At most a fiftieth
+    of the numbers lies between; one that many hold stays as it is, and none goes past it.
+    """
+    held = column.cells[~column.rare & ~np.isnan(column.cells)]
+    values, many = np.unique(held, return_counts=True)
+    heaped = many > LARGEST_SHARE * len(column.cells)
+    heaped |= many > LARGEST_SHARE * many[~heaped].sum()  # amounts beside many zeros have heaps of their own
+    heaps = values[heaped]
+    rest = np.sort(held[~np.isin(held, heaps)])
+    far, loose = int(_BESIDE * len(rest)), np.flatnonzero(~np.isin(cells, heaps))
+    if not far or not len(loose):
+        return cells
+    drawn, cells = cells[loose], cells.copy()
+    first, last = np.searchsorted(rest, drawn, side="left"), np.searchsorted(rest, drawn, side="right")
+    place = np.abs(rng.integers(first, last) + rng.integers(-far, far + 1, len(loose)))
+    beside = rest[np.minimum(place, 2 * (len(rest) - 1) - place)]
+    cells[loose] = np.where(np.searchsorted(heaps, beside) == np.searchsorted(heaps, drawn), beside, drawn)
+    return cells
+
+
+def _around(
+    cells: NDArray[np.float64], here: NDArray[np.float64], k: int, far: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers of the table that have k cells of others, or a fiftieth of all values, between them and these.
+
+    For each time that ``far`` is beyond one, a fiftieth of all cells more.
+    """
+    values, held = np.unique(cells, return_counts=True)
+    place, upto = np.searchsorted(values, here), np.cumsum(held)
+    most, under = max(k, len(values) // 50) + int((far - 1.0) * len(cells)) // 50, upto - held
+    low = np.searchsorted(under, under[place] - most, side="right") - 1
+    high = np.searchsorted(upto, upto[place] + most)
+    return values[np.maximum(low, 0)], values[np.minimum(high, len(values) - 1)]
+
+
+def _nearest_common(
+    values: NDArray[np.float64], labels: NDArray[np.int64], common: NDArray[np.bool_], at: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Of the common values, in order in each leaf, the one nearest to each that is asked for; NaN where there is none.
+
+    Examples
+    --------
+    >>> leaf, common = np.array([0, 0, 0, 1]), np.array([True, False, True, False])
+    >>> _nearest_common(np.array([1.0, 4.0, 6.0, 4.0]), leaf, common, np.array([1, 3])).tolist()
+    [6.0, nan]
+    """
+    places = np.arange(len(values))
+    before = np.maximum.accumulate(np.where(common, places, -1))[at]
+    after = np.minimum.accumulate(np.where(common, places, len(values))[::-1])[::-1][at]
+    padded, whose = np.append(values, np.nan), np.append(labels, -1)
+    under = np.where(whose[before] == labels[at], padded[before], np.nan)
+    over = np.where(whose[after] == labels[at], padded[after], np.nan)
+    nearer = np.isnan(under) | (over - values[at] < values[at] - under)
+    return np.where(nearer & ~np.isnan(over), over, under)

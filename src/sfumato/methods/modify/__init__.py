@@ -1,0 +1,168 @@
+"""Cells of records that are exchanged, blocked or left as they are, and what all modifications have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.errors import OptionError, closest_name
+from sfumato.core.facts import Alike, Fact, Shuffled, Unchanged
+from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
+from sfumato.methods.protocol import Sanitized, Workings, refuse_levels, refuse_strata
+
+__all__ = [
+    "ColumnCells",
+    "alike_rows",
+    "columns_of_layout",
+    "columns_told",
+    "modifiable",
+    "names_of",
+    "people_of",
+    "released",
+    "rows_alike",
+    "shuffled",
+    "unchanged",
+]
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The coordinates of a column: those of its values, and the one that says what is missing."""
+
+    block: Block
+    missing: Block | None
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.block.column
+
+    @property
+    def has_order(self) -> bool:
+        """Whether cells have ranks: numbers, dates and places in an order."""
+        return self.block.kind is BlockKind.NUMBER
+
+    def absent(self, values: Floats) -> Bools:
+        """Rows whose cell is missing."""
+        if self.missing is None:
+            return np.zeros(len(values), dtype=np.bool_)
+        return np.asarray(values[:, self.missing.start] > 0.5)
+
+    def cells(self, values: Floats) -> Floats:
+        """The number, or the place of the category, of each row; NaN where it is missing."""
+        return cells_of_block(values, self.block, self.missing)
+
+    def codes(self, values: Floats) -> Ints:
+        """Whole numbers that are equal for equal cells; 0 where a cell is missing."""
+        cells = self.cells(values)
+        absent = np.isnan(cells)
+        found = np.unique(cells[~absent], return_inverse=True)[1]
+        codes = np.zeros(len(cells), dtype=np.int64)
+        codes[~absent] = found + 1
+        return codes
+
+    def clear(self, values: Floats, rows: Bools) -> None:
+        """Turn the cells of some rows to missing."""
+        assert self.missing is not None  # Traits.gaps
+        values[rows, self.block.where] = self.block.fill
+        values[rows, self.missing.start] = 1.0
+
+
+def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
+    """Columns by name, in the order of the table."""
+    missing = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
+    return {
+        block.column: ColumnCells(block, missing.get(block.column))
+        for block in layout
+        if block.kind is not BlockKind.MISSING
+    }
+
+
+def names_of(told: Any, option: str) -> tuple[str, ...]:
+    """Names of columns that an option was given, each once."""
+    names = tuple(told) if isinstance(told, list | tuple) else (told,)
+    if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise OptionError(f"{option} takes names of columns, each once; mend it")
+    return names
+
+
+def columns_told(columns: dict[str, ColumnCells], names: Iterable[str], option: str) -> list[ColumnCells]:
+    """The columns of some names.
+
+    Raises
+    ------
+    OptionError
+        For a name that is none of a column that is sanitized.
+    """
+    found = []
+    for name in names:
+        if name not in columns:
+            meant = closest_name(name, columns)
+            told = "name one that is" if meant is None else f"did you mean {meant!r}?"
+            raise OptionError(f"{option} names {name!r}, which is no column that is sanitized; {told}")
+        found.append(columns[name])
+    return found
+
+
+def people_of(records: Records) -> Ints:
+    """Whom each record is about, counted from 0; without persons each is one of its own."""
+    if records.persons is None:
+        return np.arange(len(records))
+    return np.unique(records.persons, return_inverse=True)[1].astype(np.int64)
+
+
+def modifiable(records: Records, what: str) -> dict[str, ColumnCells]:
+    """Columns of records that ask for no level and no strata, which a method that makes no groups cannot give."""
+    refuse_levels(records, what)
+    refuse_strata(records, what)
+    return columns_of_layout(records.layout)
+
+
+def rows_alike(codes: Sequence[Ints], rows: int) -> Ints:
+    """Number of each row's class, from 0: rows are of one class where they are equal in all codes."""
+    keys = np.zeros(rows, dtype=np.int64)
+    for each in codes:
+        keys = np.unique(keys * (int(each.max(initial=0)) + 1) + each, return_inverse=True)[1].astype(np.int64)
+    return keys
+
+
+def alike_rows(columns: Iterable[ColumnCells], values: Floats) -> Alike:
+    """Count the rows that are equal in some columns."""
+    columns = list(columns)
+    sizes = np.bincount(rows_alike([column.codes(values) for column in columns], len(values)))
+    names = tuple(column.name for column in columns)
+    return Alike(names, len(values), int(sizes.min()), int((sizes == 1).sum()))
+
+
+def unchanged(columns: Iterable[ColumnCells], values: Floats) -> tuple[Unchanged, ...]:
+    """State which columns are published as they are; nothing where there are none."""
+    columns = list(columns)
+    if not columns:
+        return ()
+    missing = sum(bool(column.absent(values).any()) for column in columns)
+    return (Unchanged(tuple(column.name for column in columns), missing),)
+
+
+def shuffled(records: Records, values: Floats, rng: np.random.Generator) -> tuple[Records, Ints]:
+    """Rows in an order that was drawn uniformly, without levels and strata, and the place of each before."""
+    order = rng.permutation(len(values)).astype(np.int64)
+    nothing = np.zeros(len(values), dtype=np.int64)
+    return Records(values[order], records.layout, nothing, nothing.copy(), records.target), order
+
+
+def released(
+    fact: Fact,
+    records: Records,
+    values: Floats,
+    left: Iterable[ColumnCells],
+    rng: np.random.Generator,
+    texts: dict[str, str] | None = None,
+) -> Sanitized:
+    """Rows with other cells, shuffled; ``left`` are the columns that were not touched, which is a fact too."""
+    made, order = shuffled(records, values, rng)
+    facts = (fact, *unchanged(list(left), values), Shuffled(len(records)))
+    return Sanitized(made, facts, Workings(origin=order, texts=texts or {}))

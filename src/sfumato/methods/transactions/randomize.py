@@ -1,0 +1,140 @@
+"""Transactions randomized one by one, so that supports can be estimated and no transaction be read [JS07, sec. 3.3]."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from sfumato.core.distributions.transaction_operators import OPERATORS, OperatorName, TransactionOperator
+from sfumato.core.errors import OptionError
+from sfumato.core.facts import TransactionsRandomized
+from sfumato.core.itemsets.transactions import Transactions
+from sfumato.methods.protocol import check_parameters
+from sfumato.methods.transactions import SanitizedTransactions, TransactionRule
+from sfumato.tables.transactions import TransactionTable
+
+__all__ = ["MOST_ENTRIES", "USUAL", "TransactionRandomization"]
+
+_MADE_UP = 10
+"""Entries for each true one that what is usual makes up at most."""
+
+MOST_ENTRIES = 1 << 24
+"""Entries that randomized transactions may come to unless more are allowed; more are refused before any is drawn."""
+
+USUAL: dict[str, dict[str, Any]] = {
+    "flip": {"keep": 0.9, "insert": 0.1},
+    "uniform": {"keep": 0.5},
+    "cut-and-paste": {"cutoff": 3},
+    "select-a-size": {"gamma": 19.0},
+}
+"""What each operator takes where nothing else is said; `usual_insert` besides, but for the first two."""
+
+_TOLD = ("keep", "insert", "cutoff", "gamma")
+_INSERT = 0.1
+
+
+@dataclass(frozen=True)
+class TransactionRandomization:
+    """Randomizes every transaction by itself.
+
+    Parameters
+    ----------
+    operator : {"usual", "flip", "uniform", "cut-and-paste", "select-a-size"}
+        Usual is flip where that makes up at most 10 entries for each true one, which is reckoned from the numbers of
+        items and entries alone; select-a-size where there are more items. With a parameter told it is flip.
+    keep : float, optional
+        flip, uniform: chance that an item of the transaction stays; by default 0.9 and 0.5.
+    insert : float, optional
+        Chance that an item which is not in the transaction comes in; not for uniform. By default 0.1, and for the last
+        two operators less where there are so many items that more than 10 would come in for each true one.
+    cutoff : int, optional
+        cut-and-paste: most items that are cut out of the transaction on purpose, by default 3.
+    gamma : float, optional
+        select-a-size: the most by which odds between two transactions of one size may change, by default 19.
+    most_entries : int
+        Entries that the randomized transactions may come to, by expectation; more are refused before any is drawn.
+    """
+
+    takes_rules: ClassVar[bool] = False  # nothing is named that it should hide
+    method: ClassVar[str] = "randomize-transactions"
+
+    operator: Literal["usual", "flip", "uniform", "cut-and-paste", "select-a-size"] = "usual"
+    keep: float | None = None
+    insert: float | None = None
+    cutoff: int | None = None
+    gamma: float | None = None
+    most_entries: int = MOST_ENTRIES
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        if self.most_entries < 1:
+            raise OptionError("most_entries must be a whole number from 1 on; it bounds the entries that are made")
+        if self.operator == "usual":
+            if all(getattr(self, name) is None for name in _TOLD):
+                return
+            object.__setattr__(self, "operator", "flip")
+        for name, value in USUAL.get(self.operator, {}).items():
+            told = getattr(self, name)
+            object.__setattr__(self, name, value if told is None else type(value)(told))
+        self.law(Transactions.of([[0]]))
+
+    def law(self, transactions: Transactions) -> TransactionOperator:
+        """The operator for these transactions: the one that was asked for, or the usual one for so many items."""
+        insert, width = usual_insert(transactions), transactions.width
+        if self.operator == "usual":
+            name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
+            told = {"insert": insert, **USUAL[name]}
+            return TransactionOperator(name, width, **told)
+        if self.insert is not None or self.operator not in OPERATORS[2:]:
+            insert = self.insert  # type: ignore[assignment]
+        return TransactionOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)
+
+    def sanitize(
+        self, table: TransactionTable, *, rules: Sequence[TransactionRule] = (), rng: np.random.Generator
+    ) -> SanitizedTransactions:
+        """Randomized transactions, and the true size of each where supports can only be estimated with it."""
+        if rules:
+            raise OptionError("randomizing hides no rules; leave them out")
+        law, sizes, entries = self.law(table.transactions), table.transactions.sizes, len(table.transactions.items)
+        made_up = (len(sizes) * law.width - entries) * (law.insert or 0.0)
+        if entries + made_up > self.most_entries:
+            raise OptionError(
+                f"about {made_up:,.0f} entries would be made up beside {entries:,} true ones, for any of {law.width:,} "
+                f"items may come in; leave --operator and --insert to what is usual, take --insert "
+                f"{usual_insert(table.transactions):g}, or allow it with --most-entries "
+                f"{_rounded_up(entries + made_up)}"
+            )
+        drawn = law.randomize(table.transactions, rng)
+        longest = int(sizes.max(initial=0)) if law.by_size else 0
+        epsilon = law.epsilon_up_to(longest)
+        fact = TransactionsRandomized(
+            law.name, law.width, law.keep, law.insert, law.cutoff, law.gamma, longest, epsilon, table.declared,
+            self.operator == "usual",
+        )  # fmt: skip
+        shown = sizes if law.shows_size else None
+        return SanitizedTransactions(dataclasses.replace(table, transactions=drawn, sizes=shown), (fact,))
+
+
+def usual_insert(transactions: Transactions) -> float:
+    """Chance for an item to come in: 0.1, or so much less that 10 come in for each true one, to two digits."""
+    entries = len(transactions.items)
+    free = len(transactions) * transactions.width - entries
+    chance = _INSERT if free <= 0 else min(_INSERT, _MADE_UP * max(entries, 1) / free)
+    return chance if chance == _INSERT else _rounded_down(chance)
+
+
+def _rounded_down(number: float) -> float:
+    """The number to two digits, or a little less."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return float(f"{math.floor(number / step + 1e-9) * step:.2g}")
+
+
+def _rounded_up(number: float) -> int:
+    """The number to two digits, or a little more."""
+    step = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return int(step * (math.floor(number / step) + 2))
