@@ -84,8 +84,8 @@ def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> Worst:
     Notes
     -----
     Of Gaussian noise, which has no end, outputs within `core.distributions.channel.TAIL` deviations of the domain
-    are looked at. Of equals the first is named. Cost O(outputs * size); on a large domain O(size) where the law has a form for
-    it, and probabilities then have an error of about 1e-16 over that of the output.
+    are looked at. Of equals the first is named. Cost O(outputs * size); on a large domain O(size) where the law has a
+    form for it, and probabilities then have an error of about 1e-16 over that of the output.
     """
     found = None
     for outputs, yes, no in _parts(operator, prior, mask):
