@@ -4,8 +4,8 @@ Whole random numbers of geometric, Laplace and Gaussian shape [Canonne, Kamath, 
 
 Textbook noise on doubles leaves holes and low bits that tell the value it was added to [Mironov 2012]. Here every draw
 is an integer, made from integers of a bit generator by rejection, so that nothing but a place on a grid comes out.
-Geometric and Laplace draws are exact for a rational scale: no logarithm, no rounding. Of a Gaussian draw the acceptance
-is compared with 53 random bits.
+Geometric and Laplace draws are exact for a rational scale, Gaussian draws for a rational variance: no logarithm, no
+rounding. A Gaussian draw by its standard deviation compares its acceptance with 53 random bits.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ __all__ = [
     "check_codes",
     "check_outputs",
     "decimals",
+    "draw_exact_gaussian",
     "draw_gaussian",
     "draw_geometric",
     "draw_laplace",
     "exact",
     "rational",
+    "representable_variance",
     "share",
     "short",
     "toss",
@@ -170,6 +172,43 @@ def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> Ints:
     return _fill(count, batch)
 
 
+_LARGEST_VARIANCE = 1 << 24  # numerator and denominator of an exact one, so that all products stay below 2^63
+_FARTHEST = 32  # scales of the proposal; anything beyond has a probability below e^-480 and is left out
+
+
+def representable_variance(at_least: Fraction | float) -> Fraction:
+    """Smallest variance that `draw_exact_gaussian` accepts and that is at least this one.
+
+    Examples
+    --------
+    >>> representable_variance(Fraction(1, 3)), representable_variance(400)
+    (Fraction(43691, 131072), Fraction(400, 1))
+    """
+    variance = Fraction(at_least)
+    if not 0 < variance <= _LARGEST_VARIANCE:
+        raise OptionError("the privacy budget is so small that noise would hide every count; take a larger epsilon")
+    grid = 1 << 17
+    while math.ceil(variance * grid) > _LARGEST_VARIANCE:
+        grid >>= 1
+    return Fraction(math.ceil(variance * grid), grid)
+
+
+def draw_exact_gaussian(variance: Fraction, count: int, rng: np.random.Generator) -> Ints:
+    """Draw whole k with probability proportional to exp(-k^2 / (2 variance)), by integers alone [CKS20, alg. 3]."""
+    s, q = variance.numerator, variance.denominator
+    if not (0 < s <= _LARGEST_VARIANCE and q <= _LARGEST_VARIANCE):
+        raise ValueError("the variance is not representable")
+    t = math.isqrt(s // q) + 1
+
+    def batch(size: int) -> Ints:
+        y = _laplace(Fraction(t), size, rng)
+        y = y[np.abs(y) <= _FARTHEST * t]
+        top = np.abs(y) * (q * t) - s  # (|y| - variance / t)^2 / (2 variance) = top^2 / (2 s q t^2)
+        return y[_bernoulli_exp_any(top * top, 2 * s * q * t * t, rng)]
+
+    return _fill(count, batch)
+
+
 def _fill(count: int, batch: Callable[[int], Ints]) -> Ints:
     """Collect what rejection leaves of batch after batch; the first ones of independent draws are as good as any."""
     drawn = np.empty(count, dtype=np.int64)
@@ -212,3 +251,16 @@ def _bernoulli_exp(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
             odd[alive[~goes_on]] = True
         alive, k = alive[goes_on], k + 1
     return odd
+
+
+def _bernoulli_exp_any(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
+    """Say yes with probability exp(-upper / lower), for any quotient from 0 on, exactly [CKS20, alg. 1]."""
+    whole, rest = np.divmod(upper, lower)
+    alive = np.flatnonzero(whole > 0)
+    while len(alive):
+        alive = alive[_bernoulli_exp(np.ones(len(alive), dtype=np.int64), 1, rng)]
+        whole[alive] -= 1
+        alive = alive[whole[alive] > 0]
+    yes = whole == 0
+    yes[yes] = _bernoulli_exp(rest[yes], lower, rng)
+    return np.asarray(yes)

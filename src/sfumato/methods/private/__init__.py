@@ -1,0 +1,1 @@
+"""A differentially private chain."""
