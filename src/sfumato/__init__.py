@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from sfumato.publish.signing_key import new_signing_key, signing_key
     from sfumato.publish.transactions import transactions
     from sfumato.publish.verify import verify_release as verify
+    from sfumato.streams.verb import stream
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, reconstruct, relate, stream
+    from sfumato.verbs import inspect, reconstruct, relate
 
 __all__ = [
     "AdditiveNoise",
@@ -131,7 +132,7 @@ _HOMES = {
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "signing_key": "sfumato.publish.signing_key",
-    "stream": "sfumato.verbs",
+    "stream": "sfumato.streams.verb",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",
 }

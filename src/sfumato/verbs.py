@@ -1,4 +1,4 @@
-"""Verbs that are the work of several rooms: inspect and stream, and reconstruct and relate of randomized columns."""
+"""Verbs that are the work of several rooms: inspect, and reconstruct and relate of randomized columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
-from sfumato.engines.stream import Ingested, Status, StreamSession, cut_batches
-from sfumato.engines.stream.run import forget_rows, init_stream
 from sfumato.mining.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
 from sfumato.mining.reconstruct import reconstruct as reconstruct_values
 from sfumato.mining.reconstruct.bands import LEAST
 from sfumato.privacy.randomized import read_spec
-from sfumato.publish.release import Release
-from sfumato.publish.stream import EpochAttack, attack_epochs, publish_stream, stream_on_spark
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind
@@ -40,7 +36,7 @@ from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
 
-__all__ = ["Relation", "Stream", "inspect", "reconstruct", "relate", "stream"]
+__all__ = ["Relation", "inspect", "reconstruct", "relate"]
 
 
 def inspect(
@@ -132,95 +128,6 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
             words += "rows without a class will be left out" if field.name in shared.filled else ""
         fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)
     return dataclasses.replace(schema, fields=tuple(fields))
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A stream by its state, which each call opens and closes again."""
-
-    state: str | Path
-
-    def ingest(
-        self,
-        table: Any,
-        *,
-        source: str = "",
-        encoding: str | None = None,
-        sheet: str | None = None,
-        header_row: int | None = None,
-        pending_key: str | Path | None = None,
-        measure_key: str | Path | None = None,
-        person_key: str | Path | None = None,
-    ) -> Ingested:
-        """How many rows of a frame were taken in, wait, or were kept out; known rows are not counted again.
-
-        Parameters
-        ----------
-        table : pandas, polars or pyarrow table, or path
-        source : str
-            Name of the source, where two may hold the very same rows.
-        encoding, sheet, header_row : optional
-            How a file is read, as in `sfumato.inspect`.
-        pending_key, measure_key, person_key : path, optional
-            Key files that the state was begun with.
-        """
-        with StreamSession.open(
-            self.state, pending_key=pending_key, measure_key=measure_key, person_key=person_key
-        ) as session:
-            rows = session.settings.batch_rows
-            reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
-            return session.ingest(cut_batches([to_arrow(table, reading=reading)[0]], rows, source=source))
-
-    def publish(self, folder: str | Path, **options: Any) -> Release:
-        """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
-        return publish_stream(self.state, folder, **options)
-
-    def on_spark(self, frame: Any, folder: str | Path, *, checkpoint: str | Path, **options: Any) -> Any:
-        """Query of Spark that goes on with the stream on a cluster, and publishes each batch in a folder of its own.
-
-        Parameters
-        ----------
-        frame : streaming data frame of Spark
-        folder : path
-            For the folders of batches.
-        checkpoint : path or URL
-            Of Spark; on storage that all workers reach.
-        **options
-            Those of `sfumato.publish.stream.stream_on_spark`, such as ``once``, ``every`` and ``cells``.
-        """
-        return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
-
-    def status(self) -> Status:
-        """How the stream stands; the whole state is checked."""
-        with StreamSession.open(self.state, write=False) as session:
-            return session.status()
-
-    def attack(self, releases: Sequence[str | Path], *, measure_key: str | Path | None = None) -> EpochAttack:
-        """What published epochs give away to somebody who takes them from each other."""
-        return attack_epochs(self.state, releases, measure_key=measure_key)
-
-    def forget(self) -> Status:
-        """How the stream stands once the rows kept for measuring are deleted, for good."""
-        return forget_rows(self.state)
-
-
-def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
-    """A stream of records that are condensed as they arrive, and published by epochs [AY05, sec. 3].
-
-    Parameters
-    ----------
-    state : path or URL
-        A file, or ``postgresql://USER@HOST/NAME``; it stays with the owner.
-    first : pandas, polars or pyarrow table, or path, optional
-        Begins a new stream with these records; without it the state is that of an earlier one.
-    **options
-        With ``first``: those of `sfumato.engines.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.
-    """
-    if first is not None:
-        checked(init_stream)(state, first, **options)
-    elif options:
-        raise OptionError(f"{next(iter(options))!r} is for the beginning of a stream; give its first records too")
-    return Stream(state)
 
 
 def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options: Any) -> Reconstruction:

@@ -17,15 +17,16 @@ from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import ColumnsDropped, Fact
 from sfumato.engines.chunks import transform_file
 from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.stream import StreamSession, cut_batches
-from sfumato.engines.stream.run import init_stream
 from sfumato.methods.geometry import Translation
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.publish.stream import publish_stream
+from sfumato.streams.entries import cut_batches
+from sfumato.streams.publish import publish_stream
+from sfumato.streams.run import init_stream
+from sfumato.streams.session import StreamSession
 from sfumato.tables.schema import Field, Kind, Schema
 
 KEY = Key((Add("age", 3.0), Add("pay", -2.0)))

@@ -21,8 +21,6 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import local_channels
 from sfumato.engines.parties.session import plain_sessions
-from sfumato.engines.stream import StreamSession, cut_batches
-from sfumato.engines.stream.run import init_stream
 from sfumato.methods.geometry import Translation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
@@ -31,8 +29,11 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
-from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release
+from sfumato.streams.entries import cut_batches
+from sfumato.streams.publish import publish_stream
+from sfumato.streams.run import init_stream
+from sfumato.streams.session import StreamSession
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import numbers, people

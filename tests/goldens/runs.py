@@ -24,12 +24,13 @@ import pyarrow.csv
 import sfumato as sf
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.stream import StreamSession, cut_batches
-from sfumato.engines.stream.run import init_stream
 from sfumato.methods.geometry import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.publish.stream import publish_stream
+from sfumato.streams.entries import cut_batches
+from sfumato.streams.publish import publish_stream
+from sfumato.streams.run import init_stream
+from sfumato.streams.session import StreamSession
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"

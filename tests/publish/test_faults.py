@@ -26,21 +26,21 @@ from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.config import PartyTrial, write_trial
 from sfumato.engines.parties.peers import Address
-from sfumato.engines.stream.run import init_stream
-from sfumato.engines.stream.settings import StateEntry
-from sfumato.engines.stream.state import State
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
-from sfumato.publish.stream import publish_stream
 from sfumato.publish.verify import verify_release
+from sfumato.streams.publish import publish_stream
+from sfumato.streams.run import init_stream
+from sfumato.streams.settings import StateEntry
+from sfumato.streams.state import State
 from sfumato.survey.client import KeptAnswer, KeptAnswers
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files
-from tests.stream import cases
+from tests.streams import cases
 
 Job = Callable[[Path], Any]
 FORMS = tuple(each.value for each in FileFormat)

@@ -16,23 +16,23 @@ from sfumato.core.errors import closest_name, shown
 __all__ = ["app", "main"]
 
 _VERBS = {
-    "demo": "verbs",
-    "inspect": "verbs",
-    "tune": "evaluate",
-    "sanitize": "sanitize",
-    "evaluate": "evaluate",
-    "policy": "verbs",
-    "verify": "verbs",
-    "signing-key": "signing",
-    "breach": "randomized",
-    "survey": "survey",
-    "transactions": "transactions",
-    "stream": "stream",
-    "reconstruct": "randomized",
-    "relate": "randomized",
-    "party": "party",
-    "web": "verbs",
-    "doctor": "verbs",
+    "demo": "cli.verbs",
+    "inspect": "cli.verbs",
+    "tune": "cli.evaluate",
+    "sanitize": "cli.sanitize",
+    "evaluate": "cli.evaluate",
+    "policy": "cli.verbs",
+    "verify": "cli.verbs",
+    "signing-key": "cli.signing",
+    "breach": "cli.randomized",
+    "survey": "cli.survey",
+    "transactions": "cli.transactions",
+    "stream": "streams.commands",
+    "reconstruct": "cli.randomized",
+    "relate": "cli.randomized",
+    "party": "cli.party",
+    "web": "cli.verbs",
+    "doctor": "cli.verbs",
 }
 """Verbs, in the order of the help, and the module of each."""
 
@@ -53,7 +53,7 @@ class _Verbs(click.RichGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
-        return getattr(import_module(f"sfumato.cli.{_VERBS[cmd_name]}"), cmd_name.replace("-", "_"))
+        return getattr(import_module(f"sfumato.{_VERBS[cmd_name]}"), cmd_name.replace("-", "_"))
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
