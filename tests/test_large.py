@@ -18,8 +18,8 @@ from sfumato.assess import measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
-from sfumato.engines.chunks import transform as chunks
 from sfumato.engines.outcome import Recipe
+from sfumato.engines.partitions import batches as chunks
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.publish.release import Release

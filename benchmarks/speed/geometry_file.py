@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks import transform_file
+from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Key, Ranges
 
 ROOT = Path(__file__).resolve().parents[2]

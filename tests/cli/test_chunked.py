@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from scipy.optimize import linear_sum_assignment
 
-from sfumato.engines.chunks import transform as chunks
+from sfumato.engines.partitions import batches as chunks
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import invert
 from sfumato.publish.sanitize import sanitize_file

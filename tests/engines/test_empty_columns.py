@@ -15,8 +15,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import ColumnsDropped, Fact
-from sfumato.engines.chunks import transform_file
 from sfumato.engines.parties.plan import JointPlan
+from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Translation
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.perturb.laplace_pca import LaplacePCA

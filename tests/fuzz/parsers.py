@@ -25,7 +25,6 @@ from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import TableError
-from sfumato.engines.chunks.source import open_people
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory import parse_size
 from sfumato.methods.catalogue import make_mechanism
@@ -52,6 +51,7 @@ from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
+from sfumato.tables.source import open_people
 from sfumato.tables.transactions import read_transactions, transactions_of_table
 from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes

@@ -17,7 +17,7 @@ from pyarrow.csv import read_csv, write_csv
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
-from sfumato.engines.chunks.transform import transform_file
+from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.methods.geometry.move import KeyedWorkings

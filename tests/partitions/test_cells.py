@@ -30,7 +30,6 @@ from sfumato.core.facts import (
     TailsCoded,
 )
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks.source import Source, open_source
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.partitions.cell import merge_facts
 from sfumato.engines.partitions.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
@@ -45,6 +44,7 @@ from sfumato.engines.partitions.memory import (
 from sfumato.engines.partitions.run import run_by_cells
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.source import Source, open_source
 from tests.examples import examples
 
 KEY = bytes(range(32))

@@ -30,7 +30,6 @@ from sfumato.core.facts import (
     Stratified,
     TailsCoded,
 )
-from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import cell
 from sfumato.engines.partitions import run as engine
@@ -39,6 +38,7 @@ from sfumato.engines.partitions.cutting import FileSpill
 from sfumato.methods.chain import columns as of_chain
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
+from sfumato.tables.source import open_source
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as at_the_command_line  # noqa: F401 - a fixture
 from tests.partitions.test_cells import FAST, KEY, people, run, the

@@ -17,10 +17,10 @@ import pytest
 import sfumato as sf
 from sfumato.assess import warm
 from sfumato.core.errors import OptionError
-from sfumato.engines.chunks.source import Source
 from sfumato.engines.partitions.cutting import Spill
 from sfumato.engines.partitions.memory import check_memory, least_bytes, needed_bytes
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.source import Source
 from tests.cli.conftest import Run, run  # noqa: F401
 
 MB = 1 << 20

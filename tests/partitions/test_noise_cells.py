@@ -13,13 +13,13 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Celled, HeldOut, Noised, Shuffled, Untouched
-from sfumato.engines.chunks.source import open_source
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import learn
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.plan import make_plan, prepare
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
+from sfumato.tables.source import open_source
 from tests.partitions.test_cells import people, run, the
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 READ = """
 import codecs, sys, time
 from sfumato.core.errors import TableError
-from sfumato.engines.chunks import source
+from sfumato.tables import source
 
 class Slow(codecs.IncrementalDecoder):
     def decode(self, data, final=False):

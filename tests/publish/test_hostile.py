@@ -17,10 +17,10 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.core.errors import BadInput, OptionError, TableError
-from sfumato.engines.chunks.source import Source
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.publish.verify_rows import MOST_BYTES
 from sfumato.tables.files import read_file
+from sfumato.tables.source import Source
 
 ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"
 

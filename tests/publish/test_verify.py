@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, TableError
-from sfumato.engines.chunks.source import open_source
 from sfumato.publish import verify_rows
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import _digest, certificate_beside, verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
+from sfumato.tables.source import open_source
 
 AGE = Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=10))
 SEX = Field("sex", Kind.NOMINAL, domain=Domain(declared=True, categories=("f", "m")))

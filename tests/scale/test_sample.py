@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.chunks import sample_file
+from sfumato.engines.partitions.sampling import sample_file
 
 
 def save(folder: Path, rows: int) -> Path:

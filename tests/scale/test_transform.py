@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from sfumato.assess.attacks.unknown_input import find_factor
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
-from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, Transformed, Untouched
-from sfumato.engines.chunks import MovedFile, ShuffledWithin, transform_file
-from sfumato.engines.chunks.transform import runs_of_rows
+from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, ShuffledWithin, Transformed, Untouched
+from sfumato.engines.partitions.batches import MovedFile, transform_file
 from sfumato.methods.geometry import Add, Hybrid, Key, Mult, Rotate, invert
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+from sfumato.tables.source import runs_of_rows
 
 KEY = Key(
     (
@@ -272,7 +272,7 @@ def test_an_interrupt_leaves_the_old_output_or_nothing(
 ) -> None:
     source = save(people(), tmp_path / "in.parquet")
     (tmp_path / "old.parquet").write_bytes(b"old")
-    monkeypatch.setattr("sfumato.engines.chunks.move.hybrid", failing(after=3, stop=stop))
+    monkeypatch.setattr("sfumato.methods.geometry.batches.hybrid", failing(after=3, stop=stop))
     with pytest.raises(stop):
         transform_file(source, tmp_path / "old.parquet", KEY, batch_rows=10, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "old.parquet"]
@@ -282,7 +282,7 @@ def test_an_interrupt_leaves_the_old_output_or_nothing(
 def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = save(people(), tmp_path / "in.parquet")
     monkeypatch.setattr(
-        "sfumato.engines.chunks.move.hybrid", failing(after=3, stop=OSError(28, "no words of a library"))
+        "sfumato.methods.geometry.batches.hybrid", failing(after=3, stop=OSError(28, "no words of a library"))
     )
     with pytest.raises(SfumatoError, match=r"could not be written \(No space left on device\); make room"):
         transform_file(source, tmp_path / "out.parquet", KEY, batch_rows=10)

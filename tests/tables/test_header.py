@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import TableError
-from sfumato.engines.chunks.source import open_source
 from sfumato.tables.files import FileForm, FileFormat, read_file, write_file
+from sfumato.tables.source import open_source
 
 
 def _read(tmp_path: Path, text: str) -> tuple[dict[str, list[str]], tuple[str, ...]]:

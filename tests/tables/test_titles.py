@@ -13,9 +13,9 @@ import xlsxwriter
 
 import sfumato as sf
 from sfumato.core.errors import BadInput, OptionError, TableError
-from sfumato.engines.chunks.source import open_source
 from sfumato.tables.files import read_file
 from sfumato.tables.header import find_header
+from sfumato.tables.source import open_source
 from tests.messy_hospital import COLUMNS, VISITS, write_workbook
 
 ROWS = [[30 + row % 40, "ABC"[row % 3], f"P{row}"] for row in range(40)]

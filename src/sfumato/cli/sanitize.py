@@ -100,8 +100,8 @@ class Place:
     @property
     def form(self) -> FileForm:
         """How the table is written that is read; a folder that a cluster reads is one of Parquet."""
-        from sfumato.engines.chunks.source import form_of
         from sfumato.tables.files import FileForm, FileFormat
+        from sfumato.tables.source import form_of
 
         known = self.engine != "spark" or self.source.lower().endswith((".csv", ".csv.gz"))
         return form_of(Path(self.source)) if known else FileForm(FileFormat.PARQUET)
@@ -130,8 +130,8 @@ class Place:
             return False
         if self.memory is not None:
             return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
-        from sfumato.engines.chunks.source import open_source
         from sfumato.engines.partitions.memory import least_bytes, needed_bytes, size_words, usual_memory
+        from sfumato.tables.source import open_source
 
         granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
         source = open_source(self.source, **given)
@@ -156,8 +156,8 @@ class Place:
         Refuses what is too little for either way.
         """
         from sfumato.assess.warm import compile_apart
-        from sfumato.engines.chunks.source import open_source
         from sfumato.engines.partitions.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
+        from sfumato.tables.source import open_source
 
         source, granted = open_source(self.source, **given), parse_size(memory)
         needed = needed_bytes(source, method, report=report)

@@ -21,13 +21,12 @@ from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
-from sfumato.engines.chunks import sample_file
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
-from sfumato.engines.chunks.transform import Geometric, in_chunks, run_in_chunks, try_on_sample, writing
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.batches import Geometric, in_chunks, run_in_chunks, try_on_sample
 from sfumato.engines.partitions.cutting import FileSpill, Spill, frame_of
 from sfumato.engines.partitions.memory import cell_rows, parse_size, usual_memory
 from sfumato.engines.partitions.run import in_cells, run_by_cells
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS, sample_file
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
 from sfumato.methods.geometry.key import check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
@@ -40,6 +39,8 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
+from sfumato.tables.sink import writing
+from sfumato.tables.source import Source
 from sfumato.version import __version__
 
 __all__ = [

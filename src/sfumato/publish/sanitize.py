@@ -13,12 +13,12 @@ import pyarrow as pa
 from sfumato.assess.study import MeasureOptions
 from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Source, open_people
-from sfumato.engines.chunks.transform import Geometric
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
+from sfumato.engines.partitions.batches import Geometric
 from sfumato.engines.partitions.memory import check_memory, least_bytes, parse_size
 from sfumato.engines.partitions.run import in_cells
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
@@ -51,6 +51,7 @@ from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
+from sfumato.tables.source import Source, open_people
 
 __all__ = ["check_run", "file_of", "load_recipe", "sanitize", "sanitize_file"]
 
@@ -396,7 +397,7 @@ def sanitize_file(
     new_key : path, optional
         Draw a key, with the spreads of the sample, and write it here before the table.
     batch_rows : int, optional
-        Rows of a batch; see `sfumato.engines.chunks.transform_file`.
+        Rows of a batch; see `sfumato.engines.partitions.batches_file`.
     sample_rows : int
         Rows that are drawn at random for the schema, the key and the report.
     seed : int, optional

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import BadInput, SfumatoError, TableError
 from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact, Grouped, PersonsLinked, RareValues
-from sfumato.engines.chunks.source import Source, open_source
 from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check
 from sfumato.publish.verify_columns import ColumnCells, gap_field
@@ -30,6 +29,7 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
+from sfumato.tables.source import Source, open_source
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.engines.chunks.source import Source, form_of, open_source
 from sfumato.streams.entries import Batch, batch_id, cut_batches, place_of
 from sfumato.tables.encodings import codec_name
 from sfumato.tables.numerals import Numerals, rewrite_numerals
+from sfumato.tables.source import Source, form_of, open_source
 
 __all__ = ["ReadOptions", "read_batches", "read_lines"]
 

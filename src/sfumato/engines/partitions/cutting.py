@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, SfumatoError
+from sfumato.core.exact_mean import ExactMean
 from sfumato.core.records import BlockKind, columns_of
 from sfumato.core.replacing import sync
-from sfumato.engines.chunks.move import ExactMean
 from sfumato.engines.partitions.cell import LEVEL, OUTSIDE, ROW
 from sfumato.engines.partitions.cuts import Cuts, leaves_of
 from sfumato.engines.partitions.learn import Learned, Run

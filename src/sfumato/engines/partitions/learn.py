@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.facts import UnlabelledRows
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
-from sfumato.engines.chunks.transform import runs_of_rows
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
 from sfumato.methods.chain import Chain
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, check_records
@@ -35,6 +34,7 @@ from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.source import Source, runs_of_rows
 
 __all__ = [
     "HEAD_ROWS",

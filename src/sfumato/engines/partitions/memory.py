@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
 from sfumato.engines.memory import MEASURED_ROWS, MEASURED_WHOLE
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.tables.files import FileFormat
+from sfumato.tables.source import Source
 
 __all__ = [
     "LEAST_ROWS",

@@ -18,8 +18,6 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Source
-from sfumato.engines.chunks.transform import Sink
 from sfumato.engines.memory import crowd_of, grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.partitions.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
@@ -27,6 +25,7 @@ from sfumato.engines.partitions.cuts import Cuts, cut_cells, merged
 from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
 from sfumato.engines.partitions.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
 from sfumato.engines.partitions.memory import LEAST_ROWS
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.partitions.standing import Tally, ask
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
@@ -41,6 +40,8 @@ from sfumato.tables.kept_rules import keep_rules
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.sink import Sink
+from sfumato.tables.source import Source
 from sfumato.tables.spreadsheet import FormulaCount
 from sfumato.tables.stored_codec import rescale
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
-from sfumato.engines.chunks.transform import runs_of_rows
 from sfumato.engines.partitions.learn import Run
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names
 from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
+from sfumato.tables.source import runs_of_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

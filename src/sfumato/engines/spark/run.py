@@ -19,20 +19,11 @@ from numpy.typing import NDArray
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError, TableError
+from sfumato.core.exact_mean import ExactMean
 from sfumato.core.randomness import Randomness
-from sfumato.engines.chunks.move import (
-    ColumnPlan,
-    ExactMean,
-    Mover,
-    finest_of,
-    means_of,
-    numbers_there,
-    plan_columns,
-    spaced_fields,
-    turned_fields,
-)
-from sfumato.engines.chunks.source import SAMPLE_ROWS, Reservoir, Source
-from sfumato.engines.chunks.transform import (
+from sfumato.engines.columns import empty_columns
+from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.batches import (
     TriedOnSample,
     dropped_fields,
     facts_around,
@@ -41,8 +32,6 @@ from sfumato.engines.chunks.transform import (
     outcome_of_moving,
     usual_rows,
 )
-from sfumato.engines.columns import empty_columns
-from sfumato.engines.outcome import Outcome
 from sfumato.engines.partitions.cell import CellTask, sanitize_cell
 from sfumato.engines.partitions.cuts import Cuts, merged
 from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, table_of
@@ -59,13 +48,25 @@ from sfumato.engines.partitions.run import (
     task_of,
     with_all_rows,
 )
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS, Reservoir
 from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
+from sfumato.methods.geometry.batches import (
+    ColumnPlan,
+    Mover,
+    finest_of,
+    means_of,
+    numbers_there,
+    plan_columns,
+    spaced_fields,
+    turned_fields,
+)
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import Spacing
 from sfumato.methods.protocol import Mechanism
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
+from sfumato.tables.source import Source
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:

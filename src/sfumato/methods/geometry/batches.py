@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
-from sfumato.engines.chunks.source import Source
+from sfumato.core.exact_mean import ExactMean
 from sfumato.methods.geometry.key import Key, Mult
 from sfumato.methods.geometry.move import Spacing
 from sfumato.methods.geometry.transformations import hybrid
@@ -27,10 +26,10 @@ from sfumato.tables.infer import MISSING_MARKS, infer_field
 from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema, check_columns
+from sfumato.tables.source import Source
 
 __all__ = [
     "ColumnPlan",
-    "ExactMean",
     "Mover",
     "finest_of",
     "means_of",
@@ -41,50 +40,6 @@ __all__ = [
     "spaced_fields",
     "turned_fields",
 ]
-
-_BITS, _LOW = 53, 26  # of a double's whole part, and of the lower piece that it is added up in
-_UNIT = 1126  # every double is a whole number of times 2 to minus this
-
-
-@dataclass
-class ExactMean:
-    """Mean of all numbers that were added, rounded once.
-
-    ``total`` is their sum as a whole number of the smallest units.
-
-    Examples
-    --------
-    >>> one, two = ExactMean(), ExactMean()
-    >>> one.add(np.array([1e16, 1.0]))
-    >>> two.add(np.array([-1e16, 2.0]))
-    >>> one.merge(two)
-    >>> one.mean
-    0.75
-    """
-
-    total: int = 0
-    count: int = 0
-
-    def add(self, numbers: NDArray[np.float64]) -> None:
-        """Take in further numbers; those that are not finite are passed over, as no table that has some is moved."""
-        numbers = numbers[np.isfinite(numbers)]
-        part, exponent = np.frexp(numbers)
-        whole = np.ldexp(part, _BITS).astype(np.int64)
-        for each in np.unique(exponent).tolist():
-            some = whole[exponent == each]
-            sums = (int((some >> _LOW).sum()) << _LOW) + int((some & ((1 << _LOW) - 1)).sum())
-            self.total += sums << (each - _BITS + _UNIT)
-        self.count += len(numbers)
-
-    def merge(self, other: ExactMean) -> None:
-        """Take in the numbers that another one has been told."""
-        self.total, self.count = self.total + other.total, self.count + other.count
-
-    @property
-    def mean(self) -> float:
-        """Their mean."""
-        return float(Fraction(self.total, self.count << _UNIT))
-
 
 _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 _HEAD = 100_000  # rows that are looked at where no schema is given

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
@@ -32,27 +27,27 @@ from sfumato.core.facts import (
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
-from sfumato.engines.chunks.move import ColumnPlan, Mover, plan_columns, read_means, read_spacings
-from sfumato.engines.chunks.source import Source, form_of, open_people
 from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism, Sanitized
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.files import CsvWriter, FileForm, FileFormat
+from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.schema import Schema
+from sfumato.tables.sink import Sink, writing
+from sfumato.tables.source import Source, form_of, open_people, runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = [
     "Geometric",
     "MovedFile",
     "Shuffle",
-    "Sink",
     "TriedOnSample",
     "dropped_fields",
     "facts_around",
@@ -61,77 +56,10 @@ __all__ = [
     "order_of_batch",
     "outcome_of_moving",
     "run_in_chunks",
-    "runs_of_rows",
     "transform_file",
     "try_on_sample",
     "usual_rows",
-    "writing",
 ]
-
-
-class Sink(Protocol):
-    """Takes a table part by part."""
-
-    def write(self, part: pa.RecordBatch) -> None:
-        """Add rows."""
-
-
-@contextmanager
-def writing(
-    path: Path,
-    schema: pa.Schema,
-    form: FileForm,
-    *,
-    zipped: bool = False,
-    numbers: Sequence[str] = (),
-    spreadsheet_safe: bool = False,
-) -> Iterator[Sink]:
-    """Open a file for writing, of CSV compressed by gzip where ``zipped``.
-
-    In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost
-    time.
-    """
-    if form.format is FileFormat.CSV:
-        with gzip.open(path, "wb") if zipped else path.open("wb") as file:
-            yield CsvWriter(file, schema, form.delimiter, spreadsheet_safe=spreadsheet_safe)
-    elif form.format is FileFormat.ARROW:
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            yield writer
-    else:
-        repeated = [name for name in schema.names if name not in set(numbers)]
-        with pa.parquet.ParquetWriter(path, schema, use_dictionary=repeated or False) as writer:
-            yield _ParquetSink(writer)
-
-
-class _ParquetSink:
-    """Makes a row group of each part."""
-
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
-
-    def write(self, part: pa.RecordBatch) -> None:
-        self.writer.write_batch(part, row_group_size=max(1, len(part)))
-
-
-def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Cut a stream of batches into runs of so many rows; the last has up to twice as many, so that none is shorter.
-
-    Only a stream of fewer rows than that gives a shorter one.
-    """
-    held: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        if not len(batch):
-            continue
-        held.append(batch)
-        count += len(batch)
-        while count >= 2 * rows:
-            table = pa.Table.from_batches(held)
-            yield table.slice(0, rows)
-            held, count = table.slice(rows).to_batches(), count - rows
-            del table
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 Shuffle = Literal["batches", "none"]

@@ -6,18 +6,16 @@ import atexit
 import codecs
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
@@ -26,12 +24,10 @@ from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, end
 from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralLook, rewrite_numerals
 
-__all__ = ["SAMPLE_ROWS", "Reservoir", "Source", "form_of", "open_people", "open_source", "sample_file"]
-
-SAMPLE_ROWS = 100_000
-"""Rows that are drawn for whatever is estimated: scales, cuts, keys, the schema where none is given, and measures."""
+__all__ = ["Source", "form_of", "open_people", "open_source", "runs_of_rows"]
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
+_BATCH = 1 << 16  # rows that are looked at together
 _HEAD = 1 << 20  # bytes of CSV that say how it is written
 _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a whole column of a row group is
 
@@ -284,67 +280,22 @@ def _plain_errors(path: Path, encoding: str = "") -> Iterator[None]:
         raise TableError(f"{str(path)!r} cannot be read as its ending says; it may be damaged or misnamed") from None
 
 
-_BATCH = 1 << 16
+def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Cut a stream of batches into runs of so many rows; the last has up to twice as many, so that none is shorter.
 
-
-class Reservoir:
-    """Rows that drew the lowest numbers of all that were added, in the order in which they came.
-
-    Mutable for the sake of one pass.
+    Only a stream of fewer rows than that gives a shorter one.
     """
-
-    def __init__(self, rows: int) -> None:
-        if rows < 1:
-            raise OptionError(f"a sample of {rows} rows is none; ask for at least 1")
-        self.rows, self.drawn = rows, np.empty(0)
-        self.kept: pa.Table | None = None
-
-    def add(self, part: pa.Table, drawn: NDArray[np.float64]) -> None:
-        """Take in further rows, each with the number that it drew."""
-        threshold = self.drawn.max() if len(self.drawn) == self.rows else 1.0
-        low = np.flatnonzero(drawn < threshold)
-        if not len(low):
-            return
-        taken = part.take(pa.array(low))
-        self.kept = taken if self.kept is None else pa.concat_tables([self.kept, taken])
-        self.drawn = np.concatenate([self.drawn, drawn[low]])
-        if len(self.drawn) > self.rows:
-            stay = np.sort(np.argpartition(self.drawn, self.rows - 1)[: self.rows])
-            self.kept, self.drawn = self.kept.take(pa.array(stay)).combine_chunks(), self.drawn[stay]
-
-
-def sample_file(
-    path: str | Path | Source,
-    rows: int,
-    rng: np.random.Generator,
-    *,
-    columns: Sequence[str] | None = None,
-    encoding: str | None = None,
-) -> pa.Table:
-    """Draw rows without replacement, each set of so many as likely as any other; they keep the order of the file.
-
-    Every row draws a number and the rows with the lowest ones are kept: a reservoir.
-
-    Parameters
-    ----------
-    path : path or Source
-        A .parquet, .csv, .csv.gz, .arrow or .feather file; cells of CSV come as texts.
-    rows : int
-        A file with no more rows comes whole.
-    rng : numpy.random.Generator
-    columns : sequence of str, optional
-        By default all.
-    encoding : str, optional
-        Of CSV; by default UTF-8, or what is detected.
-    """
-    sample = Reservoir(rows)
-    source = open_people(path, encoding=encoding)
-    names = source.schema.names if columns is None else list(columns)
-    unknown = [name for name in names if name not in source.schema.names]
-    if unknown:
-        raise OptionError(f"there is no column {unknown[0]!r} in {str(source.path)!r}; choose among its own")
-    for batch in source.batches(names, _BATCH):
-        sample.add(pa.Table.from_batches([batch]), rng.random(len(batch)))
-    if sample.kept is None:
-        raise TableError(f"{str(source.path)!r} has a header but no rows; bring some")
-    return sample.kept
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        held.append(batch)
+        count += len(batch)
+        while count >= 2 * rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held, count = table.slice(rows).to_batches(), count - rows
+            del table
+    if held:
+        yield pa.Table.from_batches(held)
