@@ -108,7 +108,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     assert note in (out / "owner" / "report.html").read_text()
     assert note in (out / "release" / "report-public.html").read_text()
     assert all(check.holds for check in verify_release(out / "release"))
-    assert any(finding.name.startswith("recovered-cells") for finding in done.report.findings)
+    assert any(finding.name.startswith("known-input-recovery") for finding in done.report.findings)
     assert done.certificate.rows_out == ROWS
 
 

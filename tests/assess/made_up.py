@@ -58,17 +58,17 @@ def attacks() -> tuple[Finding, ...]:
         attack("linkage-euclid", 240, 40, 0.0005),
         attack("linkage-mahalanobis", 260, 36, 0.0005),
         attack("linkage-rank", 100, 96, 0.0005),
-        attack("linkability-near", 30, 28, 0.001),
-        attack("group-linkage-centre", 900, None, 0.01),
+        attack("linkability-ten-nearest", 30, 28, 0.001),
+        attack("group-linkage-mean", 900, None, 0.01),
         attack("singling-out-univariate", 12, 10, 0.002),
         attack("singling-out-multivariate", 60, 55, 0.004),
-        attack("attribute-inference-insider", 1300, 1290, 0.62),
-        attack("membership-distance", 1080, 1000, 0.5),
-        Finding("membership-classifier", Family.ATTACK, 0.53, Direction.LOWER, (0.5, 1.0), WORDS, (0.5, 0.56), 0.5),
-        Finding("rare-combination-error", Family.ATTACK, 2.5, Direction.HIGHER, (0.0, None), WORDS, (2.1, 2.9), 3.0),
+        attack("attribute-inference-all-columns", 1300, 1290, 0.62),
+        attack("membership-auc-distance", 1080, 1000, 0.5),
+        Finding("membership-auc-classifier", Family.ATTACK, 0.53, Direction.LOWER, (0.5, 1.0), WORDS, (0.5, 0.56), 0.5),
+        Finding("outlier-inference-error", Family.ATTACK, 2.5, Direction.HIGHER, (0.0, None), WORDS, (2.1, 2.9), 3.0),
         not_run("label-inference", Family.ATTACK, Direction.LOWER, WORDS, "no column is named as the one to predict"),
         *(
-            attack(f"attribute-inference-insider/column {place}", 900 + 20 * place, 900, 0.4, public=place % 2 == 0)
+            attack(f"attribute-inference-all-columns/column {place}", 900 + 20 * place, 900, 0.4, public=place % 2 == 0)
             for place in range(6)
         ),
     )

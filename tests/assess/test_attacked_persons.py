@@ -221,5 +221,5 @@ def test_people_alike_in_known_columns_are_counted_once() -> None:
     rows = {each.name: each for each in class_findings(study_of(table, table, codec, **told))}
     whose = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7])
     people = {each.name: each for each in class_findings(study_of(table, table, codec, persons=whose, **told))}
-    assert rows["known-class-smallest"].baseline == 3
-    assert people["known-class-smallest"].baseline == 2
+    assert rows["equivalence-class-smallest"].baseline == 3
+    assert people["equivalence-class-smallest"].baseline == 2

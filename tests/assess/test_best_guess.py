@@ -23,7 +23,7 @@ from tests.assess.cases import ROWS, draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
 from tests.examples import at_length
 
-GUESS = "best-guess"
+GUESS = "bayes-inference"
 TRUTHFUL = {
     "colour": NoiseSpec(Labels(("amber", "blue", "crimson")), {"name": "response", "epsilon": 6.0}),
     "shape": NoiseSpec(Labels(("flat", "round", "square", "")), {"name": "response", "epsilon": 6.0}),

@@ -88,7 +88,7 @@ def test_rows_that_hang_on_the_same_person_count_once(spread: float) -> None:
     released = original[:1] + spread * rng.normal(size=(1300, 3))
     seen = closeness(measure_closest(original, released, held_out, rng), (300, 1300))
     found = {f.name: f for f in CLOSEST.findings(seen)}
-    for name in ("closer-to-originals-than-to-held-out", "closer-than-real-neighbours"):
+    for name in ("closer-to-original-than-control", "closer-than-original-neighbours"):
         assert found[name].value == 1.0
         low, high = found[name].interval or (0.0, 0.0)
         assert low == pytest.approx(0.2065, abs=1e-4)

@@ -26,7 +26,7 @@ from tests.assess.cases import ROWS, constant_table, draw_table, released_of
 from tests.assess.mining import base, found, interval, is_complete, study, value
 from tests.examples import at_length, sized
 
-OWN = "clustering-error-own-rows"
+OWN = "misclassification-error"
 
 
 def blobs(seed: int, sizes: tuple[int, ...] = (100, 100, 100)) -> pa.Table:

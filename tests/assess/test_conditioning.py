@@ -42,14 +42,14 @@ def with_groups(rows: np.ndarray, labels: np.ndarray) -> dict[str, float | None]
 def test_groups_of_no_more_members_than_coordinates_are_flat(size: int, flat: float) -> None:
     rows = np.random.default_rng(1).normal(size=(240, 4))
     findings = with_groups(rows, np.arange(240) // size)
-    assert findings["groups-flat"] == flat
+    assert findings["groups-singular"] == flat
     assert findings["group-rank-smallest"] == min(size - 1, 4)
 
 
 def test_a_column_that_repeats_another_makes_no_group_flat() -> None:
     rows = np.random.default_rng(2).normal(size=(200, 2))
     findings = with_groups(np.column_stack([rows, rows[:, 0] * 2 + rows[:, 1]]), np.arange(200) // 10)
-    assert findings["groups-flat"] == 0.0
+    assert findings["groups-singular"] == 0.0
 
 
 def test_a_group_of_twins_has_rank_none() -> None:
@@ -62,8 +62,8 @@ def test_people_are_wide_where_their_group_reaches_beyond_their_neighbours() -> 
     rng = np.random.default_rng(4)
     clusters = np.repeat(np.arange(20), 10)
     rows = rng.normal(size=(200, 2)) * 0.01 + np.stack([clusters, clusters % 3], axis=1)
-    assert with_groups(rows, clusters)["people-wide"] == 0.0
-    assert with_groups(rows, rng.permutation(clusters))["people-wide"] == 1.0
+    assert with_groups(rows, clusters)["group-outliers"] == 0.0
+    assert with_groups(rows, rng.permutation(clusters))["group-outliers"] == 1.0
 
 
 def test_only_the_people_of_the_stretched_group_are_wide() -> None:
@@ -72,11 +72,11 @@ def test_only_the_people_of_the_stretched_group_are_wide() -> None:
     rows = rng.normal(size=(200, 2)) * 0.01 + np.stack([clusters, clusters % 3], axis=1)
     labels = clusters.copy()
     labels[[0, 10]] = labels[[10, 0]]  # two people of neighbouring clusters change places
-    assert with_groups(rows, labels)["people-wide"] == pytest.approx(0.1)
+    assert with_groups(rows, labels)["group-outliers"] == pytest.approx(0.1)
 
 
 def test_without_groups_it_is_not_run_and_it_stays_with_the_owner() -> None:
     rows = numbers(np.random.default_rng(6).normal(size=(20, 2)))
     assert all("no groups" in (finding.reason or "") for finding in found(CONDITIONING, study(rows, rows)).values())
     assert all(not finding.public for finding in found(CONDITIONING, case("redraw")).values())
-    assert value(CONDITIONING, case("redraw"), "people-wide") > 0.0
+    assert value(CONDITIONING, case("redraw"), "group-outliers") > 0.0

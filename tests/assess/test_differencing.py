@@ -18,7 +18,7 @@ from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.assess.watched import EPOCHS, FIRST, LEVEL, SCHEMA, Stream, fixed_case, people, study_with
 from tests.examples import at_length, examples, sized
 
-BOTH = ("arrivals-recovered", "arrivals-recovered-statistics")
+BOTH = ("differencing-recovery", "differencing-recovery-statistics")
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["paper", "strict"]))
@@ -30,7 +30,7 @@ def test_without_epochs_statistics_give_every_arrival_to_the_last_digits(seed: i
     for (_, before), (_, after), (person,) in zip(stream.shown[:-1], stream.shown[1:], stream.arrived, strict=True):
         (claim,) = difference(before, after, apart=False)
         np.testing.assert_allclose(claim, person, rtol=0, atol=1e-9)
-    assert value(DIFFERENCING, study_with(stream.watched()), "arrivals-recovered-statistics") == 1.0
+    assert value(DIFFERENCING, study_with(stream.watched()), "differencing-recovery-statistics") == 1.0
 
 
 def test_without_epochs_a_split_does_not_hide_the_arrival() -> None:
@@ -60,10 +60,10 @@ def test_without_epochs_published_rows_give_every_category_and_gap_until_a_group
         watched, rows=watched.rows[: whole + 1], arrived=watched.arrived[:whole], statistics=None
     )
     findings = found(DIFFERENCING, study_with(before))
-    assert findings["arrivals-recovered/sex"].value == 1.0
-    assert findings["arrivals-recovered/town"].value == 1.0
-    assert value(DIFFERENCING, study_with(before), "arrivals-recovered/pay") < 0.5  # numbers are drawn anew each time
-    assert findings["arrivals-recovered-statistics"].reason == "nothing of that kind was published"
+    assert findings["differencing-recovery/sex"].value == 1.0
+    assert findings["differencing-recovery/town"].value == 1.0
+    assert value(DIFFERENCING, study_with(before), "differencing-recovery/pay") < 0.5
+    assert findings["differencing-recovery-statistics"].reason == "nothing of that kind was published"
 
 
 @pytest.mark.parametrize("number", [1, LEVEL, *at_length(3, 3 * LEVEL)])
@@ -82,7 +82,7 @@ def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> N
         assert baseline is not None
         assert baseline <= 5 / 144  # a guess may hit somebody by chance
     for name in ("pay", "size", "sex", "town"):  # five standard deviations of the difference of two shares
-        finding = findings[f"arrivals-recovered/{name}"]
+        finding = findings[f"differencing-recovery/{name}"]
         assert finding.value is not None
         assert finding.baseline is not None
         assert finding.value <= finding.baseline + 5 * np.sqrt(0.5 / 144)

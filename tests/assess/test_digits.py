@@ -120,7 +120,7 @@ def test_a_table_that_was_multiplied_and_written_in_full_is_recovered_without_on
     table, key = measured(), Key((Mult("weight", 1.37), Mult("height", 0.73)))
     study = claimed(table, scaled(table, key), ("mult",))
     check_sound(DIGITS, study)
-    finding = found(DIGITS, study)["recovered-cells-digits"]
+    finding = found(DIGITS, study)["digit-spacing-recovery"]
     assert finding.value == 1.0
     assert finding.baseline == pytest.approx(0.08, abs=0.05)
     assert "stands out in 2 of 2 columns" in finding.meaning
@@ -131,7 +131,7 @@ def test_a_redraw_a_constant_table_and_numbers_without_a_step_give_no_more_than_
     constant = table.take(pa.array(np.zeros(500, dtype=np.int64)))
     tables = [claimed(table, other, ("mult",)) for other in (measured(2), constant)]
     for study in (*tables, moved(draw(1), Scaling(), 1)):
-        finding = found(DIGITS, study)["recovered-cells-digits"]
+        finding = found(DIGITS, study)["digit-spacing-recovery"]
         assert finding.value is not None
         assert finding.baseline is not None
         assert finding.value <= finding.baseline + 0.05
@@ -139,7 +139,7 @@ def test_a_redraw_a_constant_table_and_numbers_without_a_step_give_no_more_than_
 
 def test_tables_without_factors_are_not_attacked() -> None:
     for mechanism in (Translation(), Rotation()):
-        finding = found(DIGITS, moved(draw(1), mechanism, 1))["recovered-cells-digits"]
+        finding = found(DIGITS, moved(draw(1), mechanism, 1))["digit-spacing-recovery"]
         assert "neither a shift nor a turn" in str(finding.reason)
 
 

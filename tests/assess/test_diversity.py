@@ -35,7 +35,7 @@ def test_groups_of_one_class_reach_the_worst_values() -> None:
     findings = grouped(np.repeat([0, 1, 2, 3], 25), np.repeat(["a", "b", "c", "d"], 25).tolist())
     assert number(findings, "diversity-smallest") == 1.0
     assert number(findings, "diversity-entropy-median") == 1.0
-    assert number(findings, "groups-of-one-class") == 1.0
+    assert number(findings, "groups-homogeneous") == 1.0
     assert number(findings, "closeness-largest") == pytest.approx(0.75)
 
 
@@ -43,14 +43,14 @@ def test_groups_like_the_whole_table_reach_the_best_values() -> None:
     findings = grouped(np.repeat(np.arange(25), 4), ["a", "b", "c", "d"] * 25)
     assert number(findings, "diversity-smallest") == 4.0
     assert number(findings, "diversity-entropy-smallest") == pytest.approx(4.0)
-    assert number(findings, "groups-of-one-class") == 0.0
+    assert number(findings, "groups-homogeneous") == 0.0
     assert number(findings, "closeness-largest") == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_missing_target_counts_as_a_value_of_its_own() -> None:
     findings = grouped(np.array([0, 0, 1, 1]), ["a", None, "a", "b"])
     assert number(findings, "diversity-smallest") == 2.0
-    assert number(findings, "groups-of-one-class") == 0.0
+    assert number(findings, "groups-homogeneous") == 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -32,7 +32,7 @@ from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import fit
 
 ROWS, K = 600, 10
-WHOLE = "extreme-values-shown"
+WHOLE = "extreme-values-disclosed"
 METHODS: dict[str, Mechanism] = {
     "chain": sf.Chain(k=K, leaf=20),
     "condense": sf.Condensation(k=K, effort="fast"),

@@ -177,7 +177,7 @@ def test_attacks_are_ranked_by_what_they_gain_over_their_control() -> None:
 
 def test_what_the_owner_alone_may_see_is_drawn_in_a_figure_of_its_own() -> None:
     figures = drawn_attacks()
-    name = "attacks/attribute-inference-insider"
+    name = "attacks/attribute-inference-all-columns"
     seen = [text for text in texts(only(figures, name, public=False)) if text.startswith("column")]
     public = [text for text in texts(only(figures, name, public=True)) if text.startswith("column")]
     assert len(seen) == 6
@@ -191,7 +191,7 @@ def test_without_people_held_out_no_control_is_drawn() -> None:
 
 
 def test_many_attacks_are_drawn_up_to_a_limit_that_is_named() -> None:
-    many = [attack(f"attribute-inference-insider/c{place}", 500 + place, 400, 0.1) for place in range(60)]
+    many = [attack(f"attribute-inference-all-columns/c{place}", 500 + place, 400, 0.1) for place in range(60)]
     (figure,) = attack_figures(many)
     assert f"{MOST_ROWS} of 60" in figure.caption
     assert [text.partition(":")[0] for text in texts(figure) if ":" in text][:2] == ["c59", "c58"]

@@ -94,7 +94,7 @@ def test_a_table_that_knows_nobody_is_accused_in_one_report_of_a_thousand_at_mos
     assert alarms <= 8
 
 
-@pytest.mark.parametrize("name", ["group-linkage-likelihood", "expected-reidentification", "tree-membership"])
+@pytest.mark.parametrize("name", ["group-linkage-likelihood", "expected-reidentification", "membership-original-trees"])
 def test_finding_the_group_or_having_the_trees_does_not_lead(name: str) -> None:
     findings = (attack(name, 1994, None, 0.01), attack("linkage-rank", 400, 200, 0.001))
     said = (

@@ -14,7 +14,7 @@ from sfumato.methods.protocol import Workings
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 from tests.examples import at_length
 
-ERROR, NEAR = "group-filtered-error", "group-filtered-cells-near"
+ERROR, NEAR = "group-filtered-error", "group-filtered-near"
 NOISE = (ComponentNoise("laplace", 0.2, 8, "component", 0.001, 2.0**-20),)
 
 

@@ -73,7 +73,7 @@ def test_groups_that_tell_nothing_are_not_found() -> None:
     rng = np.random.default_rng(3)
     labels, drawn_from = (rng.permutation(np.arange(ROWS) // SIZE) for _ in range(2))
     result = found(draw_table(1), draw_table(2), labels, drawn_from, holdout=draw_table(3))
-    for name in ("group-linkage-nearest-row", "group-linkage-half"):
+    for name in ("group-linkage-nearest-row", "group-linkage-half-columns"):
         finding = result[name]
         assert finding.interval is not None
         assert finding.control_interval is not None
@@ -102,7 +102,7 @@ def test_a_constant_table_finds_one_group_at_most() -> None:
     table = draw_table(1)
     drawn_from = np.arange(ROWS) // SIZE
     result = found(table, constant_table(), by_x(table), drawn_from, holdout=draw_table(3))
-    for name in ("group-linkage-nearest-row", "group-linkage-half"):
+    for name in ("group-linkage-nearest-row", "group-linkage-half-columns"):
         value = result[name].value
         assert value is not None
         assert value <= SIZE / ROWS + 1e-12
@@ -196,8 +196,8 @@ def test_one_column_and_few_rows_stop_nothing() -> None:
     labels = np.array([0, 0, 2, 2])
     result = found(table, table.slice(0, 3), labels, labels[:3], holdout=draw_table(3, 2).select(["x"]))
     assert set(result) == set(NAMES)
-    assert result["group-linkage-half"].reason == "the table has a single column"
-    for name in set(NAMES) - {"group-linkage-half"}:
+    assert result["group-linkage-half-columns"].reason == "the table has a single column"
+    for name in set(NAMES) - {"group-linkage-half-columns"}:
         value = result[name].value
         assert value is not None
         assert 0.0 <= value <= 1.0

@@ -27,7 +27,7 @@ def test_sizes_levels_and_tiny_groups_are_counted() -> None:
     assert found["group-size-median"].value == 3.5
     assert found["group-size-largest"].value == 5
     assert found["level-met"].value == pytest.approx(6 / 7)
-    assert found["groups-tiny"].value == 1
+    assert found["groups-below-four"].value == 1
 
 
 def test_only_the_smallest_group_may_leave_the_house() -> None:

@@ -12,12 +12,12 @@ import pytest
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.inference import (
+    ALL_COLUMNS,
     ATTRIBUTE_INFERENCE,
     CLOSE,
-    INSIDER,
-    NEIGHBOUR,
+    FEW_COLUMNS,
+    HALF_COLUMNS,
     PROFILES,
-    REGISTRY,
     Reader,
     attack_column,
     outsiders,
@@ -69,9 +69,9 @@ def assert_no_more_than_control(finding: Finding) -> None:
 def test_an_insider_reads_every_column_off_a_copy() -> None:
     found = case("copy")
     for column in ("x", "y", "count", "colour", "shape", "born"):
-        assert found[f"attribute-inference-insider/{column}"].value == 1.0
-    assert found["attribute-inference-insider"].value == 1.0
-    assert (found["attribute-inference-insider"].control or 1.0) < 0.6
+        assert found[f"attribute-inference-all-columns/{column}"].value == 1.0
+    assert found["attribute-inference-all-columns"].value == 1.0
+    assert (found["attribute-inference-all-columns"].control or 1.0) < 0.6
 
 
 def test_whoever_knows_more_finds_more_in_a_copy() -> None:
@@ -138,15 +138,15 @@ def test_guessing_the_commonest_is_the_baseline() -> None:
     original = pa.table({"a": ["u"] * 70 + ["v"] * 30, "b": ladder})
     released = pa.table({"a": ["u"] * 40 + ["v"] * 60, "b": ladder})
     found = findings(original, released, holdout=original)
-    assert found["attribute-inference-insider/a"].baseline == pytest.approx(0.3)  # the released column misleads
+    assert found["attribute-inference-all-columns/a"].baseline == pytest.approx(0.3)  # the released column misleads
     window = int(2 * CLOSE * ladder.std()) + 1
-    assert found["attribute-inference-insider/b"].baseline == pytest.approx(2 * window / 100)
+    assert found["attribute-inference-all-columns/b"].baseline == pytest.approx(2 * window / 100)
 
 
 def test_twins_that_differ_only_in_the_secret_are_outvoted() -> None:
     original = pa.table({"a": ["u"] * 50 + ["v"] * 50, "b": ["s"] * 40 + ["t"] * 60})
     found = findings(original, original)
-    assert found["attribute-inference-insider/b"].value == pytest.approx(0.9)
+    assert found["attribute-inference-all-columns/b"].value == pytest.approx(0.9)
 
 
 def test_profiles_are_nested_and_never_know_the_secret() -> None:
@@ -155,26 +155,26 @@ def test_profiles_are_nested_and_never_know_the_secret() -> None:
     assert order[:2] == ("shape", "count")
     assert order[-1] == "colour"
     for secret in order:
-        known = [set(profile.choose(order, secret)) for profile in (NEIGHBOUR, REGISTRY, INSIDER)]
+        known = [set(profile.choose(order, secret)) for profile in (FEW_COLUMNS, HALF_COLUMNS, ALL_COLUMNS)]
         assert known[0] <= known[1] <= known[2] == set(order) - {secret}
 
 
-def test_an_attacker_can_be_told_which_columns_he_knows() -> None:
+def test_the_owner_can_name_the_columns_that_an_attacker_knows() -> None:
     this = dataclasses.replace(study(draw_table(1), draw_table(2)), quasi_identifiers=("x", "born", "colour"))
-    told, insider = profiles_of(this)
-    assert set(told.choose(rank_columns(this), "x")) == {"born", "colour"}
-    assert insider is INSIDER
-    assert outsiders(this) == {"neighbour": told.choose(rank_columns(this), "")}
+    named, everything = profiles_of(this)
+    assert set(named.choose(rank_columns(this), "x")) == {"born", "colour"}
+    assert everything is ALL_COLUMNS
+    assert outsiders(this) == {"few-columns": named.choose(rank_columns(this), "")}
     found = {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, this)}
-    assert "attribute-inference-registry" not in found
-    assert "that the owner named" in found["attribute-inference-neighbour"].meaning
+    assert "attribute-inference-half-columns" not in found
+    assert "that the owner named" in found["attribute-inference-few-columns"].meaning
 
 
 def test_the_sentence_names_the_columns_that_are_known() -> None:
     found = findings(draw_table(1), draw_table(2), target="colour")
-    for column in NEIGHBOUR.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
-        assert column in found["attribute-inference-neighbour"].meaning
-    assert "no records were held out" in found["attribute-inference-neighbour"].meaning
+    for column in FEW_COLUMNS.choose(rank_columns(study(draw_table(1), draw_table(2), target="colour")), ""):
+        assert column in found["attribute-inference-few-columns"].meaning
+    assert "no records were held out" in found["attribute-inference-few-columns"].meaning
 
 
 def test_no_cell_stands_in_a_finding() -> None:
@@ -195,8 +195,8 @@ def test_a_column_that_the_release_never_tells_is_never_found() -> None:
     original = draw_table(1)
     empty = original.set_column(0, "x", pa.nulls(original.num_rows, pa.float64()))
     found = findings(original, empty, holdout=draw_table(3))
-    assert found["attribute-inference-insider/x"].value == 0.0
-    assert found["attribute-inference-insider/x"].baseline == 0.0
+    assert found["attribute-inference-all-columns/x"].value == 0.0
+    assert found["attribute-inference-all-columns/x"].baseline == 0.0
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_pooling_adds_hits_and_weighs_guesses() -> None:
 
 def test_a_register_holds_half_of_the_columns_and_three_at_least() -> None:
     order = [f"c{place}" for place in range(10)]
-    assert REGISTRY.choose(order, "c2") == ("c0", "c1", "c3", "c4", "c5")
-    assert REGISTRY.choose(order[:4], "c3") == ("c0", "c1", "c2")
-    assert NEIGHBOUR.choose(order, "c0") == ("c1", "c2", "c3")
+    assert HALF_COLUMNS.choose(order, "c2") == ("c0", "c1", "c3", "c4", "c5")
+    assert HALF_COLUMNS.choose(order[:4], "c3") == ("c0", "c1", "c2")
+    assert FEW_COLUMNS.choose(order, "c0") == ("c1", "c2", "c3")
 
 
 def test_columns_that_tell_nothing_are_known_last() -> None:
@@ -284,5 +284,5 @@ def test_where_a_policy_is_judged_the_insider_attacks_more_people(judged: bool) 
     """Of six columns: twice 50 attempts over all, and 50 for each if a policy limits the insider."""
     of = dataclasses.replace(study(draw_table(1), draw_table(2)), sizes=Sizes(attempts=50, judged=judged))
     found = {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, of)}
-    assert found["attribute-inference-registry"].attempts == 6 * 16
-    assert found["attribute-inference-insider"].attempts == (6 * 50 if judged else 6 * 16)
+    assert found["attribute-inference-half-columns"].attempts == 6 * 16
+    assert found["attribute-inference-all-columns"].attempts == (6 * 50 if judged else 6 * 16)

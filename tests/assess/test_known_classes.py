@@ -51,10 +51,10 @@ def test_k_l_and_t_are_those_that_counting_by_hand_gives(seed: int) -> None:
         sum(abs(Counter(members)[name] / len(members) - count / 80) for name, count in whole.items()) / 2
         for members in classes.values()
     )
-    assert numbers["known-class-smallest"].value == min(map(len, classes.values()))
-    assert numbers["known-class-diversity"].value == min(len(set(members)) for members in classes.values())
-    assert numbers["known-class-closeness"].value == pytest.approx(far)
-    assert numbers["known-class-smallest"].baseline == min(
+    assert numbers["equivalence-class-smallest"].value == min(map(len, classes.values()))
+    assert numbers["equivalence-class-diversity"].value == min(len(set(members)) for members in classes.values())
+    assert numbers["equivalence-class-closeness"].value == pytest.approx(far)
+    assert numbers["equivalence-class-smallest"].baseline == min(
         Counter((row["town"], row["sex"]) for row in table.to_pylist()).values()
     )
 
@@ -63,15 +63,15 @@ def test_without_a_target_the_worst_of_all_other_columns_is_shown() -> None:
     table = people(3)
     alike = pa.table({**{name: table.column(name) for name in ("town", "sex", "ill")}, "age": np.full(80, 21)})
     numbers = found(table, alike, ["town"])
-    assert numbers["known-class-diversity"].value == 1.0
+    assert numbers["equivalence-class-diversity"].value == 1.0
     every = found(table, table, table.column_names)
-    assert every["known-class-diversity"].status == "not-run"
+    assert every["equivalence-class-diversity"].status == "not-run"
 
 
 def test_evaluate_takes_known_columns_of_a_table_of_any_make() -> None:
     table = people(5)
     report = sf.evaluate(table, people(6), quasi_identifiers=["town", "sex"], target="ill", seed=1, time_limit=1)
     names = {finding.name for finding in report.findings}
-    assert {"known-class-smallest", "known-class-diversity", "known-class-closeness"} <= names
+    assert {"equivalence-class-smallest", "equivalence-class-diversity", "equivalence-class-closeness"} <= names
     with pytest.raises(OptionError, match="no column 'height' that is measured"):
         sf.evaluate(table, people(6), quasi_identifiers=["height"], seed=1)

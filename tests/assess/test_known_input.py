@@ -87,12 +87,12 @@ def test_as_many_known_rows_as_a_key_names_undo_it(seed: int, d: int, kind: str,
 def test_wine_turned_in_a_chain_of_13_columns_is_recovered_whole_with_two_known_rows(seed: int) -> None:
     """One row gives about 7 %, as guessing the mean does (6 %); a turn that is no chain of pairs would take 12."""
     findings = found(KNOWN_INPUT, moved(wine(), Rotation(), seed))
-    shares = {number: findings[f"recovered-cells/{number} rows"].value for number in (1, 2, 3, 4, 5, 12, 13, 14)}
+    shares = {number: findings[f"known-input-recovery/{number} rows"].value for number in (1, 2, 3, 4, 5, 12, 13, 14)}
     assert all(share == 1.0 for number, share in shares.items() if number > 1)
     assert shares[1] == pytest.approx(0.07, abs=0.02)
-    assert findings["known-rows-needed"].value == 3
-    assert findings["recovered-cells"].value == 1.0
-    assert findings["recovered-cells"].baseline == pytest.approx(0.06, abs=0.01)
+    assert findings["known-input-rows"].value == 3
+    assert findings["known-input-recovery"].value == 1.0
+    assert findings["known-input-recovery"].baseline == pytest.approx(0.06, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_certificate_and_report_name_one_number_of_known_rows_and_it_opens_every
     fact = study.fact(Transformed)
     assert fact is not None
     findings = found(KNOWN_INPUT, study)
-    assert findings["recovered-cells"].value == 1.0
-    assert findings["known-rows-needed"].value == fact.known_rows
+    assert findings["known-input-recovery"].value == 1.0
+    assert findings["known-input-rows"].value == fact.known_rows
     assert known is None or fact.known_rows == known
     refused = " ".join(each.reason for each in draw_claims(study.facts)[1])
     assert f"by anyone who knows {fact.known_rows} independent row{'s' if fact.known_rows > 1 else ''} and" in refused
     if known is not None and known > 1:
-        assert (findings["recovered-cells/1 rows"].value or 1.0) < 0.95
+        assert (findings["known-input-recovery/1 rows"].value or 1.0) < 0.95
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_rounding_whole_numbers_hardly_hinders_who_knows_as_many_rows_as_the_cer
         pa.table({name: cells.astype(np.int64) for name, cells in whole.items()}), mechanism, seed, rounded=True
     )
     assert all(pair.released.values.tolist() == np.rint(pair.released.values).tolist() for pair in study.pairs)
-    assert value(KNOWN_INPUT, study, "recovered-cells") > 0.85
+    assert value(KNOWN_INPUT, study, "known-input-recovery") > 0.85
 
 
 @pytest.mark.parametrize(
     "mechanism", [Translation(), Scaling(), Scaling(factor=(-2, -1))], ids=["add", "mult", "minus"]
 )
 def test_public_mean_and_deviation_undo_a_shift_and_a_change_of_scale(mechanism: Any) -> None:
-    assert value(PUBLIC_MOMENTS, moved(draw(2), mechanism, 7), "recovered-cells-public-moments") == 1.0
+    assert value(PUBLIC_MOMENTS, moved(draw(2), mechanism, 7), "public-moments-recovery") == 1.0
 
 
 @pytest.mark.parametrize("measure", BOTH, ids=lambda measure: measure.name)
@@ -149,7 +149,7 @@ def test_a_copy_is_recovered_whole(measure: Measure, operations: tuple[str, ...]
     check_sound(measure, study)
     assert value(measure, study, measure.names[0]) == 1.0
     if measure is KNOWN_INPUT:
-        assert value(measure, study, "known-rows-needed") == 0
+        assert value(measure, study, "known-input-rows") == 0
 
 
 @pytest.mark.parametrize("measure", BOTH, ids=lambda measure: measure.name)
@@ -188,7 +188,7 @@ def test_awkward_tables_are_got_through(measure: Measure, operations: tuple[str,
 
 def test_a_column_that_is_constant_is_turned_with_the_others_and_does_not_hinder() -> None:
     table = draw(3).append_column("e", pa.array(np.full(400, 17.0)))
-    assert value(KNOWN_INPUT, moved(table, Rotation(), 3), "recovered-cells") == 1.0
+    assert value(KNOWN_INPUT, moved(table, Rotation(), 3), "known-input-recovery") == 1.0
 
 
 @pytest.mark.parametrize("mechanism", [Rotation(), Hybrid()], ids=["rotate", "hybrid"])
@@ -197,7 +197,7 @@ def test_columns_that_are_nearly_always_0_are_not_taken_for_explained(mechanism:
     rng = np.random.default_rng(seed)
     rare = pa.array(np.where(rng.random(400) < 0.05, rng.exponential(1000, 400), 0.0))
     table = draw(seed).append_column("e", rare).append_column("f", rare.take(pa.array(rng.permutation(400))))
-    assert value(KNOWN_INPUT, moved(table, mechanism, seed), "recovered-cells/5 rows") > 0.85
+    assert value(KNOWN_INPUT, moved(table, mechanism, seed), "known-input-recovery/5 rows") > 0.85
 
 
 KEYED = pytest.mark.parametrize("mechanism", [Translation(), Scaling(), Rotation(), Hybrid()], ids=KEYED_METHODS)
@@ -209,8 +209,8 @@ def test_the_headline_of_a_keyed_method_is_what_few_known_rows_recover(mechanism
     study = moved(draw(4), mechanism, 4)
     findings = (*found(KNOWN_INPUT, study).values(), attack("linkage-rank", 100, 100, 0.001))
     headline = findings[0]
-    assert headline.name == "recovered-cells"
-    assert headline.value == findings[[each.name for each in findings].index("recovered-cells/5 rows")].value
+    assert headline.name == "known-input-recovery"
+    assert headline.value == findings[[each.name for each in findings].index("known-input-recovery/5 rows")].value
     assert headline.value is not None
     assert headline.value > 0.9
     said = f"An attacker who knows 5 rows recovers {show(headline.value, 'share')} of the cells (95\u00a0% CI "
@@ -259,10 +259,10 @@ def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
 def test_sec_and_misclassification_are_measured_on_a_table_that_was_turned() -> None:
     study = moved(clustered(4), Rotation(), 4)
     assert value(SECURITY, study, "security") > 0
-    assert value(OWN_CLUSTERS, study, "clustering-error-own-rows") < 0.2
+    assert value(OWN_CLUSTERS, study, "misclassification-error") < 0.2
 
 
 def test_sec_of_a_shift_is_0_while_one_known_row_undoes_it() -> None:
     study = moved(draw(4), Translation(), 4)
     assert value(SECURITY, study, "security") == pytest.approx(0, abs=1e-20)
-    assert value(KNOWN_INPUT, study, "known-rows-needed") == 1
+    assert value(KNOWN_INPUT, study, "known-input-rows") == 1

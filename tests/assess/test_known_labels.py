@@ -95,7 +95,12 @@ def test_who_knows_labels_knows_as_much_as_of_tables_that_hold_only_these(
     labelled, after = coarsen(plain, wide)
     whole = (labelled.slice(0, 60), labelled.slice(60, 60), labelled.slice(120, 60))
     by_labels, of_labels = findings(tables, schema, [f"{name}@{level}", "ill"]), findings(whole, after, [name, "ill"])
-    for finding in ("known-class-smallest", "known-class-diversity", "known-class-closeness", "linkage-neighbour"):
+    for finding in (
+        "equivalence-class-smallest",
+        "equivalence-class-diversity",
+        "equivalence-class-closeness",
+        "linkage-few-columns",
+    ):
         one, two = by_labels[finding], of_labels[finding]
         assert (one.value, one.baseline, one.control) == (two.value, two.baseline, two.control), finding
 
@@ -104,13 +109,13 @@ def test_labels_link_fewer_people_of_a_copy_than_values_and_leave_who_knows_all_
     table = people(4)
     copy = table, table, people(5)
     values, labels = (findings(copy, schema, [told, "town"]) for told in ("postcode", "postcode@2"))
-    assert 0 < (labels["linkage-neighbour"].value or 0) < (values["linkage-neighbour"].value or 0)
+    assert 0 < (labels["linkage-few-columns"].value or 0) < (values["linkage-few-columns"].value or 0)
     for way in ("euclid", "mahalanobis", "rank"):
         assert labels[f"linkage-{way}"].value == values[f"linkage-{way}"].value
-    assert labels["attribute-inference-insider"].value == values["attribute-inference-insider"].value
-    assert labels["attribute-inference-neighbour"].control is not None
-    assert "town and postcode at level 2 of its hierarchy" in labels["attribute-inference-neighbour"].meaning
-    assert "postcode at level 2 of its hierarchy" in labels["linkage-neighbour"].meaning
+    assert labels["attribute-inference-all-columns"].value == values["attribute-inference-all-columns"].value
+    assert labels["attribute-inference-few-columns"].control is not None
+    assert "town and postcode at level 2 of its hierarchy" in labels["attribute-inference-few-columns"].meaning
+    assert "postcode at level 2 of its hierarchy" in labels["linkage-few-columns"].meaning
 
 
 def test_who_knows_a_label_reads_the_value_itself_off_a_copy_where_few_share_the_label(schema: Schema) -> None:
@@ -120,14 +125,14 @@ def test_who_knows_a_label_reads_the_value_itself_off_a_copy_where_few_share_the
     few = table.select(only)
     told = findings((few, few, people(7).select(only)), narrow, ["postcode@1"])
     # the town is seldom told by the label, the postcode nearly always: of twenty, few share one
-    assert (told["attribute-inference-neighbour"].value or 0) > 0.5
+    assert (told["attribute-inference-few-columns"].value or 0) > 0.5
 
 
 def test_own_rows_are_found_by_labels_too(schema: Schema) -> None:
     table = people(8)
     origin = Workings(origin=np.arange(60))
     values, labels = (findings((table, table, people(9)), schema, [told], origin) for told in ("age", "age@2"))
-    first, second = (each["own-row-linkage-neighbour"].value or 0.0 for each in (values, labels))
+    first, second = (each["own-row-linkage-few-columns"].value or 0.0 for each in (values, labels))
     assert 0 < second < first
     assert values["own-row-linkage-euclid"].value == labels["own-row-linkage-euclid"].value
 
@@ -172,8 +177,8 @@ def test_a_run_attacks_with_labels(schema: Schema) -> None:
     )
     assert release.report is not None
     found = {finding.name: finding for finding in release.report.findings}
-    assert found["known-class-smallest"].value is not None
-    assert "age at level 1 of its hierarchy" in found["attribute-inference-neighbour"].meaning
+    assert found["equivalence-class-smallest"].value is not None
+    assert "age at level 1 of its hierarchy" in found["attribute-inference-few-columns"].meaning
 
 
 @pytest.mark.parametrize(

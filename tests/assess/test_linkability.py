@@ -15,7 +15,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
-NAMES = ("linkability", "linkability-near")
+NAMES = ("linkability", "linkability-ten-nearest")
 
 
 def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
@@ -72,7 +72,7 @@ def test_halves_join_within_the_ten_nearest_rows_of_each() -> None:
         b = np.concatenate([np.full(place, 100.0), near[:-1], [float(place + 1)]])
         released = pa.table({"a": a, "b": b})
         original = pa.table({"a": np.append(np.zeros(40), 200.0), "b": np.append(np.zeros(40), 200.0)})
-        value = found(original, released, holdout=original)["linkability-near"].value
+        value = found(original, released, holdout=original)["linkability-ten-nearest"].value
         assert value is not None
         assert value == pytest.approx(joined, abs=0.05)  # one of 41 people is far away
 

@@ -26,7 +26,7 @@ from sfumato.methods.protocol import Workings
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 WHOLE = ("euclid", "mahalanobis", "rank")
-WAYS = (*WHOLE, "neighbour", "registry")
+WAYS = (*WHOLE, "few-columns", "half-columns")
 
 
 def study(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Study:
@@ -81,10 +81,10 @@ def test_a_copy_is_linked_whole_and_held_out_people_are_not() -> None:
 def test_an_outsider_links_whoever_of_a_copy_is_alone_in_the_known_columns() -> None:
     table, known = draw_table(1), ("shape", "count")
     counts = table.group_by(known).aggregate([([], "count_all")]).num_rows
-    finding = found(study(table, table, quasi_identifiers=known))["linkage-neighbour"]
+    finding = found(study(table, table, quasi_identifiers=known))["linkage-few-columns"]
     assert finding.value == pytest.approx(counts / ROWS)  # of t who are alike, each is found with a chance of 1/t
     assert "known are shape, count" in finding.meaning
-    few, half = (found(study(table, table))[f"linkage-{name}"] for name in ("neighbour", "registry"))
+    few, half = (found(study(table, table))[f"linkage-{name}"] for name in ("few-columns", "half-columns"))
     assert counts / ROWS < (few.value or 0.0) <= (half.value or 0.0) < 1.0
 
 

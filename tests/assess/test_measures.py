@@ -111,16 +111,16 @@ def test_verbatim_rows_are_all_of_a_copy_and_none_of_a_redraw() -> None:
 def test_closeness_is_worst_for_a_copy_and_like_real_neighbours_for_a_redraw() -> None:
     assert value_of("copy", "closest-record-distance") == 0.0
     assert value_of("constant", "closest-record-distance") == 0.0
-    assert value_of("copy", "closer-than-real-neighbours") == 1.0
+    assert value_of("copy", "closer-than-original-neighbours") == 1.0
     redraw = findings_of("redraw")["closest-record-distance"]
     assert redraw.interval is not None
     assert redraw.baseline == pytest.approx(redraw.value, rel=0.2)
     assert redraw.control == pytest.approx(redraw.value, rel=0.2)
-    assert value_of("redraw", "closer-than-real-neighbours") == pytest.approx(0.5, abs=0.1)
+    assert value_of("redraw", "closer-than-original-neighbours") == pytest.approx(0.5, abs=0.1)
 
 
 def test_only_a_copy_is_nearer_to_the_original_than_to_rows_held_out() -> None:
-    name = "closer-to-originals-than-to-held-out"
+    name = "closer-to-original-than-control"
     assert value_of("copy", name) == 1.0
     assert value_of("redraw", name) == pytest.approx(0.5, abs=0.1)
 
@@ -129,7 +129,7 @@ def test_only_a_copy_is_nearer_to_the_original_than_to_rows_held_out() -> None:
 def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins() -> None:
     original = pa.table({"a": ["u", "v"] * 50, "b": ["s", "t", "t", "s"] * 25})
     report = find(original, original)
-    assert report["closer-than-real-neighbours"].value == 1.0
+    assert report["closer-than-original-neighbours"].value == 1.0
     assert report["verbatim-rows"].baseline == 1.0
 
 
@@ -142,7 +142,14 @@ def alone() -> Report:
 
 def test_without_workings_what_groups_would_tell_is_not_run() -> None:
     report = alone()
-    for name in ("ssq", "information-loss", "group-size-smallest", "group-size-median", "level-met", "groups-tiny"):
+    for name in (
+        "ssq",
+        "information-loss",
+        "group-size-smallest",
+        "group-size-median",
+        "level-met",
+        "groups-below-four",
+    ):
         assert report[name].status == "not-run"
         assert "no groups" in (report[name].reason or "")
 
@@ -151,7 +158,7 @@ def test_without_rows_held_out_the_control_says_so() -> None:
     report = alone()
     assert report["closest-record-distance"].control is None
     assert "control not run because no rows were held out" in report["closest-record-distance"].meaning
-    assert report["closer-to-originals-than-to-held-out"].reason == "no rows were held out"
+    assert report["closer-to-original-than-control"].reason == "no rows were held out"
 
 
 def test_cells_that_the_original_does_not_know_stop_no_measure() -> None:

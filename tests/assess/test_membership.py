@@ -18,8 +18,8 @@ from sfumato.methods.protocol import Workings
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 
-AREAS = ("membership-distance", "membership-distance-relative", "membership-classifier")
-NAMES = (*AREAS, "membership-at-1-percent")
+AREAS = ("membership-auc-distance", "membership-auc-distance-relative", "membership-auc-classifier")
+NAMES = (*AREAS, "membership-tpr")
 CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 0, 0, 0)
 
 
@@ -77,7 +77,7 @@ def test_rows_with_a_little_noise_on_them_give_members_away_less_than_a_copy() -
     values = []
     for noise in (0.05, 0.3, 5.0):
         rows = {c: original.column(c).to_numpy() + noise * rng.normal(size=500) for c in "abc"}
-        values.append(findings(original, pa.table(rows), holdout=holdout)["membership-distance"].value or 0.0)
+        values.append(findings(original, pa.table(rows), holdout=holdout)["membership-auc-distance"].value or 0.0)
     assert values[0] > values[1] + 0.05 > values[2] + 0.1
     assert values[2] == pytest.approx(0.5, abs=0.07)
 
@@ -100,7 +100,7 @@ def test_every_finding_is_complete(name: str) -> None:
         assert ends(finding.interval)[0] <= finding.value <= ends(finding.interval)[1]
         assert finding.control is not None
         assert ends(finding.control_interval)[0] <= finding.control <= ends(finding.control_interval)[1]
-        assert finding.baseline == (0.01 if finding.name.endswith("percent") else 0.5)
+        assert finding.baseline == (0.01 if finding.name.endswith("tpr") else 0.5)
         assert finding.attempts == 600
 
 
@@ -123,8 +123,8 @@ def test_few_or_equal_people_are_attacked_without_a_crash(
 ) -> None:
     found = findings(original, released, holdout=holdout)
     assert tuple(found) == NAMES
-    assert found["membership-distance"].status == "measured"
-    classifier = found["membership-classifier"]
+    assert found["membership-auc-distance"].status == "measured"
+    classifier = found["membership-auc-classifier"]
     assert classifier.status == ("measured" if holdout.num_rows == 60 else "not-run")
     assert classifier.value == 0.5 if classifier.reason is None else "too few" in classifier.reason
 
@@ -182,7 +182,7 @@ def test_rows_near_in_thick_and_thin_regions_are_compared_with_people_like_them(
         *(pa.table({"x": rows[:, 0], "y": rows[:, 1]}) for rows in (members, released)),
         holdout=pa.table({"x": outside[:, 0], "y": outside[:, 1]}),
     )
-    near, alike = (found[f"membership-distance{way}"].value for way in ("", "-relative"))
+    near, alike = (found[f"membership-auc-distance{way}"].value for way in ("", "-relative"))
     assert near is not None
     assert alike is not None
     assert alike > near + 0.02
@@ -200,7 +200,7 @@ def test_a_model_learns_which_column_comes_too_near() -> None:
         *(pa.table({f"c{k}": rows[:, k] for k in range(4)}) for rows in (members, released)),
         holdout=pa.table({f"c{k}": outside[:, k] for k in range(4)}),
     )
-    distance, learned = found["membership-distance"].value, found["membership-classifier"].value
+    distance, learned = found["membership-auc-distance"].value, found["membership-auc-classifier"].value
     assert distance is not None
     assert learned is not None
     assert learned > distance + 0.02
@@ -224,7 +224,7 @@ def test_another_row_of_an_attacked_person_is_no_reference() -> None:
 
     whose = np.tile(np.arange(200), 2)
     found = findings(twice(1), twice(2), holdout=twice(3), persons=whose, held_persons=whose)
-    finding = found["membership-distance-relative"]
+    finding = found["membership-auc-distance-relative"]
     assert finding.attempts == 200
     assert finding.value == pytest.approx(0.5, abs=0.17)  # five standard errors
 
@@ -238,7 +238,7 @@ def test_the_false_alarms_that_were_asked_for_are_the_ones_that_are_raised() -> 
     rng = np.random.default_rng(2)
     original, holdout = (pa.table({c: rng.normal(size=3000) for c in "abcd"}) for _ in range(2))
     released = pa.table({c: original.column(c).to_numpy() + 0.2 * rng.normal(size=3000) for c in "abcd"})
-    finding = findings(original, released, holdout=holdout)["membership-at-1-percent"]
+    finding = findings(original, released, holdout=holdout)["membership-tpr"]
     bottom, top = ends(finding.control_interval)
     assert bottom <= 0.02
     assert top >= 0.005

@@ -25,7 +25,7 @@ def swapped(window: float, columns: int = 4) -> float:
     table = pa.table({f"v{place}": rng.normal(size=200).round(6) for place in range(columns)})
     release = sf.sanitize(table, sf.Swapping(window=window), seed=3, report=False)
     told = study(table, release.table, facts=release.certificate.facts, workings=release.workings)
-    finding = run(SWAPPED_ROWS, told)["own-row-linkage-windows"]
+    finding = run(SWAPPED_ROWS, told)["own-row-linkage-swap-windows"]
     assert finding.value is not None
     assert finding.baseline == 1 / 200
     return finding.value
@@ -47,7 +47,7 @@ def test_the_own_row_is_always_among_the_candidates() -> None:
         else fact
         for fact in told.facts
     )
-    finding = run(SWAPPED_ROWS, dataclasses.replace(told, facts=wide))["own-row-linkage-windows"]
+    finding = run(SWAPPED_ROWS, dataclasses.replace(told, facts=wide))["own-row-linkage-swap-windows"]
     assert finding.value is not None
     assert finding.value >= 1 / 80 - 1e-12  # every person has a chance, and no more than by missing cells
 
@@ -108,7 +108,7 @@ def test_windows_are_intersected_as_in_a_loop_over_all_rows(window: float | None
     fact = Swapped("leaves" if window is None else "window", ("a", "b"), (rows, rows), rows, window)
     found = run(SWAPPED_ROWS, study(original, released, facts=(fact,), workings=Workings(origin=origin)))
     expected = slow_windows(original, released, origin.tolist(), {"a": window, "b": window})
-    assert found["own-row-linkage-windows"].value == pytest.approx(expected)
+    assert found["own-row-linkage-swap-windows"].value == pytest.approx(expected)
     assert 0.02 < expected < 0.999  # some are hidden
 
 
@@ -122,7 +122,7 @@ def telling() -> pa.Table:
 def hidden_label(table: pa.Table, released: pa.Table) -> float:
     facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
     told = study(table, released, facts=facts, workings=Workings(origin=np.arange(400)))
-    finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
+    finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
     assert finding.value is not None
     assert finding.baseline == pytest.approx(0.5, abs=0.06)
     assert "with the original's cells" in finding.meaning
@@ -148,7 +148,7 @@ def test_the_baseline_of_a_hidden_label_is_naming_the_commonest(telling: pa.Tabl
     facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
     bare = table.set_column(2, "ill", pa.nulls(400, pa.string()))
     told = study(table, bare, facts=facts, workings=Workings(origin=np.arange(400)))
-    finding = run(HIDDEN_LABEL, told)["hidden-label-told"]
+    finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
     assert finding.baseline == pytest.approx(0.8, abs=0.13)
     assert finding.attempts == 200  # half of the people teach, half are attacked
 
@@ -166,4 +166,4 @@ def test_too_few_hidden_labels_are_not_attacked() -> None:
     facts = (Downgraded("ill", 16, 16, 0.1, 0.0, 1, 1),)
     bare = table.set_column(5, "ill", pa.nulls(16, pa.string()))
     found = run(HIDDEN_LABEL, study(table, bare, facts=facts, workings=Workings(origin=np.arange(16))))
-    assert found["hidden-label-told"].reason == "fewer than 20 people with a label are hidden"
+    assert found["hidden-label-inference"].reason == "fewer than 20 people with a label are hidden"

@@ -22,7 +22,7 @@ from tests.assess.cases import draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length
 
-ERROR, NEAR = "noise-filtered-error", "noise-cells-near"
+ERROR, NEAR = "noise-filtered-error", "noise-filtered-near"
 _Matrix = NDArray[np.float64]
 
 

@@ -414,14 +414,14 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
         Ruling.DOES_NOT_MEET,
         (
             Exceeded("linkage-excess", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
-            Exceeded("attribute-excess", f"attribute-inference-insider/{column}", 0.077, 0.05, (0.06, 0.09)),
+            Exceeded("attribute-excess", f"attribute-inference-all-columns/{column}", 0.077, 0.05, (0.06, 0.09)),
             Exceeded("min_group_size", None, 5, 10),
             Exceeded("min_group_size", None, None, 10),
             Exceeded("control", None, False, True),
             Exceeded("rare", "rarest-category", "shown", "hidden"),
         ),
         (
-            Missing("membership-auc", "membership-classifier", "the attack was not run (it failed)"),
+            Missing("membership-auc", "membership-auc-classifier", "the attack was not run (it failed)"),
             Missing("membership-tpr", None, "it needs a control group of 1,000 records", needed=False),
         ),
         (f"sfumato sanitize people.csv -o out --target '{column}' --k 40 --holdout 0.3 --overwrite",),
@@ -576,12 +576,12 @@ def test_the_risk_names_the_attack_with_the_largest_excess_and_its_interval() ->
     [
         ("own-row-linkage-rank", "record linkage"),
         ("linkability", "linkability"),
-        ("attribute-inference-registry", "attribute inference"),
+        ("attribute-inference-half-columns", "attribute inference"),
         ("label-inference", "attribute inference of the target"),
-        ("membership-at-1-percent", "membership inference, TPR at 1\u00a0% FPR"),
+        ("membership-tpr", "membership inference, TPR at 1\u00a0% FPR"),
         ("singling-out-univariate", "singling out"),
-        ("rare-combination-found", "attribute inference on outliers"),
-        ("outliers-claimed", "membership inference on outliers"),
+        ("outlier-inference", "attribute inference on outliers"),
+        ("membership-outliers", "membership inference on outliers"),
     ],
 )
 def test_every_kind_of_attack_has_its_established_name(name: str, words: str) -> None:
@@ -594,7 +594,7 @@ def test_every_kind_of_attack_has_its_established_name(name: str, words: str) ->
 
 
 def test_a_score_is_an_area_under_the_curve() -> None:
-    scored = dataclasses.replace(attack("membership-classifier", 1020, None, 0.5), unit="")
+    scored = dataclasses.replace(attack("membership-auc-classifier", 1020, None, 0.5), unit="")
     said = risk_sentence([scored])
     assert said.startswith(
         "No attack (of 1) succeeds significantly more often than the baseline explains. Largest excess:"
@@ -645,7 +645,7 @@ def test_columns_that_carry_the_risk_are_named_with_their_reasons() -> None:
         "(fewer than 10 people) that the release contains"
     )
     (kind, reason), *others = risky_kinds(
-        [attack("rare-combination-found", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]
+        [attack("outlier-inference", 300, 20, 0.001), attack("linkability", 300, 20, 0.001)]
     )
     assert (kind, others) == ("Rare combinations of categories", [])
     assert reason.startswith("attribute inference on outliers, 14\u00a0% (95\u00a0% CI")
@@ -717,7 +717,12 @@ def test_a_page_of_a_wide_table_stays_small() -> None:
     words = {f"word {place}": rng.choice([f"w{each}" for each in range(30)], 800) for place in range(15)}
     table = pa.table({**numbers, **words})
     report = measure(table, table, workings=workings(80, 800))
-    kinds = ("attribute-inference-insider", "attribute-inference-registry", "interval-privacy", "entropy-privacy")
+    kinds = (
+        "attribute-inference-all-columns",
+        "attribute-inference-half-columns",
+        "interval-privacy",
+        "conditional-entropy",
+    )
     many = tuple(attack(f"{kind}/{name}", 900, 800, 0.3) for kind in kinds for name in table.column_names)
     report = dataclasses.replace(report, findings=(*report.findings, *many, *findings()))
     for edition in EDITIONS:

@@ -74,19 +74,23 @@ def test_rules_are_those_of_a_slow_miner() -> None:
 
 def test_a_copy_keeps_every_rule_has_no_new_one_and_moves_no_confidence() -> None:
     findings = found(draw_table(1), draw_table(1))
-    assert findings["rules-kept"].value == 1.0
+    assert findings["rules-preserved"].value == 1.0
     assert findings["rules-new"].value == 0.0
-    assert findings["rule-confidence-shift"].value == 0.0
+    assert findings["rule-confidence-difference"].value == 0.0
 
 
 def test_other_people_keep_most_rules_and_a_constant_table_few() -> None:
     redraw, constant = (found(draw_table(1), released_of(case)) for case in ("redraw", "constant"))
-    for name, least, most in (("rules-kept", 0.7, 0.3), ("rules-new", 0.3, 0.6)):
+    for name, least, most in (("rules-preserved", 0.7, 0.3), ("rules-new", 0.3, 0.6)):
         good, bad = redraw[name].value, constant[name].value
         assert good is not None
         assert bad is not None
-        assert (good > least and bad < most) if name == "rules-kept" else (good < least and bad > most)
-    assert (redraw["rule-confidence-shift"].value or 1.0) < 0.15 < (constant["rule-confidence-shift"].value or 0.0)
+        assert (good > least and bad < most) if name == "rules-preserved" else (good < least and bad > most)
+    assert (
+        (redraw["rule-confidence-difference"].value or 1.0)
+        < 0.15
+        < (constant["rule-confidence-difference"].value or 0.0)
+    )
 
 
 @pytest.mark.parametrize("seeds", [5, *at_length(12)])
@@ -104,7 +108,7 @@ def test_a_column_shuffled_by_itself_loses_rules() -> None:
     original = draw_table(1)
     mixed = original.column("colour").take(pa.array(np.random.default_rng(1).permutation(ROWS)))
     findings = found(original, original.set_column(3, "colour", mixed))
-    kept = findings["rules-kept"]
+    kept = findings["rules-preserved"]
     assert kept.interval is not None
     assert kept.interval[1] < (kept.baseline or 0.0)
 
@@ -120,7 +124,7 @@ def test_a_released_table_without_a_rule_has_lost_all_and_no_share_of_new_ones()
     original = draw_table(1).select(["colour", "shape"])
     empty = pa.table({name: pa.nulls(ROWS, pa.string()) for name in original.column_names})
     findings = found(original, empty)
-    assert findings["rules-kept"].value == 0.0
+    assert findings["rules-preserved"].value == 0.0
     assert "no rule" in (findings["rules-new"].reason or "")
 
 
@@ -136,7 +140,7 @@ def test_small_and_odd_tables_are_measured_or_say_why_not() -> None:
     for original, released in odd:
         assert all("failed" not in (finding.reason or "") for finding in found(original, released).values())
     lone = found(table.select(["x"]), table.select(["x"]))
-    assert lone["rules-kept"].reason == "the table has a single column"
+    assert lone["rules-preserved"].reason == "the table has a single column"
 
 
 def test_no_category_stands_in_what_is_said() -> None:

@@ -12,7 +12,7 @@ from tests.assess.cases import ROWS
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
 from tests.examples import at_length
 
-BOTH = {"unique-values-shown": UNIQUE_VALUES, "whole-rows-shown": WHOLE_ROWS}
+BOTH = {"unique-values-disclosed": UNIQUE_VALUES, "exact-row-matches": WHOLE_ROWS}
 
 
 @pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
@@ -67,7 +67,7 @@ def test_a_person_of_several_rows_is_one_holder() -> None:
 def test_without_people_held_out_a_copy_stands_beside_numbers_that_nobody_holds() -> None:
     rng = np.random.default_rng(3)
     table = pa.table({"x": rng.normal(size=300), "n": rng.integers(0, 3, 300)})
-    finding = found(UNIQUE_VALUES, study(table, table))["unique-values-shown"]
+    finding = found(UNIQUE_VALUES, study(table, table))["unique-values-disclosed"]
     assert finding.value == 1.0
     assert finding.baseline == 0.0
 
@@ -79,7 +79,7 @@ def test_a_redraw_on_a_grid_shows_unique_numbers_as_often_as_their_neighbours(sp
     original, released = (
         pa.table({"pay": np.round(np.rint(rng.normal(500.0, spread, 3_000) / step) * step, 6)}) for _ in range(2)
     )
-    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-shown"]
+    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-disclosed"]
     assert finding.value is not None
     assert finding.baseline is not None
     assert finding.baseline > 0.01
@@ -89,7 +89,7 @@ def test_a_redraw_on_a_grid_shows_unique_numbers_as_often_as_their_neighbours(sp
 def test_numbers_by_chance_are_counted_by_hand() -> None:
     original = pa.table({"pay": [100, 101, 110, 111, 300]})  # none recurs, so that no redraw would show it
     released = pa.table({"pay": [102, 105, 105, 301, 299]})
-    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-shown"]
+    finding = found(UNIQUE_VALUES, study(original, released))["unique-values-disclosed"]
     # of 92 to 108 without 101; of 93 to 109 without 100; of 102 to 118 and of 103 to 119; of 292 to 308
     near = (2 / 15, 2 / 15, 2 / 15, 1 / 15, 2 / 16)
     assert finding.value == 0.0
@@ -105,7 +105,7 @@ def test_months_of_birth_that_any_table_shows_are_chance(seed: int) -> None:
         days = rng.integers(-14_000, 14_000, rows)
         return pa.table({"born": pa.array(days.astype(np.int32)).view(pa.date32()), "x": rng.integers(0, 3, rows)})
 
-    finding = found(UNIQUE_VALUES, study(born(2_000), born(2_000)))["unique-values-shown"]
+    finding = found(UNIQUE_VALUES, study(born(2_000), born(2_000)))["unique-values-disclosed"]
     assert finding.value is not None
     assert finding.baseline is not None
     assert finding.value > 0.03  # of some 900 months each is shown nine times of ten
@@ -118,7 +118,7 @@ def test_coincidence_counts_a_person_of_several_rows_once() -> None:
     rng = np.random.default_rng(2)
     draws = [pa.table({"x": rng.integers(0, 3_000, 1_500)}) for _ in range(2)]
     alone, together = (
-        found(UNIQUE_VALUES, study(*draws, persons=persons))["unique-values-shown"].baseline
+        found(UNIQUE_VALUES, study(*draws, persons=persons))["unique-values-disclosed"].baseline
         for persons in (None, np.arange(1_500) // 3)
     )
     assert alone is not None
@@ -135,7 +135,7 @@ def test_whole_rows_stand_beside_what_a_redraw_of_that_size_shows(ratio: float) 
         rng = np.random.default_rng(seed)
         return pa.table({"a": np.floor(rng.gamma(2.0, 20.0, rows)).astype(int), "b": rng.integers(0, 20, rows)})
 
-    finding = found(WHOLE_ROWS, study(draw(1, 4_000), draw(2, round(4_000 * ratio))))["whole-rows-shown"]
+    finding = found(WHOLE_ROWS, study(draw(1, 4_000), draw(2, round(4_000 * ratio))))["exact-row-matches"]
     assert finding.value is not None
     assert finding.value == pytest.approx(finding.baseline, abs=0.06)
     assert finding.baseline_interval is not None

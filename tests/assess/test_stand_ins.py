@@ -101,8 +101,8 @@ def test_a_copy_always_leads(shape: str, held: bool) -> None:
     findings = attacked(original, original, outside, 1)
     assert not risk_sentence(findings.values()).startswith("No attack")
     certain = {gain.finding.name for gain in gains(findings.values()) if gain.certain}
-    expected = {"linkability", "attribute-inference-insider", "singling-out-multivariate"}
-    expected |= {"unique-values-shown", "whole-rows-shown"} | ({"membership-distance"} if held else set())
+    expected = {"linkability", "attribute-inference-all-columns", "singling-out-multivariate"}
+    expected |= {"unique-values-disclosed", "exact-row-matches"} | ({"membership-auc-distance"} if held else set())
     if held or shape != "small":  # half of forty people links too few others to tell
         expected |= {"linkage-euclid", "linkage-mahalanobis", "linkage-rank"}
     assert expected <= certain
@@ -133,7 +133,7 @@ def test_the_baseline_of_linkage_is_what_a_release_that_knows_nobody_gives() -> 
 @pytest.mark.parametrize("ratio", [1, 3])
 def test_the_baseline_of_shown_values_is_what_a_redraw_shows(ratio: int) -> None:
     """On average over ten pairs of tables, of which the mean is off by a hundredth; it errs to the cautious side."""
-    names = ("unique-values-shown", "whole-rows-shown", "singling-out-univariate")
+    names = ("unique-values-disclosed", "exact-row-matches", "singling-out-univariate")
     excess: dict[str, list[float]] = {name: [] for name in names}
     for seed in range(10):
         of = study(wages(20 * seed, 1_000), wages(20 * seed + 1, 1_000 * ratio), seed=seed, target="colour")

@@ -23,7 +23,7 @@ from tests.assess.privacy_studies import (
 )
 from tests.examples import at_length
 
-NAME = "entropy-privacy"
+NAME = "conditional-entropy"
 
 
 @pytest.mark.parametrize("measure", [UNCERTAINTY, PERTURBATION])

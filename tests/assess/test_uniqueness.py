@@ -38,8 +38,8 @@ def test_who_is_alone_is_counted_right() -> None:
     colours, sizes = ["r", "r", "r", "g", "g", "b"], [None, None, "s", "s", "m", "m"]
     table = pa.table({"colour": colours, "size": sizes})
     findings = found(UNIQUENESS, study(table, table.slice(1)))
-    assert findings["unique-rows"].value == pytest.approx(4 / 6)
-    assert findings["unique-rows"].baseline == 1.0
+    assert findings["sample-uniques"].value == pytest.approx(4 / 6)
+    assert findings["sample-uniques"].baseline == 1.0
     assert findings["unique-matches"].value == 1.0
     assert findings["unique-matches"].attempts == 4
 
@@ -53,7 +53,7 @@ def test_numbers_are_known_only_to_the_tenth() -> None:
     rng = np.random.default_rng(1)
     table = pa.table({"a": rng.normal(size=5000)})
     moved = pa.table({"a": rng.normal(size=5000)})
-    assert value(UNIQUENESS, study(table, moved), "unique-rows") == 0.0
+    assert value(UNIQUENESS, study(table, moved), "sample-uniques") == 0.0
 
 
 def test_keys_agree_with_a_slow_count() -> None:
@@ -93,7 +93,7 @@ def test_the_column_that_makes_people_one_of_a_kind_is_named_first() -> None:
 
 
 def test_the_risk_of_a_column_whose_cells_are_read_is_its_gain() -> None:
-    table, insider = pa.table({"a": ["x", "y"] * 20, "b": ["u", "v"] * 20}), "attribute-inference-insider"
+    table, insider = pa.table({"a": ["x", "y"] * 20, "b": ["u", "v"] * 20}), "attribute-inference-all-columns"
     read = [attack(f"{insider}/b", 900, 300, 0.1), attack(f"{insider}/a", 300, 300, 0.1)]
     first, second = risk_by_column(study(table, table), read)
     assert (first.column, first.certain) == ("b", True)

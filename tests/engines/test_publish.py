@@ -46,7 +46,7 @@ DECLARED = Schema(
         Field("ill", Kind.NOMINAL, domain=Domain(declared=True, categories=("no", "yes"))),
     )
 )
-NEEDS_ROWS = ("linkage-euclid", "membership-distance", "closest-record-distance", "marginal-distance")
+NEEDS_ROWS = ("linkage-euclid", "membership-auc-distance", "closest-record-distance", "marginal-distance")
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_an_owner_of_rows_attacks_the_others_on_the_rounds_that_it_saw(
     released = joint_in_one_process([rows.slice(0, 50), rows.slice(50)], plan, schemas=[DECLARED] * 2)
     for release, others in zip(released, (40, 50), strict=True):
         assert release.report is not None
-        found = release.report["rows-of-others-claimed"]
+        found = release.report["party-rows-inferred"]
         assert found.to_json()["status"] == status
         assert found.attempts in (None, others)
         assert release.report["linkage-euclid"].value is not None  # its own rows are compared with the release

@@ -207,8 +207,8 @@ def test_who_grows_the_trees_anew_attacks_a_chain_in_cells_and_who_knows_them_do
     for more in ways:  # rules are kept in the last two, which is not in cells
         report = sf.sanitize(table, CHAIN, **(told | more)).report
         assert report is not None
-        assert report["membership-leaves"].value is not None
-        assert str(report["tree-membership"].reason).endswith("for rules, strata or cells part it")
+        assert report["membership-auc-refitted-trees"].value is not None
+        assert str(report["membership-original-trees"].reason).endswith("for rules, strata or cells part it")
 
 
 def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies(

@@ -320,7 +320,7 @@ def test_a_release_passes_public_columns_and_its_report_attacks_the_noise() -> N
     for name in (
         "noise-filtered-error",
         "group-filtered-error",
-        "group-filtered-cells-near",
+        "group-filtered-near",
         "own-row-linkage-euclid",
         "group-linkage-likelihood",
         "interval-privacy",

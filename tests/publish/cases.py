@@ -26,14 +26,14 @@ NOISED: tuple[Fact, ...] = (
 RATES = (
     *(f"linkage-{way}" for way in ("euclid", "mahalanobis", "rank")),
     "linkability",
-    "linkability-near",
-    *(f"attribute-inference-insider/{column}" for column in ("age", "sex", "pay")),
+    "linkability-ten-nearest",
+    *(f"attribute-inference-all-columns/{column}" for column in ("age", "sex", "pay")),
     "singling-out-univariate",
     "singling-out-multivariate",
-    "rare-combination-found",
+    "outlier-inference",
 )
-AREAS = ("membership-distance", "membership-distance-relative", "membership-classifier")
-TPR = "membership-at-1-percent"
+AREAS = ("membership-auc-distance", "membership-auc-distance-relative", "membership-auc-classifier")
+TPR = "membership-tpr"
 
 
 def rate(name: str, inside: float, outside: float | None = None, tries: int = TRIES, guess: float = 0.001) -> Finding:

@@ -198,14 +198,17 @@ def test_a_needed_attack_that_did_not_run_leaves_it_open(name: str) -> None:
 
 
 def test_attribute_inference_that_did_not_run_has_no_columns_and_leaves_it_open() -> None:
-    idle_ = [idle(f"attribute-inference-{profile}") for profile in ("neighbour", "registry", "insider")]
+    idle_ = [idle(f"attribute-inference-{profile}") for profile in ("few-columns", "half-columns", "all-columns")]
     verdict = judge(report(*idle_, without=RATES[5:8]), BUILT_IN["research"], GROUPED)
     assert verdict.outcome is INCONCLUSIVE
     assert set(needed(verdict)) == {"attribute-excess"}
 
 
 def test_attribute_inference_of_all_columns_together_is_not_judged() -> None:
-    assert judge(report(rate("attribute-inference-registry", 0.9, 0.1)), BUILT_IN["research"], GROUPED).outcome is MEETS
+    assert (
+        judge(report(rate("attribute-inference-half-columns", 0.9, 0.1)), BUILT_IN["research"], GROUPED).outcome
+        is MEETS
+    )
 
 
 def test_an_attack_that_has_nothing_to_attack_is_not_needed_unless_no_other_is_left() -> None:
@@ -217,7 +220,7 @@ def test_an_attack_that_has_nothing_to_attack_is_not_needed_unless_no_other_is_l
 
 
 def test_people_held_out_who_could_not_be_attacked_leave_it_open() -> None:
-    verdict = judge(report(rate("rare-combination-found", 0.1)), BUILT_IN["research"], GROUPED)
+    verdict = judge(report(rate("outlier-inference", 0.1)), BUILT_IN["research"], GROUPED)
     assert verdict.outcome is INCONCLUSIVE
     assert verdict.missing[0].reason == "no held-out record could be attacked"
 
@@ -282,10 +285,14 @@ def test_a_control_on_a_part_of_the_seats_is_counted_up() -> None:
 
 
 def test_an_extreme_person_who_shows_exceeds_the_limit_of_singling_out() -> None:
-    extreme = rate("extreme-values-shown", 1.0, 0.0, tries=24)
+    extreme = rate("extreme-values-disclosed", 1.0, 0.0, tries=24)
     verdict = judge(report(extreme), BUILT_IN["research"], GROUPED)
     (exceeded,) = verdict.exceeded
-    assert (exceeded.limit, exceeded.finding, exceeded.value) == ("singling-out-excess", "extreme-values-shown", 1.0)
+    assert (exceeded.limit, exceeded.finding, exceeded.value) == (
+        "singling-out-excess",
+        "extreme-values-disclosed",
+        1.0,
+    )
     assert "Excess singling out by extreme values 100\u00a0% (95\u00a0% CI" in verdict.reasons[0]
     assert verdict.reasons[0].endswith("; limit 5\u00a0%")
 
@@ -293,9 +300,9 @@ def test_an_extreme_person_who_shows_exceeds_the_limit_of_singling_out() -> None
 @pytest.mark.parametrize(
     "finding",
     [
-        rate("extreme-values-shown", 0.0, 0.0, tries=24),
-        rate("extreme-values-shown", 0.25, 0.0, tries=24),
-        idle("extreme-values-shown", "the method cannot be run again on this table"),
+        rate("extreme-values-disclosed", 0.0, 0.0, tries=24),
+        rate("extreme-values-disclosed", 0.25, 0.0, tries=24),
+        idle("extreme-values-disclosed", "the method cannot be run again on this table"),
     ],
     ids=["nothing", "too few to tell", "not run"],
 )
@@ -305,7 +312,9 @@ def test_extreme_values_never_leave_a_verdict_open(finding: Finding) -> None:
 
 def test_extreme_values_alone_do_not_meet_the_limit_of_singling_out() -> None:
     nothing = [idle(name, "the table has nothing to single out", applies=False) for name in RATES[8:]]
-    verdict = judge(report(*nothing, rate("extreme-values-shown", 0.0, 0.0, tries=24)), BUILT_IN["research"], GROUPED)
+    verdict = judge(
+        report(*nothing, rate("extreme-values-disclosed", 0.0, 0.0, tries=24)), BUILT_IN["research"], GROUPED
+    )
     assert verdict.outcome is INCONCLUSIVE
     assert needed(verdict) == ["singling-out-excess"]
 

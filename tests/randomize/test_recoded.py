@@ -193,10 +193,10 @@ def test_parents_leave_in_the_place_of_labels_and_a_report_guesses_behind_all_an
     assert set(release.table["kind"].to_pylist()) == {"part 0", "part 1", "part 2"}
     assert release.report is not None
     guessed = {finding.name: finding.value for finding in release.report.findings if finding.name.startswith("best-")}
-    assert {"best-guess/age", "best-guess/kind"} <= set(guessed)
+    assert {"bayes-inference/age", "bayes-inference/kind"} <= set(guessed)
     most = [table["kind"].to_pylist().count(label) for label in KINDS]
     firsts = sum(max(most[start : start + 7]) for start in (0, 7, 14))
-    assert guessed["best-guess/kind"] <= firsts / 1200 + 1e-9
+    assert guessed["bayes-inference/kind"] <= firsts / 1200 + 1e-9
 
 
 def test_the_mean_of_intervals_may_lie_anywhere_in_them() -> None:

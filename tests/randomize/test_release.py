@@ -85,11 +85,11 @@ def test_the_report_has_both_attacks_column_by_column() -> None:
         assert finding.value is not None
         assert finding.baseline is not None
         assert finding.value < finding.baseline
-    for name in ("best-guess", "best-guess/age", "best-guess/town", "best-guess/rank"):
+    for name in ("bayes-inference", "bayes-inference/age", "bayes-inference/town", "bayes-inference/rank"):
         assert report[name].value is not None
     names = {finding.name for finding in report.findings}
     assert "noise-filtered-error/town" not in names
-    assert "best-guess/pay" not in names  # 10,001 values
+    assert "bayes-inference/pay" not in names  # 10,001 values
 
 
 def test_claims_and_refusals_are_on_the_certificate() -> None:

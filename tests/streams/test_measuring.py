@@ -291,11 +291,11 @@ def finding(folder: Path, name: str) -> dict[str, Any]:
 @pytest.mark.slow
 def test_with_the_key_an_epoch_is_measured_in_full_on_the_sample(published: Path) -> None:
     last = published / "epoch-2"
-    for name in ("linkage-euclid", "membership-distance", "marginal-distance", "closest-record-distance"):
+    for name in ("linkage-euclid", "membership-auc-distance", "marginal-distance", "closest-record-distance"):
         assert finding(last, name)["value"] is not None, name
-    assert finding(last, "membership-distance")["control"] is not None or finding(last, "linkage-euclid")["control"]
-    assert finding(last, "arrivals-recovered")["value"] == 0.0
-    assert finding(last, "arrivals-recovered")["attempts"] > 20
+    assert finding(last, "membership-auc-distance")["control"] is not None or finding(last, "linkage-euclid")["control"]
+    assert finding(last, "differencing-recovery")["value"] == 0.0
+    assert finding(last, "differencing-recovery")["attempts"] > 20
     assert 0.0 < finding(last, "epoch-rows-repeated")["value"] < 1.0
     report = json.loads((last / "owner" / "report.json").read_text("utf-8"))
     assert any("Measured on a sample" in note for note in report["notes"])
@@ -316,7 +316,7 @@ def test_the_attack_on_published_epochs_gains_nothing(published: Path) -> None:
     assert pair.fresh is not None
     assert pair.fresh >= 5
     assert pair.arrived > 20
-    assert next(each for each in found.findings if each.name == "arrivals-recovered").value == 0.0
+    assert next(each for each in found.findings if each.name == "differencing-recovery").value == 0.0
     without = attack_epochs(published / "s.db", releases)
     assert [dataclasses.replace(each, arrived=pair.arrived) for each in without.pairs] == [pair]
     assert (without.succeeds, without.findings[0].value) == (None, None)
@@ -354,8 +354,8 @@ def test_the_attack_tells_categories_where_every_arrival_is_published(
             session.ingest([(f"one {epoch}", TABLE.slice(100 + epoch, 1))])
         found = attack_tables(session, tables)
     told = {each.name: each for each in found.findings}
-    assert told["arrivals-recovered/sex"].attempts == 29
+    assert told["differencing-recovery/sex"].attempts == 29
     assert found.succeeds is not gated
     if not gated:
-        assert told["arrivals-recovered/sex"].value == 1.0
+        assert told["differencing-recovery/sex"].value == 1.0
         assert "The attack succeeds" in found.words()

@@ -58,7 +58,7 @@ def test_a_release_is_certified_measured_verified_and_mined(way: str, tmp_path: 
     facts = {type(fact): fact for fact in release.certificate.facts}
     assert facts[TransactionPersons] == TransactionPersons(140, 3)
     names = {finding.name: finding for finding in release.report.findings}
-    for name in ("singling-out-transactions", "attribute-inference-items/2 items", "membership-transactions"):
+    for name in ("singling-out-transactions", "attribute-inference-items/2 items", "membership-auc-transactions"):
         assert names[name].value is not None
         assert names[name].control is not None
         assert names[name].interval is not None

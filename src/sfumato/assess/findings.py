@@ -217,7 +217,7 @@ FALSE_ALARMS = 0.001
 """How often any attack of a report is called a success on a release that knows nobody, at most."""
 # a group hides which of its members a person is, not where they are, and who found it picks one of them as its size
 # says; the trees of a chain stay with the owner
-_CONCEDED = ("group-linkage", "expected-reidentification", "tree-membership")
+_CONCEDED = ("group-linkage", "expected-reidentification", "membership-original-trees")
 
 
 class Family(StrEnum):
@@ -409,7 +409,7 @@ def _gain(finding: Finding, width: float) -> Gain | None:
 
 FEW = 10
 """A value is rare that fewer people hold."""
-_INSIDER = "attribute-inference-insider/"
+_SINGLE_COLUMN = "attribute-inference-all-columns/"
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _MOST_ROWS = 200_000
 _SPREAD, _MIX = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(0xBF58_476D_1CE4_E5B9)
@@ -431,9 +431,9 @@ def risk_by_column(study: Study, findings: Sequence[Finding]) -> tuple[ColumnRis
     if not len(study.released) or not study.pairs:
         return ()
     read = {
-        gain.finding.name.removeprefix(_INSIDER): gain
+        gain.finding.name.removeprefix(_SINGLE_COLUMN): gain
         for gain in column_gains(findings)
-        if gain.finding.name.startswith(_INSIDER)
+        if gain.finding.name.startswith(_SINGLE_COLUMN)
     }
     found = []
     for pair, alone in zip(study.pairs, _alone_by(study), strict=True):

@@ -22,12 +22,12 @@ _NAMES = {
 }
 _AUC = "membership-auc"
 _SPECIAL = {
-    "outliers-claimed": "membership inference on outliers",
-    "rare-combination-": "attribute inference on outliers",
-    "extreme-values-shown": "singling out by extreme values",
-    "whole-rows-shown": "exact matches of whole rows",
-    "unique-values-shown": "singling out by unique values",
-    "membership-at-1-percent": "membership inference, TPR at 1\u00a0% FPR",
+    "membership-outliers": "membership inference on outliers",
+    "outlier-inference": "attribute inference on outliers",
+    "extreme-values-disclosed": "singling out by extreme values",
+    "exact-row-matches": "exact matches of whole rows",
+    "unique-values-disclosed": "singling out by unique values",
+    "membership-tpr": "membership inference, TPR at 1\u00a0% FPR",
     "group-linkage-": "linkage to the group",
     "expected-reidentification": "re-identification within the group",
     "label-inference": "attribute inference of the target",
@@ -40,7 +40,7 @@ def attack_name(finding: str) -> str:
 
     Examples
     --------
-    >>> attack_name("attribute-inference-insider/pay"), attack_name("linkage-rank")
+    >>> attack_name("attribute-inference-all-columns/pay"), attack_name("linkage-rank")
     ('attribute inference of "pay"', 'record linkage')
     """
     from sfumato.assess.numbers import spoken_name
@@ -61,14 +61,14 @@ def limit_name(limit: str, finding: str | None = None) -> str:
 
     Examples
     --------
-    >>> limit_name("attribute-excess", "attribute-inference-insider/pay"), limit_name("linkage-excess", "linkability")
-    ('excess attribute inference of "pay"', 'excess linkability')
+    >>> limit_name("attribute-excess", "attribute-inference-all-columns/pay"), limit_name("linkage-excess", "linkage-rank")
+    ('excess attribute inference of "pay"', 'excess record linkage')
     """
     if finding and limit == "singling-out-excess":
-        kinds = {"rare-combination-found": " by rare combinations", "extreme-values-shown": " by extreme values"}
+        kinds = {"outlier-inference": " by rare combinations", "extreme-values-disclosed": " by extreme values"}
         return f"{_NAMES[limit]}{kinds.get(finding, '')}"
     if finding and limit in ("linkage-excess", "attribute-excess"):
-        if finding == "recovered-cells":
+        if finding == "known-input-recovery":
             return "excess recovery of cells by a known-input attack"
         return f"excess {attack_name(finding)}"
     return _NAMES.get(limit, limit)

@@ -202,7 +202,7 @@ def _tables(family: Family, title: str, findings: Sequence[Finding]) -> list[dic
 
 def _part_title(name: str, findings: Sequence[Finding]) -> str:
     kind = "by class" if name.startswith("recall") else "by column"
-    kind = "by number of known rows" if name == "recovered-cells" else kind
+    kind = "by number of known rows" if name == "known-input-recovery" else kind
     return f"{spoken_name(name)}, {kind} ({len(findings)})"
 
 

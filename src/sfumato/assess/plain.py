@@ -30,7 +30,7 @@ KNOWN_ROWS = 5
 """Original rows that an attacker is taken to know if a secret key moved the table."""
 
 _TO_TRY = "To try next:"
-_KNOWN_INPUT = "recovered-cells"
+_KNOWN_INPUT = "known-input-recovery"
 _MOST_COLUMNS = 3
 _MORE = 0.02  # that a model's score is above chance, or it predicts next to nothing
 _SCORES = {
@@ -155,7 +155,7 @@ def gain_sentence(gain: Gain) -> str:
     name = attack_name(finding.name)
     interval = excess_interval(finding) if gain.certain else None  # a policy's joint interval says more of the others
     if finding.unit != "share":
-        if finding.name.startswith("membership-"):
+        if finding.name.startswith("membership-auc-"):
             ends = (
                 "" if finding.interval is None else f" ({CI} {finding.interval[0]:.2f}\u2013{finding.interval[1]:.2f})"
             )
@@ -194,8 +194,7 @@ def risk_aside(findings: Iterable[Finding]) -> str:
     return "" if term is None else f"{term.name[:1].upper()}{term.name[1:]}: {term.meaning}"
 
 
-_KNOWN = {"neighbour": "a few columns", "registry": "half of the columns", "insider": "all columns but one"}
-_LINKED = {"neighbour": "neighbour", "registry": "registry", "insider": "euclid"}
+_KNOWN = {"few-columns": "a few columns", "half-columns": "half of the columns", "all-columns": "all columns but one"}
 
 
 def by_knowledge(findings: Iterable[Finding]) -> list[tuple[str, str, str]]:
@@ -203,7 +202,7 @@ def by_knowledge(findings: Iterable[Finding]) -> list[tuple[str, str, str]]:
     found = {finding.name: finding for finding in findings if finding.value is not None}
     rows = []
     for name, known in _KNOWN.items():
-        way = _LINKED[name]
+        way = "euclid" if name == "all-columns" else name
         linked = found.get(f"linkage-{way}") or found.get(f"own-row-linkage-{way}")
         inferred = found.get(f"attribute-inference-{name}")
         if linked is not None or inferred is not None:
@@ -246,7 +245,7 @@ def risky_kinds(findings: Iterable[Finding]) -> list[tuple[str, str]]:
 
 
 _KINDS = {
-    "rare-combination-found": "Rare combinations of categories",
+    "outlier-inference": "Rare combinations of categories",
     "singling-out-univariate": "Extreme and unique values",
-    "extreme-values-shown": "Extreme values",
+    "extreme-values-disclosed": "Extreme values",
 }

@@ -18,12 +18,12 @@ __all__ = ["FAMILIES", "RiskRow", "risk_table"]
 
 FAMILIES: dict[str, Callable[[str], bool]] = {
     "linkage-excess": lambda name: name.startswith(("linkage-", "own-row-linkage-", "linkability")) and "/" not in name,
-    "attribute-excess": lambda name: name.startswith("attribute-inference-") or name == "recovered-cells",
+    "attribute-excess": lambda name: name.startswith("attribute-inference-") or name == "known-input-recovery",
     "singling-out-excess": lambda name: (
-        name.startswith("singling-out-") or name in ("rare-combination-found", "extreme-values-shown")
+        name.startswith("singling-out-") or name in ("outlier-inference", "extreme-values-disclosed")
     ),
-    "membership-auc": lambda name: name.startswith("membership-") and not name.startswith("membership-at-"),
-    "membership-tpr": lambda name: name.startswith("membership-at-"),
+    "membership-auc": lambda name: name.startswith("membership-auc-"),
+    "membership-tpr": lambda name: name.startswith("membership-tpr"),
 }
 """Which findings each limit of a policy looks at, by name."""
 

@@ -101,8 +101,8 @@ def _outliers(findings: Sequence[Finding]) -> str:
     parts = [
         f"{words} {percent(found[name].value or 0.0)}"
         for name, words in (
-            ("outliers-claimed", "membership inference on outliers, TPR at 5\u00a0% FPR:"),
-            ("rare-combination-found", "attribute inference on outliers:"),
+            ("membership-outliers", "membership inference on outliers, TPR at 5\u00a0% FPR:"),
+            ("outlier-inference", "attribute inference on outliers:"),
         )
         if name in found
     ]

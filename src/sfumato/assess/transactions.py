@@ -262,9 +262,9 @@ def _learnt(pair: TransactionPair, facts: Sequence[Fact], rng: np.random.Generat
         else:
             yield "transaction-breach", NotRun("every frequent item is in more than half of the transactions")
     if pair.unknown is None:
-        yield "blocked-origin", NotRun("no entry was blocked", applies=False)
+        yield "blocked-entry-inference", NotRun("no entry was blocked", applies=False)
     else:
-        yield "blocked-origin", origins_told(pair.original.take(pair.origin), pair.released, pair.unknown, rng)
+        yield "blocked-entry-inference", origins_told(pair.original.take(pair.origin), pair.released, pair.unknown, rng)
 
 
 def breach_level(law: TransactionOperator, original: Transactions, found: Itemsets) -> tuple[float, float, int]:
@@ -411,7 +411,7 @@ def _membership(
     index: _Index, lists: list[NDArray[np.int32]], held: list[NDArray[np.int32]] | None, rng: np.random.Generator
 ) -> Iterator[Stated]:
     """Areas of members against others, by the similarity of the most similar released transaction."""
-    names = ("membership-transactions", "membership-at-1-percent-transactions")
+    names = ("membership-auc-transactions", "membership-tpr-transactions")
     if not held or len(held) < _FEWEST:
         lacking = NotRun(
             "no transactions were held out (name some with --holdout)" if not held else "too few were held out"
@@ -520,11 +520,11 @@ TRANSACTION_ATTACKS = Measure(
         "that most released transactions with these contain. Baseline: the most frequent item; control: held-out "
         "transactions"
     ),
-    Number("membership-transactions", "Membership inference, nearest transaction", SCORE).means(
+    Number("membership-auc-transactions", "Membership inference, nearest transaction", SCORE).means(
         "Membership inference: AUC of an attacker who separates used from held-out transactions by the most similar "
         "released one. 0.5 is guessing; the control separates held-out transactions"
     ),
-    Number("membership-at-1-percent-transactions", "Transaction membership, TPR at 1\u00a0% FPR", SHARE).means(
+    Number("membership-tpr-transactions", "Transaction membership, TPR at 1\u00a0% FPR", SHARE).means(
         "Membership inference: the share of transactions identified as used, by the most similar released one, at a "
         "false positive rate of 1 %. 1 % is guessing; the control is the share of held-out transactions named"
     ),
@@ -533,7 +533,7 @@ TRANSACTION_ATTACKS = Measure(
         "itemset with it, for an attacker who knows all supports: the largest over items that at most half of the "
         "transactions contain. Baseline: the prior"
     ),
-    Number("blocked-origin", "Inference of blocked entries", SCORE).means(
+    Number("blocked-entry-inference", "Inference of blocked entries", SCORE).means(
         "Inference of blocked entries: AUC of an attacker who separates blocked items from blocked non-items by the "
         "rest of the transaction; 0.5 is guessing"
     ),

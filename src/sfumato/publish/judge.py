@@ -74,9 +74,9 @@ LEAST_HELD_OUT = 1_000
 """People held out with whom the membership attack at 1 % false alarms is judged."""
 
 _OWN_ROW = "own-row-linkage-"
-_KNOWN_ROWS = "recovered-cells"
+_KNOWN_ROWS = "known-input-recovery"
 _SINGLING = "singling-out-"
-_EXTREMES = "extreme-values-shown"
+_EXTREMES = "extreme-values-disclosed"
 _SCORES = ("membership-auc", "membership-tpr")
 TPR = "membership-tpr"
 _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001

@@ -203,7 +203,10 @@ def _differences(watched: Watched, rng: np.random.Generator) -> Iterator[Stated]
     if not sum(map(len, watched.arrived)):
         raise NotRun(_NOT_AT_HAND)
     columns = tuple(dict.fromkeys(block.column for block in watched.layout))
-    for name, shown in (("arrivals-recovered", watched.rows), ("arrivals-recovered-statistics", watched.statistics)):
+    for name, shown in (
+        ("differencing-recovery", watched.rows),
+        ("differencing-recovery-statistics", watched.statistics),
+    ):
         if shown is None:
             yield name, NotRun("nothing of that kind was published")
             continue
@@ -227,15 +230,15 @@ DIFFERENCING = Measure(
     applies=_applies,
     figure="attacks/all",
 ).finds(
-    Number("arrivals-recovered", "Differencing attack, published rows", SHARE).means(
+    Number("differencing-recovery", "Differencing attack, published rows", SHARE).means(
         "Differencing attack: the share of arriving records recovered from the difference of successive publications. "
         "Baseline: guessing a published row"
     ),
-    Number("arrivals-recovered-statistics", "Differencing attack, published statistics", SHARE).means(
+    Number("differencing-recovery-statistics", "Differencing attack, published statistics", SHARE).means(
         "Differencing attack: the share of arriving records recovered if counts and sums of groups are published. "
         "Baseline: guessing their mean"
     ),
-    Number("arrivals-recovered/", scale=SHARE, figure="attacks/arrivals-recovered").means(
+    Number("differencing-recovery/", scale=SHARE, figure="attacks/differencing-recovery").means(
         "Differencing attack: the share of arriving cells of {column} recovered from the difference of successive "
         "publications. Baseline: the cell of a published row"
     ),
@@ -318,7 +321,7 @@ def _run_rounds(study: Study) -> Iterator[Stated]:
     if not others:
         raise NotRun("no other owner has rows")
     share = min(1.0, len(claimed_rows(seen)[1]) / others)
-    yield "rows-of-others-claimed", Values(share, baseline=0.0, attempts=others)
+    yield "party-rows-inferred", Values(share, baseline=0.0, attempts=others)
 
 
 ROUNDS = Measure(
@@ -329,7 +332,7 @@ ROUNDS = Measure(
     applies=_not_opened,
     figure="attacks/all",
 ).finds(
-    Number("rows-of-others-claimed", "Rows of other parties inferred from clustering rounds", SHARE.owners).means(
+    Number("party-rows-inferred", "Rows of other parties inferred from clustering rounds", SHARE.owners).means(
         "The share of other parties' rows that this party can infer from the cluster centres of every round and its "
         "own rows. It does not know which are right; in trials most were. None if centres stay hidden (baseline)"
     )

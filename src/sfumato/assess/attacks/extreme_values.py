@@ -53,9 +53,9 @@ def _run(study: Study) -> Iterator[Stated]:
         raise NotRun("the declared bounds of every column leave no room beyond its people")
     both = np.sum([hits[name] for name in found], axis=0)
     note = f"; {redraws} redraws of {_ROWS} people with the person and as many without, {len(found)} columns at once"
-    yield "extreme-values-shown", _success(both, sum(found.values()), note)
+    yield "extreme-values-disclosed", _success(both, sum(found.values()), note)
     for name, count in found.items():
-        yield f"extreme-values-shown/{name}", _success(hits[name], count)
+        yield f"extreme-values-disclosed/{name}", _success(hits[name], count)
 
 
 def _success(hits: Matrix, tries: int, note: str = "") -> Values:
@@ -86,11 +86,11 @@ EXTREME_VALUES = Measure(
     _run,
     figure="attacks/all",
 ).finds(
-    Number("extreme-values-shown", "Singling out, extreme values", SHARE).means(
+    Number("extreme-values-disclosed", "Singling out, extreme values", SHARE).means(
         "Singling out by extreme values: how often a release of a redraw of the table contains a value beyond "
         "everybody else's if one person has such a value. Control: releases of redraws without that person"
     ),
-    Number("extreme-values-shown/", "Singling out, extreme values", SHARE.owners, figure="").means(
+    Number("extreme-values-disclosed/", "Singling out, extreme values", SHARE.owners, figure="").means(
         "Singling out by extreme values of {column}: how often a release of a redraw contains a value beyond "
         "everybody else's if one person has such a value, beside releases without that person"
     ),

@@ -23,12 +23,12 @@ from sfumato.core.neighbours import nearest
 from sfumato.tables.schema import Kind
 
 __all__ = [
+    "ALL_COLUMNS",
     "ATTRIBUTE_INFERENCE",
     "CLOSE",
-    "INSIDER",
-    "NEIGHBOUR",
+    "FEW_COLUMNS",
+    "HALF_COLUMNS",
     "PROFILES",
-    "REGISTRY",
     "Reader",
     "attack_column",
     "outsiders",
@@ -79,45 +79,45 @@ def _first(order: Sequence[str], secret: str, count: int) -> tuple[str, ...]:
     return tuple(column for column in order if column != secret)[:count]
 
 
-NEIGHBOUR = Profile(
-    "neighbour",
+FEW_COLUMNS = Profile(
+    "few-columns",
     "knows the three columns that are easiest to observe",
     "few columns known",
     lambda order, secret: _first(order, secret, _SEEN),
 )
-REGISTRY = Profile(
-    "registry",
+HALF_COLUMNS = Profile(
+    "half-columns",
     "has a register with half of the columns, those that take the fewest values",
     "half of the columns known",
     lambda order, secret: _first(order, secret, max(_SEEN, len(order) // 2)),
 )
-INSIDER = Profile(
-    "insider",
+ALL_COLUMNS = Profile(
+    "all-columns",
     "knows everything about a person but one column",
     "all other columns known",
     lambda order, secret: _first(order, secret, len(order)),
 )
-PROFILES = (NEIGHBOUR, REGISTRY, INSIDER)
+PROFILES = (FEW_COLUMNS, HALF_COLUMNS, ALL_COLUMNS)
 
 
 def profiles_of(study: Study) -> tuple[Profile, ...]:
-    """Attackers of a study: who knows what the owner named, the secret excepted, and the insider; else all by rule."""
+    """Attackers of a study: `PROFILES`; with quasi-identifiers one who knows these, and one who knows all columns."""
     if not study.quasi_identifiers:
         return PROFILES
     told = dataclasses.replace(
-        NEIGHBOUR,
+        FEW_COLUMNS,
         sentence="knows the columns that the owner named",
         choose=lambda order, secret: tuple(
             column for column in order if column in study.quasi_identifiers and column != secret
         ),
     )
-    return told, INSIDER
+    return told, ALL_COLUMNS
 
 
 def outsiders(study: Study) -> dict[str, tuple[str, ...]]:
     """Columns that each attacker knows who does not know them all, by the attacker's name; of a study with labels."""
     order = rank_columns(with_known_labels(study))
-    return {profile.name: profile.choose(order, "") for profile in profiles_of(study) if profile is not INSIDER}
+    return {profile.name: profile.choose(order, "") for profile in profiles_of(study) if profile is not ALL_COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -263,8 +263,8 @@ def _run(study: Study) -> Iterator[Stated]:
     wide = with_known_labels(study)  # what is known by its labels alone can be the secret itself
     seen = rank_columns(wide), reader if wide is study else Reader(wide)
     for profile in profiles_of(study):
-        looked, (columns, sees) = (study, (order, reader)) if profile is INSIDER else (wide, seen)
-        people = study.sizes.attempts if study.sizes.judged and profile is INSIDER else attempts
+        looked, (columns, sees) = (study, (order, reader)) if profile is ALL_COLUMNS else (wide, seen)
+        people = study.sizes.attempts if study.sizes.judged and profile is ALL_COLUMNS else attempts
         chosen = {secret: profile.choose(columns, secret) for secret in secrets}
         tried = [attack_column(looked, sees, secret, known, people, rng) for secret, known in chosen.items()]
         attacks = [attack for attack in tried if attack is not None]
@@ -273,12 +273,12 @@ def _run(study: Study) -> Iterator[Stated]:
         *first, last = (known_as(study, column) for column in profile.choose(columns, ""))
         named = f"{', '.join(first)} and {last}" if first else last
         line = "" if study.quasi_identifiers else f" ({_NEXT})"
-        here = "" if profile is INSIDER else f", here {named}{line}"
+        here = "" if profile is ALL_COLUMNS else f", here {named}{line}"
         meaning, whole = _MEANING.format(known=profile.sentence + here), pool(attacks).success
         note = _note(study, secrets, people)
         yield f"attribute-inference-{profile.name}", dataclasses.replace(whole, meaning=meaning, note=note)
-        for each in attacks if profile is INSIDER else ():
-            yield f"attribute-inference-insider/{each.column}", each.success
+        for each in attacks if profile is ALL_COLUMNS else ():
+            yield f"attribute-inference-all-columns/{each.column}", each.success
 
 
 def _note(study: Study, secrets: Sequence[str], attempts: int) -> str:
@@ -308,7 +308,7 @@ ATTRIBUTE_INFERENCE = Measure(
         )
         for profile in PROFILES
     ),
-    Number("attribute-inference-insider/", scale=SHARE, figure="attacks/attribute-inference-insider").means(
+    Number("attribute-inference-all-columns/", scale=SHARE, figure="attacks/attribute-inference-all-columns").means(
         "Attribute inference of {column}: an attacker who knows all other columns takes it from the most similar "
         "released row. Control: the same attack on the control group"
     ),

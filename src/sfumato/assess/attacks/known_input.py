@@ -385,12 +385,12 @@ def _run(study: Study) -> Iterator[Stated]:
         return Values(tries.share, tries.interval, guess, attempts=rows, note=note, inside=tries)
 
     few = min(KNOWN_ROWS, rows - 1)
-    yield "recovered-cells", dataclasses.replace(share(few), meaning=_HEADLINE.format(number=few))
+    yield "known-input-recovery", dataclasses.replace(share(few), meaning=_HEADLINE.format(number=few))
     bare = moved.recovered(moved.after, everyone) >= _ENOUGH  # the released numbers are the original ones
-    yield "known-rows-needed", Values(0.0 if bare else float(fact.known_rows), baseline=0.0, attempts=rows, note=note)
+    yield "known-input-rows", Values(0.0 if bare else float(fact.known_rows), baseline=0.0, attempts=rows, note=note)
     for number in curve:
         told = _RECOVERED.format(knowing=f"knows {number} original rows")
-        yield f"recovered-cells/{number} rows", dataclasses.replace(share(number), meaning=told)
+        yield f"known-input-recovery/{number} rows", dataclasses.replace(share(number), meaning=told)
 
 
 def mean_as_tries(shares: Matrix, most: int) -> Tries:
@@ -424,14 +424,14 @@ KNOWN_INPUT = Measure(
     applies=not_moved,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells", "Known-input attack, numbers recovered", SHARE).means(
+    Number("known-input-recovery", "Known-input attack, numbers recovered", SHARE).means(
         _HEADLINE.format(number=KNOWN_ROWS)
     ),
-    Number("known-rows-needed", "Known-input attack, rows needed", COUNT.more, figure="").means(
+    Number("known-input-rows", "Known-input attack, rows needed", COUNT.more, figure="").means(
         "Known-input attack: how many original rows, with their released rows, determine the key. The certificate "
         "states this number, fewer may suffice, and every participant knows one"
     ),
-    Number("recovered-cells/", scale=SHARE, figure="attacks/recovered-cells").means(
+    Number("known-input-recovery/", scale=SHARE, figure="attacks/known-input-recovery").means(
         _RECOVERED.format(knowing="knows {column}")
     ),
 )
@@ -462,7 +462,7 @@ def _run_moments(study: Study) -> Iterator[Stated]:
     value = moved.recovered(match_moments(moved.after, mean, spread, lean), rows)
     guess, note = moved.recovered(np.broadcast_to(mean, before.shape), rows), drawn_note(len(rows), len(study.released))
     interval = wilson(value * len(rows), len(rows))
-    yield "recovered-cells-public-moments", Values(value, interval, guess, attempts=len(rows), note=note)
+    yield "public-moments-recovery", Values(value, interval, guess, attempts=len(rows), note=note)
 
 
 PUBLIC_MOMENTS = Measure(
@@ -474,7 +474,7 @@ PUBLIC_MOMENTS = Measure(
     applies=not_moved,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells-public-moments", "Numbers recovered from public mean and variance", SHARE).means(
+    Number("public-moments-recovery", "Numbers recovered from public mean and variance", SHARE).means(
         _RECOVERED.format(
             knowing="knows no row, only the mean, the standard deviation and the sign of the skewness of each original "
             "column"

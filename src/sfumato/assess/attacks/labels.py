@@ -222,7 +222,7 @@ def _run_windows(study: Study) -> Iterator[Stated]:
             chance[place] = 1.0 / int(fits.sum())
     tries = Tries(float(chance.sum()), len(people))
     guess, note = 1 / max(1, len(study.original)), study.looked(len(people))
-    yield "own-row-linkage-windows", success(tries, guess=guess, control=None, note=note, aside="")
+    yield "own-row-linkage-swap-windows", success(tries, guess=guess, control=None, note=note, aside="")
 
 
 def _bounds(pair: ColumnPair, people: Places, reach: float | None) -> tuple[Matrix, Matrix] | None:
@@ -247,7 +247,7 @@ SWAPPED_ROWS = Measure(
     applies=where(Swapped, "no cells were swapped"),
     figure="attacks/all",
 ).finds(
-    Number("own-row-linkage-windows", "Record linkage to own row, swap windows", SHARE).means(
+    Number("own-row-linkage-swap-windows", "Record linkage to own row, swap windows", SHARE).means(
         "Record linkage: the share of people whose own row is picked by an attacker who knows their record and the "
         "swap windows, at random among the released rows within all windows. Baseline: guessing one row"
     )
@@ -277,7 +277,7 @@ def _run_label(study: Study) -> Iterator[Stated]:
     guess = float((labels[tried] == commonest).mean())
     before = f"; with the original's cells {percent(hits[1] / len(tried))}"
     tries = Tries(hits[0], len(tried))
-    yield "hidden-label-told", success(tries, guess=guess, control=None, note=before, aside="")
+    yield "hidden-label-inference", success(tries, guess=guess, control=None, note=before, aside="")
 
 
 def _split_by_person(
@@ -299,7 +299,7 @@ HIDDEN_LABEL = Measure(
     applies=where(Downgraded, "no label was hidden"),
     figure="attacks/all",
 ).finds(
-    Number("hidden-label-told", "Attribute inference of hidden labels, gradient boosting", SHARE).means(
+    Number("hidden-label-inference", "Attribute inference of hidden labels, gradient boosting", SHARE).means(
         "Attribute inference: the share of hidden labels predicted by boosted trees that were trained on the release "
         "with the true labels of the other half of the people. Baseline: the most frequent label"
     )

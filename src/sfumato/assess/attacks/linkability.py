@@ -27,7 +27,7 @@ from sfumato.core.neighbours import nearest
 __all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "likeliest_groups", "pick_near", "split_columns"]
 
 _SPLITS = 4  # ways to halve the columns, each tried on its own share of the people
-_NEAR = {"linkability": 1, "linkability-near": 10}
+_NEAR = {"linkability": 1, "linkability-ten-nearest": 10}
 
 
 def _run(study: Study) -> Iterator[Stated]:
@@ -129,7 +129,7 @@ LINKABILITY = Measure(
         "Linkability: how often the two halves of a person's columns lead to the same released row, so that two "
         "sources can be connected through the release. Control: the same for held-out people"
     ),
-    Number("linkability-near", "Linkability of two halves, ten nearest rows", SHARE).means(
+    Number("linkability-ten-nearest", "Linkability of two halves, ten nearest rows", SHARE).means(
         "Linkability: how often the ten released rows nearest to one half of a person's columns and the ten nearest "
         "to the other half share a row. Control: the same for held-out people"
     ),
@@ -149,17 +149,17 @@ def _run_groups(study: Study) -> Iterator[Stated]:
     released, source = study.released[order], drawn_from[order]
     by_row = source[nearest(released, people)[0][:, 0]]
     centres, likely = likeliest_groups(study.original, labels, people, rng)
-    found = {"nearest-row": by_row, "centre": centres, "likelihood": likely}
+    found = {"nearest-row": by_row, "mean": centres, "likelihood": likely}
     if len(study.pairs) > 1:
         here = study.coordinates(split_columns([pair.name for pair in study.pairs], rng)[0])
-        found["half"] = source[nearest(released[:, here], people[:, here])[0][:, 0]]
+        found["half-columns"] = source[nearest(released[:, here], people[:, here])[0][:, 0]]
     note = drawn_note(inside, len(labels))
     guess = float(sizes @ np.bincount(drawn_from, minlength=len(sizes)) / (len(labels) * len(drawn_from)))
     for name, guessed in found.items():
         attack, control = _tries((guessed == groups).astype(np.float64), inside)
         yield f"group-linkage-{name}", success(attack, guess=guess, control=control, note=note)
-    if "half" not in found:
-        yield "group-linkage-half", NotRun(Need.COLUMNS.value)
+    if "half-columns" not in found:
+        yield "group-linkage-half-columns", NotRun(Need.COLUMNS.value)
     attack, control = _tries((by_row == groups) / np.maximum(sizes[groups], 1), inside)
     values = success(attack, guess=1 / len(labels), control=control, note=note)
     highest = 1.0 / int(sizes[sizes > 0].min())
@@ -248,7 +248,7 @@ GROUP_LINKAGE = Measure(
         "Linkage to the group: the share of people for whom the nearest released row was drawn from their own group; "
         "the attacker knows the whole record. Baseline: a row at random"
     ),
-    Number("group-linkage-centre", "Group linkage, group mean", SHARE).means(
+    Number("group-linkage-mean", "Group linkage, group mean", SHARE).means(
         "Linkage to the group: the share of people for whom their own group has the nearest mean; the attacker knows "
         "the whole record and the means of all groups. Baseline: a row at random"
     ),
@@ -256,7 +256,7 @@ GROUP_LINKAGE = Measure(
         "Linkage to the group: the share of people for whom their own group is the most likely; the attacker knows "
         "the whole record and the means and covariances of all groups. Baseline: a row at random"
     ),
-    Number("group-linkage-half", "Group linkage, half of the columns", SHARE).means(
+    Number("group-linkage-half-columns", "Group linkage, half of the columns", SHARE).means(
         "Linkage to the group: the share of people for whom the nearest released row, compared in a random half of "
         "the columns, was drawn from their own group. Baseline: a row at random"
     ),

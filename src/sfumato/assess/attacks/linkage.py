@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, split_in_two, success
-from sfumato.assess.attacks.inference import NEIGHBOUR, REGISTRY, outsiders
+from sfumato.assess.attacks.inference import FEW_COLUMNS, HALF_COLUMNS, outsiders
 from sfumato.assess.findings import Family, Tries
 from sfumato.assess.risk.uniqueness import known_as, with_known_labels
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, given
@@ -41,8 +41,8 @@ _WAYS = {  # how rows are compared, in a few words and in a sentence
         "by Mahalanobis distance, which discounts correlated columns",
     ),
     "rank": ("ranks", "by rank, which no change of scale hides"),
-    NEIGHBOUR.name: ("few columns known", "in the quasi-identifiers"),
-    REGISTRY.name: ("half of the columns known", "in half of the columns, those that take the fewest values"),
+    FEW_COLUMNS.name: ("few columns known", "in the quasi-identifiers"),
+    HALF_COLUMNS.name: ("half of the columns known", "in half of the columns, those that take the fewest values"),
 }
 _OWN_ROWS = "each released row was made from one person's record, so that links to one's own row are counted instead"
 

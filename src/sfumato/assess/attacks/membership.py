@@ -200,13 +200,13 @@ def _run(study: Study) -> Iterator[Stated]:
     note = f"; counted on {len(members)} people of each kind"
     for name, score in (("distance", "distance"), ("distance-relative", "relative")):
         sides = [getattr(people, score) for people in (members, others, half, rest)]
-        yield f"membership-{name}", _areas(sides[:2], sides[2:] if len(half) else None, note)
+        yield f"membership-auc-{name}", _areas(sides[:2], sides[2:] if len(half) else None, note)
     if len(others) < 4 * _FEWEST:
         raise NotRun(f"fewer than {4 * _FEWEST} people on a side are too few to learn from")
     folds, nobody = list(_cross(members, others, rng)), list(_cross(half, rest, rng))
     attack, control = (_ranked([test for _, test in each], 2) for each in (folds, nobody))
-    yield "membership-classifier", _areas(attack, control, note, worth=0.5)
-    yield "membership-at-1-percent", _at_one_percent(folds, note)
+    yield "membership-auc-classifier", _areas(attack, control, note, worth=0.5)
+    yield "membership-tpr", _at_one_percent(folds, note)
 
 
 def _areas(attack: Sequence[Matrix], control: Sequence[Matrix] | None, note: str, *, worth: float = 1.0) -> Values:
@@ -257,16 +257,16 @@ MEMBERSHIP = Measure(
     needs=(Need.HOLDOUT,),
     figure="attacks/scores",
 ).finds(
-    Number("membership-distance", "Membership inference, distance").means(
+    Number("membership-auc-distance", "Membership inference, distance").means(
         _TWO.format(how="by the distance to the nearest released row")
     ),
-    Number("membership-distance-relative", "Membership inference, relative distance").means(
+    Number("membership-auc-distance-relative", "Membership inference, relative distance").means(
         _TWO.format(how="by the distance to the nearest released row, relative to the distances between similar people")
     ),
-    Number("membership-classifier", "Membership inference, classifier").means(
+    Number("membership-auc-classifier", "Membership inference, classifier").means(
         _TWO.format(how="by a classifier trained on other members and non-members")
     ),
-    Number("membership-at-1-percent", "Membership inference, TPR at 1\u00a0% FPR", SHARE, figure="attacks/all").means(
+    Number("membership-tpr", "Membership inference, TPR at 1\u00a0% FPR", SHARE, figure="attacks/all").means(
         "Membership inference: the share of members whom an attacker identifies (true positive rate) at a false "
         "positive rate of 1 %. 1 % is guessing; the control is the share of the control group named by the same rule"
     ),
@@ -279,7 +279,7 @@ def _run_leaves(study: Study) -> Iterator[Stated]:
     half, rest = (others.take(part) for part in _random_parts(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"
     ways = (study.workings.regrown, study.workings.likelihood)
-    for name, score in zip(("membership-leaves", "tree-membership"), ways, strict=True):
+    for name, score in zip(("membership-auc-refitted-trees", "membership-original-trees"), ways, strict=True):
         if score is None:
             lacking = "the trees are not of the table itself, for rules, strata or cells part it"
             yield name, NotRun(lacking, applies=False)
@@ -297,12 +297,12 @@ LEAVES = Measure(
     applies=where(Chained, "the rows were not drawn from the leaves of trees"),
     figure="attacks/scores",
 ).finds(
-    Number("membership-leaves", "Membership inference, refitted trees").means(
+    Number("membership-auc-refitted-trees", "Membership inference, refitted trees").means(
         _TWO.format(
             how="by refitting the trees of the method on the release and comparing a person's values with their leaves"
         )
     ),
-    Number("tree-membership", "Membership inference, original trees").means(
+    Number("membership-original-trees", "Membership inference, original trees").means(
         _TWO.format(how="by the original trees, which only the data owner knows; no policy limits it")
     ),
 )
@@ -325,13 +325,13 @@ def _run_outliers(study: Study) -> Iterator[Stated]:
             count[0] += int((people.relative[far] > line).sum())
             count[1] += len(far)
     note = f"; counted on {len(members)} people of each kind"
-    yield "outliers-claimed", success(Tries(*caught[0]), guess=_OUTLYING, control=Tries(*caught[1]), note=note)
+    yield "membership-outliers", success(Tries(*caught[0]), guess=_OUTLYING, control=Tries(*caught[1]), note=note)
 
 
 OUTLIERS = Measure(
     "outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,), figure="attacks/all"
 ).finds(
-    Number("outliers-claimed", "Membership inference on outliers, TPR at 5\u00a0% FPR", SHARE).means(
+    Number("membership-outliers", "Membership inference on outliers, TPR at 5\u00a0% FPR", SHARE).means(
         "Membership inference on the 5 % of members who are farthest from everybody: the share identified by relative "
         "distance at a false positive rate of 5 %. The control is the share of the outliers of the control group named "
         "by the same rule"

@@ -117,7 +117,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "noise-filtered-error", _error(totals[best], float(totals[0].sum()), cells, told, rng)
     guessed = np.where(there, got.mean(axis=0) - true, 0.0)
     reach = _NEAR * np.ptp(study.original[:, places], axis=0)
-    yield "noise-cells-near", _near(errors[best], guessed, reach, there, note, rng)
+    yield "noise-filtered-near", _near(errors[best], guessed, reach, there, note, rng)
     for j, name in enumerate(names):
         of_column = errors[:, :, j] ** 2
         best = int(np.argmin(of_column.sum(axis=1)))
@@ -196,7 +196,7 @@ NOISE_FILTER = Measure(
         "Noise filtering: the error, in standard deviations, of the best of three attackers, beside the size of the "
         "added noise; 1 is what guessing the mean gives"
     ),
-    Number("noise-cells-near", "Noise filtering, within 10\u00a0% of the range", SHARE).means(
+    Number("noise-filtered-near", "Noise filtering, within 10\u00a0% of the range", SHARE).means(
         "Noise filtering: the share of numbers that the best of three attackers estimates to within a tenth of the "
         "column's range. Baseline: the mean"
     ),
@@ -246,7 +246,7 @@ def _run_in_groups(study: Study) -> Iterator[Stated]:
     squares = (errors[best] ** 2).sum(axis=1)
     yield "group-filtered-error", _error(squares, float((idle**2).sum()), there.sum(axis=1), note, rng)
     reach = _NEAR * np.ptp(study.original[:, places], axis=0)
-    yield "group-filtered-cells-near", _near(errors[best], idle, reach, there, note, rng)
+    yield "group-filtered-near", _near(errors[best], idle, reach, there, note, rng)
 
 
 def _groups(study: Study, known: Places) -> Iterator[tuple[Places, Places]]:
@@ -276,7 +276,7 @@ GROUP_FILTER = Measure(
         "statistics and the noise distribution. Baseline: the mean of the group; an error no less than the baseline "
         "means that the row adds nothing to its group"
     ),
-    Number("group-filtered-cells-near", "Noise filtering within groups, within 10\u00a0% of the range", SHARE).means(
+    Number("group-filtered-near", "Noise filtering within groups, within 10\u00a0% of the range", SHARE).means(
         "Noise filtering: the share of numbers that an attacker who knows a record's group, its statistics and the "
         "noise distribution estimates to within a tenth of the column's range. Baseline: the mean of the group"
     ),
@@ -360,11 +360,11 @@ def _run_guess(study: Study) -> Iterator[Stated]:
     value, count = float(hits.sum() / cells.sum()), int(cells.sum())
     constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
     interval = redraw_interval(value, redraw_rows(hits, cells, study.generator("best-guess")))
-    yield "best-guess", Values(value, interval, constant / count, attempts=count)
+    yield "bayes-inference", Values(value, interval, constant / count, attempts=count)
     for each in guessed:
         tries = Tries(int(each.hits.sum()), int(each.tried.sum()))
         baseline, count = each.most_frequent, int(tries.of)
-        yield f"best-guess/{each.name}", Values(tries.share, tries.interval, baseline, attempts=count)
+        yield f"bayes-inference/{each.name}", Values(tries.share, tries.interval, baseline, attempts=count)
 
 
 def _guess_column(
@@ -415,7 +415,7 @@ def _guessed_number(name: str, what: str, spoken: str = "", figure: str | None =
 
 
 BEST_GUESS = Measure(
-    "best-guess",
+    "bayes-inference",
     Family.ATTACK,
     "Agrawal & Srikant 2000; Evfimievski, Gehrke & Srikant 2003",
     _run_guess,
@@ -423,6 +423,6 @@ BEST_GUESS = Measure(
     applies=where(Randomized, "no column was randomized by a stated law, so there is no answer to guess behind"),
     figure="attacks/all",
 ).finds(
-    _guessed_number("best-guess", "randomized values", "Bayes inference of randomized values"),
-    _guessed_number("best-guess/", "values of {column}", figure="attacks/best-guess"),
+    _guessed_number("bayes-inference", "randomized values", "Bayes inference of randomized values"),
+    _guessed_number("bayes-inference/", "values of {column}", figure="attacks/bayes-inference"),
 )

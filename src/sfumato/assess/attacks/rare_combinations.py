@@ -87,11 +87,11 @@ def _run(study: Study) -> Iterator[Stated]:
     errors, guesses = tables.read_off(0, study.attacked(most, rng, alone))
     errors, guesses = errors[~np.isnan(errors)], guesses[~np.isnan(errors)]
     if len(errors):
-        yield "rare-combination-error", _median_error(study, tables, errors, guesses, rng)
+        yield "outlier-inference-error", _median_error(study, tables, errors, guesses, rng)
     else:
         why = "no released row has the categories of a person who is alone with theirs and of whom a number is known"
-        yield "rare-combination-error", NotRun(why, applies=False)
-    yield "rare-combination-found", _share_found(study, tables, rng)
+        yield "outlier-inference-error", NotRun(why, applies=False)
+    yield "outlier-inference", _share_found(study, tables, rng)
 
 
 def _median_error(study: Study, tables: _Tables, errors: Matrix, guesses: Matrix, rng: np.random.Generator) -> Values:
@@ -152,11 +152,11 @@ RARE_COMBINATIONS = Measure(
     stand_ins=split_in_tenths,
     figure="attacks/all",
 ).finds(
-    Number("rare-combination-error", "Attribute inference on outliers, error", SIZE.more, figure="").means(
+    Number("outlier-inference-error", "Attribute inference on outliers, error", SIZE.more, figure="").means(
         "Attribute inference on outliers: the median error, in standard deviations, of numbers read from released "
         "rows with the same unique combination of categories; 0 reveals them"
     ),
-    Number("rare-combination-found", "Attribute inference on outliers", SHARE).means(
+    Number("outlier-inference", "Attribute inference on outliers", SHARE).means(
         "Attribute inference on outliers: the share of people with the rarest combinations of categories whose "
         "numbers an attacker reads, to a tenth of a standard deviation on average, from released rows with the same "
         "categories. Counts towards the limit on singling out"
@@ -186,7 +186,7 @@ def _unique_values(study: Study) -> Iterator[Stated]:
     inside, outside = _people(found[0], whose), _people(found[1], held_whose) if sides[1] else None
     note = f"; {int(_people(alone, whose).hits)} people are alone with a value in some column"
     guess = _shown_by_coincidence(study, standings)
-    yield "unique-values-shown", success(inside, guess=guess, control=outside, note=note, aside=BY_RECURRENCE)
+    yield "unique-values-disclosed", success(inside, guess=guess, control=outside, note=note, aside=BY_RECURRENCE)
 
 
 def _shown_by_coincidence(study: Study, standings: Sequence[Standing]) -> Tries:
@@ -223,7 +223,7 @@ def _whole_rows(study: Study) -> Iterator[Stated]:
     sides = zip((keys[0], *keys[2:]), (study.persons, study.held_persons), strict=False)
     tries = [_people(np.isin(own, keys[1]), persons) for own, persons in sides]
     guess, control = _rows_by_coincidence(study, keys[0]), tries[1] if len(tries) > 1 else None
-    yield "whole-rows-shown", success(tries[0], guess=guess, control=control, aside=BY_RECURRENCE)
+    yield "exact-row-matches", success(tries[0], guess=guess, control=control, aside=BY_RECURRENCE)
 
 
 def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
@@ -248,14 +248,14 @@ def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
 UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
-    Number("unique-values-shown", "Singling out, unique values", SHARE).means(
+    Number("unique-values-disclosed", "Singling out, unique values", SHARE).means(
         "Singling out: the share of people with a value that nobody else has and that the release contains. Baseline: "
         "coincidence; control: such values of held-out people"
     )
 )
 
 WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows, figure="attacks/all").finds(
-    Number("whole-rows-shown", "Exact row matches", SHARE).means(
+    Number("exact-row-matches", "Exact row matches", SHARE).means(
         "Record linkage by exact match: the share of people who are equal to a released row in every column. Control: "
         "the same share of held-out people"
     )

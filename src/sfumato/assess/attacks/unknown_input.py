@@ -285,7 +285,7 @@ def _run_digits(study: Study) -> Iterator[Stated]:
     value, people = hits / tries, tries // len(pairs)
     interval = wilson(value * tries / len(pairs), max(1, people))
     note = f"; a spacing stands out in {found} of {len(pairs)} columns"
-    yield "recovered-cells-digits", Values(value, interval, guesses / tries, attempts=people, note=note)
+    yield "digit-spacing-recovery", Values(value, interval, guesses / tries, attempts=people, note=note)
 
 
 def _numbers(study: Study, pair: ColumnPair) -> tuple[Matrix, Matrix]:
@@ -305,7 +305,7 @@ DIGITS = Measure(
     applies=_not_multiplied,
     figure="attacks/all",
 ).finds(
-    Number("recovered-cells-digits", "Numbers recovered from digit spacing", SHARE).means(
+    Number("digit-spacing-recovery", "Numbers recovered from digit spacing", SHARE).means(
         "The share of numbers recovered to a tenth of a standard deviation by an attacker who knows no row, only that "
         "original numbers are multiples of a power of ten; the spacing of released numbers then reveals each factor. "
         "Baseline: guessing the mean"

@@ -131,13 +131,13 @@ def closeness(closest: Closest, rows: tuple[int, int]) -> Iterator[Stated]:
         clustered_interval(inside, count, mean_cluster(closest.nearest)),
         float((closest.original <= threshold).mean()),
     )
-    yield "closer-than-real-neighbours", Values(inside, limits, usual, note=note)
+    yield "closer-than-original-neighbours", Values(inside, limits, usual, note=note)
     if closest.held_out is None or closest.alike is None or closest.decided is None:
         raise NotRun(_NO_HOLDOUT)
     ahead = float((closest.alike < closest.held_out).sum() + 0.5 * (closest.alike == closest.held_out).sum())
     share = ahead / len(closest.alike)
     limits = clustered_interval(share, len(closest.alike), mean_cluster(closest.decided))
-    yield "closer-to-originals-than-to-held-out", Values(share, limits, 0.5, note=note)
+    yield "closer-to-original-than-control", Values(share, limits, 0.5, note=note)
 
 
 def verbatim_rows(original: Sequence[Column], released: Sequence[Column], persons: Places | None = None) -> Values:
@@ -179,13 +179,11 @@ _NUMBERS = (
         "The median distance of a released row to the closest original record. Baseline: the distance between "
         f"original records; control: released rows to held-out rows. {_WARNING}"
     ),
-    Number("closer-than-real-neighbours", "Rows closer than original neighbours", SHARE).means(
+    Number("closer-than-original-neighbours", "Rows closer than original neighbours", SHARE).means(
         "The share of released rows that are as close to an original row as the closer half of original rows are to "
         f"one another. Much above the baseline means that rows were copied. {_WARNING}"
     ),
-    Number(
-        "closer-to-originals-than-to-held-out", "Rows closer to the original than to the control group", SHARE
-    ).means(
+    Number("closer-to-original-than-control", "Rows closer to the original than to the control group", SHARE).means(
         "The share of released rows that are closer to the original than to a hold-out set of the same size. One half "
         f"shows no membership. {_WARNING}"
     ),

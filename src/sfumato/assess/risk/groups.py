@@ -70,7 +70,7 @@ def group_sizes(workings: Workings, facts: Sequence[Fact] = ()) -> Iterator[Stat
     for name, how in (("median", np.median), ("largest", np.max)):
         yield f"group-size-{name}", Values(float(how(sizes)), baseline=float(how(asked)), range=bounds)
     yield "level-met", Values(float((got >= asked).mean()), baseline=1.0)
-    yield "groups-tiny", Values(float((sizes <= TINY).sum()), baseline=0.0, range=(0.0, float(len(sizes))))
+    yield "groups-below-four", Values(float((sizes <= TINY).sum()), baseline=0.0, range=(0.0, float(len(sizes))))
 
 
 GROUPS = Measure(
@@ -94,7 +94,7 @@ GROUPS = Measure(
     Number("level-met", "Records at or above their level", SHARE.more.owners, figure="groups/levels").means(
         "The share of records whose group is at least as large as their level; it must be all"
     ),
-    Number("groups-tiny", "Groups of 3 or fewer records", COUNT.owners, figure="").means(
+    Number("groups-below-four", "Groups of 3 or fewer records", COUNT.owners, figure="").means(
         "The number of groups of 3 records or fewer, whose statistics nearly reveal their members"
     ),
 )
@@ -168,7 +168,7 @@ class Diversity:
             "diversity-median": float(np.median(self.distinct)),
             "diversity-entropy-smallest": float(self.effective.min()),
             "diversity-entropy-median": float(np.median(self.effective)),
-            "groups-of-one-class": float((self.distinct == 1).mean()),
+            "groups-homogeneous": float((self.distinct == 1).mean()),
             "closeness-largest": float(self.closeness.max()),
             "closeness-mean": float(np.average(self.closeness, weights=self.sizes)),
         }
@@ -263,7 +263,7 @@ DIVERSITY = Measure(
     Number("diversity-entropy-median", "Entropy l-diversity, median", _SEVERAL).means(
         "Entropy l-diversity: the median number of equally frequent values of the target in a group"
     ),
-    Number("groups-of-one-class", "Homogeneous groups", SHARE.owners).means(
+    Number("groups-homogeneous", "Homogeneous groups", SHARE.owners).means(
         "The share of groups whose members all have the same value of the target, so that linkage to the group "
         "reveals it; always 1 for groups made class by class"
     ),
@@ -321,12 +321,15 @@ def _run_conditioning(study: Study) -> Iterator[Stated]:
     part, flat = len(rank) < len(sizes), int((rank < whole).sum())
     note = drawn_note(len(rank), len(sizes), "groups")
     flat_by_chance = float((other_rank < whole).mean())
-    yield "groups-flat", Values(flat / len(rank), wilson(flat, len(rank)) if part else None, flat_by_chance, note=note)
+    yield (
+        "groups-singular",
+        Values(flat / len(rank), wilson(flat, len(rank)) if part else None, flat_by_chance, note=note),
+    )
     bounds = (0.0, float(whole))
     yield "group-rank-smallest", Values(float(rank.min()), baseline=float(other_rank.min()), note=note, range=bounds)
     middle, by_chance = float(np.median(condition)), float(np.median(other_condition))
     yield "group-condition-median", Values(middle, median_interval(condition) if part else None, by_chance, note=note)
-    yield "people-wide", _wide(study, groups, sizes, (order, starts), rng)
+    yield "group-outliers", _wide(study, groups, sizes, (order, starts), rng)
 
 
 def _rank_of_table(values: Matrix) -> int:
@@ -395,7 +398,7 @@ CONDITIONING = Measure(
     _run_conditioning,
     needs=(Need.GROUPS,),
 ).finds(
-    Number("groups-flat", "Groups with singular covariance", SHARE.owners).means(
+    Number("groups-singular", "Groups with singular covariance", SHARE.owners).means(
         "The share of groups with a singular covariance, whose synthetic rows stay in the subspace of their members; "
         "more members than coordinates prevent it"
     ),
@@ -407,7 +410,7 @@ CONDITIONING = Measure(
         "The median condition number of a group: the ratio of its longest to its shortest direction; a nearly flat "
         "group protects little across"
     ),
-    Number("people-wide", "Outliers in their group", SHARE.owners).means(
+    Number("group-outliers", "Outliers in their group", SHARE.owners).means(
         "The share of people who are more than 3 times as far from the others of their group as from as many nearest "
         "people: outliers whose group was stretched to include them"
     ),

@@ -244,7 +244,7 @@ def _run(study: Study) -> Iterator[Stated]:
     if inside:
         yield from _entropies(names, inside, outside, note, rng)
     else:
-        yield "entropy-privacy", NotRun(f"no column differs between people and has {_FEWEST} of them with a cell")
+        yield "conditional-entropy", NotRun(f"no column differs between people and has {_FEWEST} of them with a cell")
     yield "uncertainty-width", _width(study, guessed, note)
 
 
@@ -340,10 +340,10 @@ def _entropies(
     known = [other for other in others if other is not None]
     control = np.mean(known, axis=0) if len(known) == len(names) else None
     mean = draws.mean(axis=1, keepdims=True)
-    yield "entropy-privacy", _values(mean, control, len(inside[0].each), note)
+    yield "conditional-entropy", _values(mean, control, len(inside[0].each), note)
     for place, name in enumerate(names):
         people = int((~np.isnan(inside[place].each)).sum())
-        yield f"entropy-privacy/{name}", _values(draws[:, place : place + 1], others[place], people, note)
+        yield f"conditional-entropy/{name}", _values(draws[:, place : place + 1], others[place], people, note)
 
 
 def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> Matrix:
@@ -426,7 +426,7 @@ def surprisal_given(codes: Places, given: Places) -> tuple[Matrix, float]:
 
 
 UNCERTAINTY = Measure("uncertainty", Family.PRIVACY, "Agrawal & Aggarwal 2001; Jain & Sharma 2007, 2.6", _run).finds(
-    Number("entropy-privacy", "Conditional entropy", SCORE.more).means(
+    Number("conditional-entropy", "Conditional entropy", SCORE.more).means(
         "The number of values that a cell may have for an attacker who knows the other columns and the release, as a "
         "share of the number without the release, averaged over columns: 0 means certain, 1 that nothing is learned. "
         "Control: held-out people"
@@ -435,7 +435,7 @@ UNCERTAINTY = Measure("uncertainty", Family.PRIVACY, "Agrawal & Aggarwal 2001; J
         "The width of the 95 % interval, in standard deviations, for a person's number that an attacker derives from "
         "the most similar released row; wider is better. Compare methods at equal perturbation only"
     ),
-    Number("entropy-privacy/", scale=SCORE.more).means(
+    Number("conditional-entropy/", scale=SCORE.more).means(
         "The number of values of {column} that a person may have for an attacker who knows the other columns and the "
         "release, as a share of the number without: 0 means certain, 1 that nothing is learned"
     ),

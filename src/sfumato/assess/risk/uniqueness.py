@@ -304,15 +304,15 @@ def _run(study: Study) -> Iterator[Stated]:
     after = [pair.released.codes(cut) + 1 for pair, cut in zip(study.pairs, cuts, strict=True)]
     held = None if study.held is None else [cells.codes(cut) + 1 for cells, cut in zip(study.held, cuts, strict=True)]
     people = None if study.persons is None else study.attacked(len(study.original), study.generator("unique-people"))
-    yield "unique-rows", Values(_share_alone(before, study, people), baseline=_share_alone(after))
+    yield "sample-uniques", Values(_share_alone(before, study, people), baseline=_share_alone(after))
     if len(before) > _FEW:
         some = [rng.choice(len(before), _FEW, replace=False) for _ in range(_DRAWS)]
         mine = [_share_alone([before[at] for at in few], study, people) for few in some]
         theirs = [_share_alone([after[at] for at in few]) for few in some]
         value, redraws = float(np.mean(mine)), rng.choice(mine, size=(_REDRAWS, len(mine))).mean(axis=1)
-        yield "unique-rows-on-three-columns", Values(value, redraw_interval(value, redraws), float(np.mean(theirs)))
+        yield "sample-uniques-three-columns", Values(value, redraw_interval(value, redraws), float(np.mean(theirs)))
     else:
-        yield "unique-rows-on-three-columns", NotRun(f"the table has no more than {_FEW} columns")
+        yield "sample-uniques-three-columns", NotRun(f"the table has no more than {_FEW} columns")
     yield "unique-matches", _matches(study, before, after, held, rng)
 
 
@@ -367,11 +367,11 @@ def _matches(
 
 
 UNIQUENESS = Measure("uniqueness", Family.PRIVACY, "Bethlehem, Keller & Pannekoek 1990; Sweeney 2002", _run).finds(
-    Number("unique-rows", "Sample uniques", SHARE).means(
+    Number("sample-uniques", "Sample uniques", SHARE).means(
         "The share of original records that are unique in their categories and tenths of numbers (sample uniques). "
         "Baseline: the share of unique released rows"
     ),
-    Number("unique-rows-on-three-columns", "Sample uniques on three columns", SHARE).means(
+    Number("sample-uniques-three-columns", "Sample uniques on three columns", SHARE).means(
         "The same if only 3 columns are known, on average over random choices of columns"
     ),
     Number("unique-matches", "Unique matches", SHARE).means(
@@ -413,15 +413,15 @@ KNOWN_CLASSES = Measure(
     "Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007",
     lambda _: (),
 ).finds(
-    Number("known-class-smallest", "Smallest equivalence class (k)", Scale((1.0, None), "count").more).means(
+    Number("equivalence-class-smallest", "Smallest equivalence class (k)", Scale((1.0, None), "count").more).means(
         "k-anonymity of the release for the quasi-identifiers: the size of its smallest equivalence class. Baseline: "
         "the original; 1 means that somebody is unique"
     ),
-    Number("known-class-diversity", "Fewest values in an equivalence class (l)", Scale((1.0, None)).more).means(
+    Number("equivalence-class-diversity", "Fewest values in an equivalence class (l)", Scale((1.0, None)).more).means(
         "l-diversity of the release: the fewest different values of a further column in an equivalence class, missing "
         "counted as one; 1 means that the quasi-identifiers reveal it"
     ),
-    Number("known-class-closeness", "Largest distance of an equivalence class (t)", SCORE).means(
+    Number("equivalence-class-closeness", "Largest distance of an equivalence class (t)", SCORE).means(
         "t-closeness of the release: the largest distance between the values of a further column in an equivalence "
         "class and in the whole table; 0 reveals nothing more"
     ),
@@ -439,7 +439,7 @@ def _run_known(study: Study) -> Iterator[Stated]:
     given = [study.pair(name) for name in known]
     before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))
     fewest, bounds = float(np.bincount(after).min()), (1.0, float(len(after)))
-    yield "known-class-smallest", Values(fewest, baseline=float(study.holders(before, 1).min()), range=bounds)
+    yield "equivalence-class-smallest", Values(fewest, baseline=float(study.holders(before, 1).min()), range=bounds)
     others = [pair for pair in study.pairs if pair.name not in held.union(known)]
     if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]
@@ -447,8 +447,8 @@ def _run_known(study: Study) -> Iterator[Stated]:
         raise NotRun("all columns are taken to be known")
     made = [_secret(pair.released, after, ordered=pair.is_number) for pair in others]
     was = [_secret(pair.original, before, ordered=pair.is_number) for pair in others]
-    yield "known-class-diversity", Values(min(few for few, _ in made), baseline=min(few for few, _ in was))
-    yield "known-class-closeness", Values(max(far for _, far in made), baseline=max(far for _, far in was))
+    yield "equivalence-class-diversity", Values(min(few for few, _ in made), baseline=min(few for few, _ in was))
+    yield "equivalence-class-closeness", Values(max(far for _, far in made), baseline=max(far for _, far in was))
 
 
 def _classes(columns: Sequence[Column]) -> np.ndarray:

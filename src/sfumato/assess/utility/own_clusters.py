@@ -23,7 +23,7 @@ from sfumato.core.neighbours import nearest
 
 __all__ = ["OWN_CLUSTERS", "density_clusters", "k_means", "misclassified", "tree_clusters"]
 
-_NAME = "clustering-error-own-rows"
+_NAME = "misclassification-error"
 _MOST = 2_000  # rows of clusterers whose work grows with the square of the rows
 _REDRAWS = 3
 _STARTS = 10

@@ -191,13 +191,13 @@ def _run(study: Study) -> Iterator[Stated]:
     kept, new, moved = compare(rules, before, after)
     again, chance = _redraw(rules, original, released, rng)
     fresh = chance.mean(axis=0).tolist()
-    yield "rules-kept", Values(kept, _centred(kept, again[:, 0]), fresh[0], attempts=ours, note=note)
+    yield "rules-preserved", Values(kept, _centred(kept, again[:, 0]), fresh[0], attempts=ours, note=note)
     if theirs:
         yield "rules-new", Values(new, _centred(new, again[:, 1]), fresh[1], attempts=theirs, note=note)
     else:
         yield "rules-new", NotRun("the released table has no rule at all")
     interval = distance_interval(moved, again[:, 2], 0.0, 1.0)
-    yield "rule-confidence-shift", Values(moved, interval, fresh[2], attempts=ours, note=note)
+    yield "rule-confidence-difference", Values(moved, interval, fresh[2], attempts=ours, note=note)
 
 
 def _centred(share: float, redraws: Matrix) -> tuple[float, float]:
@@ -226,13 +226,13 @@ def _redraw(rules: Rules, original: Counts, released: Counts, rng: np.random.Gen
 RULES = Measure(
     "rules", Family.UTILITY, "JS07, sec. 2.5; Agrawal, Imielinski and Swami 1993", _run, needs=(Need.COLUMNS,)
 ).finds(
-    Number("rules-kept", "Association rules, preserved", SHARE.more).means(
+    Number("rules-preserved", "Association rules, preserved", SHARE.more).means(
         f"The share of association rules of the original that hold in the release, too; 1 is best. {_ABOUT}"
     ),
     Number("rules-new", "Association rules, new", SHARE).means(
         f"The share of association rules of the release that do not hold in the original; 0 is best. {_ABOUT}"
     ),
-    Number("rule-confidence-shift", "Association rules, difference of confidence").means(
+    Number("rule-confidence-difference", "Association rules, difference of confidence").means(
         f"The mean absolute change of the confidence of association rules of the original; 0 is best. {_ABOUT}"
     ),
 )
@@ -255,13 +255,13 @@ def _run_columns(study: Study) -> Iterator[Stated]:
             broken |= broken_rows(rule, cells, period_of(rule, before))
         shares.append(1.0 - float(broken.mean()) if rows else 1.0)
     note = f"; counted for {len(rules)} {'rule' if len(rules) == 1 else 'rules'}"
-    yield "column-rules-obeyed", Values(shares[1], baseline=shares[0], attempts=len(study.released), note=note)
+    yield "column-rules-satisfied", Values(shares[1], baseline=shares[0], attempts=len(study.released), note=note)
 
 
 COLUMN_RULES = Measure(
     "rules between columns", Family.UTILITY, "Patki, Wedge and Veeramachaneni 2016", _run_columns, uncompared={}
 ).finds(
-    Number("column-rules-obeyed", "Rows that satisfy all rules between columns", SHARE.more).means(
+    Number("column-rules-satisfied", "Rows that satisfy all rules between columns", SHARE.more).means(
         "The share of released rows that satisfy every rule between columns, such as admission before discharge. "
         "Baseline: the original rows"
     ),
