@@ -61,8 +61,8 @@ def limit_name(limit: str, finding: str | None = None) -> str:
 
     Examples
     --------
-    >>> limit_name("attribute-excess", "attribute-inference-all-columns/pay"), limit_name("linkage-excess", "linkage-rank")
-    ('excess attribute inference of "pay"', 'excess record linkage')
+    >>> limit_name("attribute-excess", "attribute-inference-all-columns/pay")
+    'excess attribute inference of "pay"'
     """
     if finding and limit == "singling-out-excess":
         kinds = {"outlier-inference": " by rare combinations", "extreme-values-disclosed": " by extreme values"}

@@ -359,7 +359,7 @@ def _run_guess(study: Study) -> Iterator[Stated]:
     cells = np.sum([each.tried for each in guessed], axis=0).astype(np.int64)
     value, count = float(hits.sum() / cells.sum()), int(cells.sum())
     constant = math.fsum(each.most_frequent * int(each.tried.sum()) for each in guessed)
-    interval = redraw_interval(value, redraw_rows(hits, cells, study.generator("best-guess")))
+    interval = redraw_interval(value, redraw_rows(hits, cells, study.generator("bayes-inference")))
     yield "bayes-inference", Values(value, interval, constant / count, attempts=count)
     for each in guessed:
         tries = Tries(int(each.hits.sum()), int(each.tried.sum()))
