@@ -27,6 +27,7 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
 from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.options import RunOptions
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.assess.cases import fit
@@ -56,7 +57,7 @@ def people(seed: int = 3, rows: int = ROWS) -> pa.Table:
 
 
 def studied(table: pa.Table, mechanism: Mechanism = METHODS["chain"], seed: int = 5, **told: Any) -> Study:
-    outcome = run_in_memory(table, make_plan(table, mechanism, seed=seed, **told))
+    outcome = run_in_memory(table, make_plan(table, mechanism, RunOptions(seed=seed, **told)))
     compared = outcome.comparison
     assert isinstance(compared, Comparison)
     return study_of(

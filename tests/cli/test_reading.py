@@ -54,7 +54,7 @@ def test_a_release_and_its_recipe_read_the_file_alike(
     assert table.column_names == ["Alter", "Ort", "Größe"]
     assert set(table.column("Ort").to_pylist()) == {"Köln", "Nürnberg", "Ulm"}
     recipe = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
-    assert (recipe.encoding, recipe.header_row) == ("latin-1" if given else "cp1252", 3)
+    assert (recipe.reading.encoding, recipe.reading.header_row) == ("latin-1" if given else "cp1252", 3)
     again = run("sanitize", titled, "-o", tmp_path / "again", "--no-report", "--engine", engine, "--recipe",
                 tmp_path / "out" / "owner" / "recipe.toml", "--rows-are-people", "--no-sign")  # fmt: skip
     assert again.code == 0, again.err

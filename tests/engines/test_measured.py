@@ -15,6 +15,7 @@ from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.perturb import AdditiveNoise
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 
 ROWS = 3_000
 
@@ -41,7 +42,7 @@ def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def compared(mechanism: Mechanism, **told: object) -> tuple[Outcome, Comparison]:
     table = people()
-    outcome = run_in_memory(table, make_plan(table, mechanism, seed=5, **told))  # type: ignore[arg-type]
+    outcome = run_in_memory(table, make_plan(table, mechanism, RunOptions(seed=5, **told)))  # type: ignore[arg-type]
     assert isinstance(outcome.comparison, Comparison)
     return outcome, outcome.comparison
 

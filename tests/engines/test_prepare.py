@@ -9,6 +9,7 @@ import sfumato as sf
 from sfumato.core.randomness import Randomness
 from sfumato.engines.plan import Plan, prepare
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 from sfumato.tables.grid import Grid
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import TailMethod
@@ -24,7 +25,12 @@ def grid_of(mechanism: Mechanism, level: str | int | None, tails: TailMethod | N
     table = people()
     job = prepare(
         table,
-        Plan(mechanism, Schema.infer(table, target="kind"), level, randomness=Randomness(1), rare="keep", tails=tails),
+        Plan(
+            mechanism,
+            Schema.infer(table, target="kind"),
+            RunOptions(level=level, rare="keep", tails=tails),
+            Randomness(1),
+        ),
     )
     found = job.codec.columns[0].grid
     assert found is not None

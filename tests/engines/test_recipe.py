@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.engines.outcome import Recipe
+from sfumato.options import RunOptions
 from tests.fuzz.fuzzing import GOLDENS
 
 BARE = 'format = 1\nmethod = "condense"\n[parameters]\nk = 5\n'
@@ -41,7 +42,10 @@ def test_a_recipe_comes_back_as_it_was_written(name: str) -> None:
 )
 def test_every_option_that_was_told_is_read_again(entry: str, value: Any) -> None:
     bare = Recipe.from_toml(BARE)
-    recipe = dataclasses.replace(bare, **{entry: value})
+    if entry in vars(bare):
+        recipe = dataclasses.replace(bare, **{entry: value})
+    else:
+        recipe = dataclasses.replace(bare, options=RunOptions(**{entry: value}))
     assert Recipe.from_toml(recipe.to_toml()) == recipe != bare
     assert f"\n{entry} = " in recipe.to_toml()
 

@@ -16,6 +16,7 @@ from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
 from sfumato.methods.modify.swap import Subsampling
+from sfumato.options import RunOptions
 from sfumato.privacy.modified import sampling_error
 from tests.modify.tables import mixed, records_of, rows_of
 
@@ -30,7 +31,7 @@ def test_the_rows_drawn_are_rows_of_the_table_as_they_were() -> None:
 
 def test_all_rows_of_a_person_are_drawn_together() -> None:
     table = mixed().append_column("who", pa.array([f"p{row % 30}" for row in range(120)]))
-    plan = make_plan(table, Subsampling(share=0.2), person="who", seed=2)
+    plan = make_plan(table, Subsampling(share=0.2), RunOptions(person="who", seed=2))
     outcome = run_in_memory(table, plan)
     (fact,) = (fact for fact in outcome.facts if isinstance(fact, Sampled))
     assert (fact.persons, fact.drawn, fact.rows, fact.records, fact.by_person) == (30, 6, 24, 120, True)

@@ -43,6 +43,7 @@ from sfumato.engines.partitions.memory import (
 )
 from sfumato.engines.partitions.run import run_by_cells
 from sfumato.methods.condense.compact import compact_groups
+from sfumato.options import RunOptions
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.source import Source, open_source
 from tests.examples import examples
@@ -78,10 +79,10 @@ def run(
 ) -> Outcome:
     source = table if isinstance(table, Source) else source_of(table)
     randomness = Randomness(seed).repeatable()
-    told = {"rows_are_people": "person" not in told, **told}
     spill = told.pop("spill", None) or Spill()
     measured = told.pop("measured", 1_000_000)
-    return run_by_cells(source, mechanism, randomness, told, spill, most_rows=most_rows, measured=measured)
+    options = RunOptions(**{"rows_are_people": "person" not in told, **told})
+    return run_by_cells(source, mechanism, randomness, options, spill, most_rows=most_rows, measured=measured)
 
 
 def the(kind: type[Fact], outcome: Outcome) -> Any:

@@ -17,6 +17,7 @@ from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import learn
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.plan import make_plan, prepare
+from sfumato.options import RunOptions
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
 from sfumato.tables.source import open_source
@@ -49,7 +50,7 @@ def test_noise_counts_in_deviations_of_the_whole_table_and_not_of_the_sample(mon
 
     monkeypatch.setattr(engine, "with_all_rows", watched)
     run(table, sf.AdditiveNoise(), no_rules=True)
-    plan = make_plan(table, sf.AdditiveNoise(), rows_are_people=True, no_rules=True)
+    plan = make_plan(table, sf.AdditiveNoise(), RunOptions(rows_are_people=True, no_rules=True))
     whole = {column.field.name: column for column in prepare(table, plan).codec.columns}
     sampled, exact = ({column.field.name: column for column in codec.columns} for codec in seen)
     for name, column in whole.items():

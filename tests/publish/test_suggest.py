@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.assess.findings import ColumnRisk
 from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
 from sfumato.engines.plan import Plan, make_plan
+from sfumato.options import RunOptions
 from sfumato.publish import suggest as module
 from sfumato.publish.judge import judge
 from sfumato.publish.policy import Policy
@@ -185,7 +186,7 @@ def test_of_a_table_that_no_chain_can_be_made_of_no_command_is_named(told: str) 
     else:
         who = [f"p{row // 4}" for row in range(200)]
         table = table.append_column("who", pa.array(who)).append_column("home", pa.array([f"h{each}" for each in who]))
-        schema = make_plan(table, sf.Chain(), rows_are_people=True).schema
+        schema = make_plan(table, sf.Chain(), RunOptions(rows_are_people=True)).schema
     found = suggest_another(failed(), table, schema, OURS, ("sfumato", "evaluate", "mine.csv", "theirs.csv"))
     assert failed().verdict is not None
     assert failed().verdict.to_try  # type: ignore[union-attr]

@@ -124,7 +124,7 @@ def test_the_certificate_says_that_the_class_is_certain_and_the_recipe_begins_su
     assert any("l = 1" in each.reason for each in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     recipe = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
-    assert recipe.strata == "note"
+    assert recipe.options.strata == "note"
     init_stream(tmp_path / "again.db", table, recipe=recipe)
     assert sum(classes_of_groups(tmp_path / "again.db").values()) == look(tmp_path / "again.db").records
     with pytest.raises(OptionError, match="strata"):

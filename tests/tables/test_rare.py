@@ -232,7 +232,7 @@ def test_a_recipe_repeats_what_was_done(tmp_path: Path) -> None:
     first.save(tmp_path / "out")
     assert sf.verify(tmp_path / "out" / "release").checks[0].holds
     again = sf.sanitize(table, recipe=tmp_path / "out" / "owner" / "recipe.toml", report=False)
-    assert again.recipe.rare == "pool"
+    assert again.recipe.options.rare == "pool"
     assert again.table.equals(first.table)
     with pytest.raises(OptionError, match="recipe= already says what rare= says"):
         sf.sanitize(table, recipe=tmp_path / "out" / "owner" / "recipe.toml", rare="keep", report=False)

@@ -169,7 +169,7 @@ def test_no_rules_are_kept_where_the_owner_says_so_and_the_recipe_repeats_it() -
     release = sf.sanitize(table, k=10, seed=1, no_rules=True, report=False)
     assert not any(isinstance(fact, ColumnRulesKept) for fact in release.certificate.facts)
     recipe = Recipe.from_toml(release.recipe.to_toml())
-    assert recipe.no_rules
+    assert recipe.options.no_rules
     assert sf.sanitize(table, recipe=recipe, report=False).table.equals(release.table)
     kept = sf.sanitize(table, k=10, seed=1, report=False)
     again = sf.sanitize(table, recipe=Recipe.from_toml(kept.recipe.to_toml()), report=False)

@@ -125,7 +125,7 @@ def test_the_recipe_makes_the_release(tuned: Tuning) -> None:
     assert tuned.best is not None
     recipe = Recipe.from_toml(tuned.recipe.to_toml())
     release = sf.sanitize(people(), recipe=dataclasses.replace(recipe, policy=None), report=False)
-    assert (recipe.holdout, recipe.policy, recipe.seed) == (0.3, "lax", None)
+    assert (recipe.options.holdout, recipe.policy, recipe.options.seed) == (0.3, "lax", None)
     assert recipe.parameters["leaf"] == tuned.best.reading.candidate.size
     assert release.certificate.levels["smallest_group"] >= 20
 

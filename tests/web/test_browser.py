@@ -161,7 +161,7 @@ def test_what_the_page_prints_makes_the_same_table(browser: Any, tmp_path: Path)
         released = look.take("release", tmp_path)
         recipe = Recipe.load(look.take("owner", tmp_path) / "recipe.toml")
         assert recipe.schema.target is not None
-        assert (recipe.schema.target.name, recipe.seed, recipe.policy) == ("smoker", 7, "research")
+        assert (recipe.schema.target.name, recipe.options.seed, recipe.policy) == ("smoker", 7, "research")
         command, python = (page.inner_text(f"pre >> nth={place}") for place in (-2, -1))
         assert look.said == []
     words = [sys.executable, "-m", "sfumato.cli", *shlex.split(command)[1:]]
@@ -203,7 +203,7 @@ def searched(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             recipe = Recipe.load(look.take("owner", folder) / "recipe.toml")
             size = recipe.parameters["leaf" if recipe.method == "chain" else "k"]
             assert words == f"{recipe.method}, {'leaf' if recipe.method == 'chain' else 'k'} {size}"
-            assert recipe.holdout == 0.3
+            assert recipe.options.holdout == 0.3
             assert look.said == []
         yield url
 

@@ -178,7 +178,7 @@ def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyCon
     if recipe.method != "joint-laplace-pca":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")
     try:
-        plan = JointPlan.from_document(recipe.parameters, seed=recipe.seed if seed is None else seed)
+        plan = JointPlan.from_document(recipe.parameters, seed=recipe.options.seed if seed is None else seed)
     except (TypeError, KeyError):
         raise OptionError("the recipe lacks settings of a joint run; use the one that a joint run wrote") from None
     if plan.parties != config.plan.parties:

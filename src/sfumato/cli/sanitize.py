@@ -5,6 +5,7 @@ All rows are processed in memory; a file that does not fit is processed in parti
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,7 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
 )
+from sfumato.options import RunOptions, options_of
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
 
 if TYPE_CHECKING:
@@ -210,7 +212,7 @@ def _method_of(needs: Mapping[str, Any]) -> str | None:
 
 def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """The first of some options that was told, or that a recipe tells, as it is spelt."""
-    told = (name for name in names if needs[name] or getattr(needs["recipe"], name, None))
+    told = (name for name in names if needs[name] or getattr(getattr(needs["recipe"], "options", None), name, None))
     return next((f"--{name.replace('_', '-')}" for name in told), None)
 
 
@@ -287,8 +289,9 @@ def sanitize(
     Send FOLDER/release/; keep FOLDER/owner/ private. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow
     or .feather file, - for CSV on standard input, or a database URL with --query.
     """
+    from sfumato.engines.outcome import Recipe
     from sfumato.methods.geometry.key import keeping_key
-    from sfumato.publish.sanitize import check_run, file_of, load_recipe, sanitize, sanitize_file
+    from sfumato.publish.sanitize import check_beside_recipe, check_run, file_of, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
     from sfumato.tables.schema import missing_marks
 
@@ -298,17 +301,20 @@ def sanitize(
     given = FileReading(**{name: told.pop(name) for name in READING_OPTIONS})
     run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
     run |= {**parameters_told(told), "method": method, "report": not no_report}
-    run |= {name: run[name] or None for name in ("no_rules", "keep_persons")}
-    replayed = run["recipe"] = None if recipe is None else load_recipe(recipe, run)
+    settled = RunOptions(**{name: run[name] for name, _ in options_of(RunOptions) if name in run})
+    settled = dataclasses.replace(settled, holdout=holdout)
+    if recipe is not None:
+        check_beside_recipe(None, method, parameters_told(told), settled)
+    replayed = run["recipe"] = None if recipe is None else Recipe.load(recipe)
     _check_key(output, method if replayed is None else replayed.method, key, new_key)
     if key is not None:
         run["key"] = key
     _check_measured(replayed, run)
     parameters = {name: run[name] for name in (*WORDS, "key") if name in run}
-    early, despite = {**run, "holdout": holdout, "tails_k": None}, run["despite_policy"]
+    despite = run["despite_policy"]
     with keeping_owner_part(console, output, overwrite=overwrite):
-        check_run(None, method, parameters, early, replayed, run["policy"], report=not no_report, despite=despite)
-    seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.seed
+        check_run(None, method, parameters, settled, replayed, run["policy"], report=not no_report, despite=despite)
+    seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.options.seed
     signer = signer_at(sign, output, no_sign=no_sign, dry_run=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
     marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])

@@ -26,6 +26,7 @@ from sfumato.cli.options import (
 )
 from sfumato.cli.panels import Panel, Verb, VerbGroup
 from sfumato.core.errors import OptionError
+from sfumato.options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,7 +189,8 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
     check_output(output, overwrite=overwrite)
     if told["recipe"] is not None:
         told["recipe"] = Recipe.load(told["recipe"])
-    seeds = told["seed"], getattr(told["recipe"], "seed", None)
+    repeated = RunOptions() if told["recipe"] is None else told["recipe"].options
+    seeds = told["seed"], repeated.seed
     signer = signer_at(sign, output, no_sign=no_sign, dry_run=any(seed is not None for seed in seeds))
     reading = {key: told.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
     share = told.pop("holdout")
@@ -197,7 +199,7 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
     except ValueError:
         raise OptionError("--holdout of transactions is a share, such as 0.2; files are for tables") from None
     policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
-    outside = share or getattr(told["recipe"], "holdout", None)
+    outside = share or repeated.holdout
     planned = PlannedRun(control=outside is not None, transactions=True)
     refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
     rules: tuple[Any, ...] = ()

@@ -27,6 +27,7 @@ from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import align_keys
 from sfumato.methods.perturb import number_blocks
 from sfumato.methods.perturb.laplace_pca import most_components, state_facts
+from sfumato.options import RunOptions
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Kind
 from sfumato.tables.files import FileForm
@@ -136,7 +137,7 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
     lines = session.transcript.to_json_lines()
     parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
     return Outcome(
-        recipe=Recipe(METHOD, parameters, part.schema, seed=part.plan.seed, sfumato=__version__),
+        recipe=Recipe(METHOD, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
         table=table,
         rows_in=table.num_rows,
         rows_out=table.num_rows,

@@ -29,6 +29,7 @@ from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
 from sfumato.methods.protocol import Workings
+from sfumato.options import RunOptions
 from sfumato.tables.cells import plain, write_numbers
 from sfumato.tables.codec import Codec, Unseen
 from sfumato.tables.field import Kind
@@ -134,10 +135,8 @@ def _redraw(
     mechanism: Any = plan.mechanism
     if "effort" in mechanism.__dataclass_fields__:  # groups need not be the best ones here
         mechanism = dataclasses.replace(mechanism, effort="fast")
-    again = dataclasses.replace(
-        plan, mechanism=mechanism, schema=schema, level=None, strata=None, holdout=None, rare="keep", rows=None,
-        where=None, keep_persons=False, no_rules=True, found_rules=False,
-    )  # fmt: skip
+    kept = RunOptions(rare="keep", no_rules=True, tails=plan.options.tails, tails_k=plan.options.tails_k)
+    again = dataclasses.replace(plan, mechanism=mechanism, schema=schema, options=kept, found_rules=False)
 
     def redraw(
         rows: NDArray[np.int64], cells: Mapping[str, float], rng: np.random.Generator
@@ -224,12 +223,12 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
     PrivacyRefusal
         Where fewer persons fulfil the rule than a cell must come from.
     """
-    if plan.rows is None and plan.where is None:
+    if plan.options.rows is None and plan.options.where is None:
         return seen
-    rows = len(seen) if plan.rows is None else plan.rows
-    if plan.where is None:
+    rows = len(seen) if plan.options.rows is None else plan.options.rows
+    if plan.options.where is None:
         return dataclasses.replace(seen, wanted=Wanted(rows))
-    conditions = parse_conditions(plan.where)
+    conditions = parse_conditions(plan.options.where)
     columns = tuple(dict.fromkeys(job.codec.schema[name].name for name, _, _ in conditions))
     gone = [name for name in columns if name not in job.original.column_names]
     if gone:
@@ -251,12 +250,12 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
     def meets(values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return meets_all(conditions, codec.decode(values), job.codec.schema)
 
-    return dataclasses.replace(seen, wanted=Wanted(rows, plan.where, columns, meets))
+    return dataclasses.replace(seen, wanted=Wanted(rows, plan.options.where, columns, meets))
 
 
 def _check_where(released: pa.Table, job: Prepared, plan: Plan) -> None:
     """Fail closed if a row does not fulfil the rule."""
-    wrong = int((~meets_all(parse_conditions(plan.where or ""), released, job.codec.schema)).sum())
+    wrong = int((~meets_all(parse_conditions(plan.options.where or ""), released, job.codec.schema)).sum())
     if wrong:
         raise PrivacyRefusal(f"{wrong} rows do not fulfil the rule of --where; nothing is released. Please report this")
 
@@ -272,7 +271,7 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
 
 def crowd_of(job: Prepared, plan: Plan) -> int:
     """Persons who must share whatever is shown of a prepared table."""
-    return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.holders or 2)
+    return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.min_frequency or 2)
 
 
 def _rules(job: Prepared, plan: Plan) -> KeptRules | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BoundsKept, Fact
 from sfumato.core.records import Records
 from sfumato.methods.protocol import Workings
+from sfumato.options import RunOptions, options_of, types_of_options
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.reading import READING_OPTIONS, FileReading
@@ -39,85 +40,72 @@ _RUNS = {
 }
 """What runs a recipe again, where it is not sanitize."""
 
-_TOLD = ("sfumato", "method", "level", "strata", "holdout", "seed", "policy")
-_AT_TIMES = ("rare", "rows", "tails", "tails_k", "where", *READING_OPTIONS)  # written where they are told
-_FLAGS = ("no_rules", "keep_persons")  # written where they are set
+
+_OPTIONS = tuple(name for name, each in options_of(RunOptions) if each.in_recipe)
 
 
 @dataclass(frozen=True, repr=False)
 class Recipe:
     """A method with its parameters, options and schema. Holds observed bounds, so it stays with the owner.
 
-    ``holdout`` is the share of rows kept out, ``policy`` the name of what the release was judged by; ``encoding``,
-    ``delimiter``, ``decimal``, ``sheet`` and ``header_row`` say how the file was read, if not as usual. A recipe with a
-    seed repeats a dry run to the byte; one without draws afresh each time.
+    ``options`` are those that a run repeats, ``policy`` is the name of what the release was judged by, and ``reading``
+    how the file was read, if not as usual. A recipe with a seed repeats a dry run to the byte; one without draws afresh
+    each time.
     """
 
     method: str
-    parameters: dict[str, Any]
+    parameters: Mapping[str, Any]
     schema: Schema
-    level: str | int | None = None
-    strata: str | None = None
-    holdout: float | None = None
-    seed: int | None = None
+    options: RunOptions = field(default_factory=RunOptions)
     sfumato: str = ""
     policy: str | None = None
-    no_rules: bool = False
-    rare: str | None = None
-    rows: int | None = None
-    where: str | None = None
-    keep_persons: bool = False
-    tails: str | None = None
-    tails_k: int | None = None
-    encoding: str | None = None
-    delimiter: str | None = None
-    decimal: Literal[".", ","] | None = None
-    sheet: str | None = None
-    header_row: int | None = None
+    reading: FileReading = field(default_factory=FileReading)
 
     def __repr__(self) -> str:
         return f"Recipe({self.method}, {len(self.schema)} columns)"
-
-    @property
-    def reading(self) -> FileReading:
-        """How the file was read."""
-        return FileReading(**{name: getattr(self, name) for name in READING_OPTIONS})
-
-    def read_by(self, reading: FileReading) -> Recipe:
-        """The recipe of a run whose file was read so."""
-        return dataclasses.replace(self, **vars(reading))
 
     def to_toml(self) -> str:
         """Write the recipe as TOML."""
         run = _RUNS.get(self.method, "sfumato sanitize INPUT -o FOLDER --recipe THIS")
         note = f"Recipe of a sanitized table: {run}\nIt holds observed bounds and categories: keep it with the owner."
-        told = {key: getattr(self, key) for key in _TOLD}
-        told |= {name: True for name in _FLAGS if getattr(self, name)}
-        told |= {key: value for key in _AT_TIMES if (value := getattr(self, key)) is not None}
-        if self.schema.rules:
-            told["rules"] = list(self.schema.rules)
+        values = {name: getattr(self.options, name) for name in _OPTIONS}
+        given = {name: None if value is False else value for name, value in values.items()}
+        entries = {"sfumato": self.sfumato, "method": self.method, **given, "policy": self.policy, **vars(self.reading)}
+        rules = {"rules": list(self.schema.rules)} if self.schema.rules else {}
         columns = [field_to_document(column) for column in self.schema]
-        return write_toml({"format": _FORMAT, **told, "parameters": self.parameters, "column": columns}, note)
+        return write_toml(
+            {"format": _FORMAT, **entries, **rules, "parameters": self.parameters, "column": columns}, note
+        )
 
     @classmethod
     def from_toml(cls, text: str) -> Recipe:
         """Read a recipe from TOML."""
-        known = (*_TOLD, *_AT_TIMES, *_FLAGS, "rules", "parameters", "column")
+        own = ("sfumato", "method", "policy", "parameters")
+        known = (*own, *_OPTIONS, *READING_OPTIONS, "rules", "column")
         document = toml_entries(text, "recipe", "use the one that sanitize wrote", known)
         rules = rules_from_document(document.pop("rules", []))
         schema = Schema(fields_from_document(document.pop("column", [])), rules)
         for key in ("method", "parameters", *document):
-            if key not in document or not fits(cls, {key: document[key]}):
+            if key not in document or not fits(_type_of(key), document[key]):
                 raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; mend it")
         for key, value in document["parameters"].items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise OptionError(f"the recipe's parameter {shown(key)} is not a finite number; mend it")
-        return cls(**document, schema=schema)
+        options = RunOptions(**{key: document.pop(key) for key in _OPTIONS if key in document})
+        reading = FileReading(**{key: document.pop(key) for key in READING_OPTIONS if key in document})
+        return cls(**document, schema=schema, options=options, reading=reading)
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a file."""
         return cls.from_toml(read_text(path, "recipe file", "sanitize writes one as owner/recipe.toml"))
+
+
+def _type_of(entry: str) -> Any:
+    """Type of an entry of a recipe; of people held out it repeats the share alone."""
+    owner = FileReading if entry in READING_OPTIONS else Recipe
+    types = types_of_options(RunOptions) if entry in _OPTIONS else get_type_hints(owner)
+    return float if entry == "holdout" else types[entry]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,6 +233,10 @@ class Outcome:
     seconds: float = 0.0
     together: bool = False
     sent: int | None = None
+
+    def read_by(self, reading: FileReading) -> Outcome:
+        """The outcome of a run whose file was read so."""
+        return dataclasses.replace(self, recipe=dataclasses.replace(self.recipe, reading=reading))
 
     @property
     def compared_workings(self) -> Workings | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from sfumato.engines.outcome import Recipe
 from sfumato.methods.catalogue import usual_k
 from sfumato.methods.chain import Chain
 from sfumato.methods.protocol import Mechanism, parameters_of
+from sfumato.options import RunOptions
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.found_rules import find_decisions, find_rules
@@ -40,11 +40,11 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import SharedCategories, check_way, share_values
-from sfumato.tables.recoding import Way, aggregated, coarsen, coarser, count_holders
+from sfumato.tables.recoding import aggregated, coarsen, coarser, count_holders
 from sfumato.tables.repair import repaired
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
-from sfumato.tables.tails import TailMethod, Tails, check_tails, fit_tails
+from sfumato.tables.tails import Tails, check_tails, fit_tails
 from sfumato.version import __version__
 
 __all__ = [
@@ -62,95 +62,57 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What a run is told, settled against the columns of the table.
+    """The options of a run, settled against the columns of the table.
 
     Parameters
     ----------
     mechanism : Mechanism
     schema : Schema
-    level : str or int, optional
-        A column, a number for all, or rules.
-    strata : str, optional
-        Groups never cross the values of this column.
-    holdout : float or table, optional
-        Share of rows to keep out of the release, or rows that were kept out.
+    options : RunOptions
     randomness : Randomness
-    no_rules : bool
-        Rules between columns need not hold in rows that are made anew.
     found_rules : bool
-        The rules were found in the table, and not told by its owner.
-    rare : {"pool", "lift", "keep"}, optional
-        What becomes of categories that fewer persons hold than the highest level; see `sfumato.tables.rare`.
-    rows : int, optional
-        How many rows to make anew; by default as many as there are records.
-    where : str, optional
-        Rule that rows which are made anew are to fulfil.
-    keep_persons : bool
-        Rows of a released person stay together.
-    tails : {"code", "smooth", "keep"}, optional
-        What becomes of the ends of numeric and date columns; see `sfumato.tables.tails`.
-    tails_k : int, optional
-        Fewest persons that a cut-off is computed from, if it is not the fewest who hold a value.
+        The rules were found in the table, and not written by its owner.
     """
 
     mechanism: Mechanism
     schema: Schema
-    level: str | int | None = None
-    strata: str | None = None
-    holdout: float | Any | None = None
+    options: RunOptions = dataclasses.field(default_factory=RunOptions)
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
-    no_rules: bool = False
     found_rules: bool = False
-    rare: Way | None = None
-    rows: int | None = None
-    where: str | None = None
-    keep_persons: bool = False
-    tails: TailMethod | None = None
-    tails_k: int | None = None
 
     def __post_init__(self) -> None:
-        _check_wanted(self.mechanism, self.rows, self.where)
-        if self.keep_persons:
-            check_links(self.mechanism, self.schema, self.rows)
-        if self.tails is not None and not self.mechanism.traits.synthetic:
+        options, traits = self.options, self.mechanism.traits
+        _check_wanted(self.mechanism, options.rows, options.where)
+        check_way(options.rare)
+        check_tails(options.tails)
+        if options.keep_persons:
+            check_links(self.mechanism, self.schema, options.rows)
+        if options.tails is not None and not traits.synthetic:
             raise OptionError(
                 f"{self.mechanism.method!r} makes no synthetic rows and codes no tails; leave out --tails"
             )
-        if self.rare in ("pool", "lift") and self.holders is None:
+        if options.rare in ("pool", "lift") and self.min_frequency is None:
             raise OptionError(
                 f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
             )
 
     @property
-    def holders(self) -> int | None:
-        """Fewest persons who hold a value that may leave, whatever levels ask for; None where nothing says it."""
+    def min_frequency(self) -> int | None:
+        """Fewest persons who hold a value that may leave, whatever levels ask for; None if nothing says it."""
         traits = self.mechanism.traits
         return traits.floor if traits.holders is None else traits.holders
 
     def __repr__(self) -> str:
         return f"Plan({self.mechanism.method}, {len(self.schema)} columns)"
 
+    def with_options(self, **changes: Any) -> Plan:
+        """The plan with some options changed."""
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, **changes))
+
     def recipe(self, schema: Schema) -> Recipe:
-        """Everything that it says, to be run again; with a schema whose categories and steps are filled in."""
-        share = self.holdout if isinstance(self.holdout, float) else None
-        parameters, seed = parameters_of(self.mechanism), self.randomness.seed
-        return Recipe(
-            self.mechanism.method,
-            parameters,
-            schema,
-            self.level,
-            self.strata,
-            share,
-            seed,
-            __version__,
-            no_rules=self.no_rules,
-            rare=self.rare,
-            rows=self.rows,
-            where=self.where,
-            keep_persons=self.keep_persons,
-            tails=self.tails,
-            tails_k=self.tails_k,
-        )
+        """What repeats the run, with a schema whose categories and steps are filled in."""
+        options = dataclasses.replace(self.options.repeatable, seed=self.randomness.seed)
+        return Recipe(self.mechanism.method, parameters_of(self.mechanism), schema, options, __version__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,53 +134,29 @@ class Prepared:
     tails: Tails = dataclasses.field(default_factory=Tails)
 
 
-def make_plan(
-    arrow: pa.Table,
-    mechanism: Mechanism,
-    *,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    level: str | int | None = None,
-    strata: str | None = None,
-    identifiers: Iterable[str] = (),
-    person: str | None = None,
-    rows_are_people: bool = False,
-    weight: str | None = None,
-    public: Iterable[str] = (),
-    holdout: float | Any | None = None,
-    seed: int | None = None,
-    no_rules: bool = False,
-    rare: str | None = None,
-    rows: int | None = None,
-    where: str | None = None,
-    keep_persons: bool = False,
-    tails: str | None = None,
-    tails_k: int | None = None,
-    missing: Iterable[str] = (),
-) -> Plan:
-    """Plan of a run on this table: the roles that were told, and no column passed beside rows that belong to nobody."""
-    told: tuple[Any, ...] = (level, rows, holdout)
-    level, rows, holdout = (each.item() if isinstance(each, np.number) else each for each in told)
-    found = schema is None
+def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None = None) -> Plan:
+    """Settle the options of a run against this table, and refuse those that its columns or its method rule out."""
+    options = RunOptions() if options is None else options
+    found = options.schema is None
     schema = schema_of(
         arrow,
-        schema,
-        target,
-        identifiers,
-        public,
-        person=person,
-        weight=weight,
-        level=level,
+        options.schema,
+        options.target,
+        options.identifiers,
+        options.public,
+        person=options.person,
+        weight=options.weight,
+        level=options.level,
         coarsens=True,
-        missing=missing,
+        missing=options.missing,
     )
     if found:
-        check_people(arrow, schema, person=person, rows_are_people=rows_are_people)
+        check_people(arrow, schema, person=options.person, rows_are_people=options.rows_are_people)
     schema = _widened(schema, mechanism)
-    schema = schema.without_rules() if no_rules else schema
+    schema = schema.without_rules() if options.no_rules else schema
     if not mechanism.traits.synthetic:
         refuse_weight(schema, f"the method {mechanism.method!r}")
-    if where is not None:
+    if options.where is not None:
         refuse_weight(schema, "--where")
     check_weights(repaired(arrow, schema), schema)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
@@ -227,10 +165,7 @@ def make_plan(
             f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
             "beside them it would be wrong or identify people; drop it or sanitize it"
         )
-    way, links = check_way(rare), bool(keep_persons)
-    ends = check_tails(tails)
-    settled = (Randomness(seed), no_rules, found, way, rows, where, links, ends, tails_k)
-    return Plan(mechanism, schema, level, strata, holdout, *settled)
+    return Plan(mechanism, schema, options, Randomness(options.seed), found)
 
 
 def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
@@ -253,7 +188,7 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
     Cut-offs of tails stay where they are: of few people a tenth would be a large part of a column. The plan stays as it
     is if a class of the target would be rare then, or a leaf be larger than was told.
     """
-    chain, share = plan.mechanism, 1.0 - plan.holdout if isinstance(plan.holdout, float) else 1.0
+    chain, share = plan.mechanism, 1.0 - plan.options.holdout if isinstance(plan.options.holdout, float) else 1.0
     assert isinstance(chain, Chain)
     persons = persons_of_table(arrow, plan.schema)
     people = arrow.num_rows if persons is None else int(persons.max(initial=-1)) + 1
@@ -265,7 +200,7 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
         smallest = smallest_class(arrow, target, persons)
         if share * smallest - 3 * math.sqrt(share * (1.0 - share) * smallest) < k:
             return plan
-    return dataclasses.replace(plan, mechanism=dataclasses.replace(chain, k=k), tails_k=chain.k)
+    return dataclasses.replace(plan.with_options(tails_k=chain.k), mechanism=dataclasses.replace(chain, k=k))
 
 
 def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | None) -> int:
@@ -280,16 +215,17 @@ def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | 
 
 def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     """Read levels and strata, hold rows out, and encode the rest."""
-    traits, strata, randomness = plan.mechanism.traits, plan.strata, plan.randomness
-    arrow = repaired(arrow, plan.schema, level=plan.level)
-    asked, schema = levels_of_table(plan.level, arrow, plan.schema, allow_level_1=traits.level_1)
+    traits, options, randomness = plan.mechanism.traits, plan.options, plan.randomness
+    strata = options.strata
+    arrow = repaired(arrow, plan.schema, level=options.level)
+    asked, schema = levels_of_table(options.level, arrow, plan.schema, allow_level_1=traits.level_1)
     before, (arrow, schema) = schema, coarsen(arrow, schema)
     codes = _strata(arrow, schema, strata)
     persons = persons_of_table(arrow, plan.schema)
     if persons is not None and schema != plan.schema and persons_of_table(arrow, schema) is None:
         raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
-    kept, outside = _hold_out(arrow, plan.holdout, randomness, persons)
-    if outside is not None and not isinstance(plan.holdout, float):
+    kept, outside = _hold_out(arrow, options.holdout, randomness, persons)
+    if outside is not None and not isinstance(options.holdout, float):
         outside = coarsen(repaired(outside, plan.schema), before)[0]
     kept, unlabelled = _with_class(arrow, schema, plan, kept, asked, persons)
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
@@ -308,7 +244,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     if original is not arrow:  # the few who hold anything may all be held out
         schema = drop_empty(original, schema, {field.name for field in schema if field.role is Role.IDENTIFIER})
     whose = None if persons is None else persons[kept]
-    stated = public_level(asked[kept], whose, plan.holders or 2)
+    stated = public_level(asked[kept], whose, plan.min_frequency or 2)
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, stated, coarse_columns(before))
     rules = rules_to_repair(shared.schema, plan)
     shared = dataclasses.replace(shared, table=obeying(shared.table, shared.schema, rules)) if rules else shared
@@ -318,10 +254,10 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     records = codec.encode(coded, levels=asked[kept], strata=codes, unseen="mean" if traits.paper_law else "refuse")
     records = dataclasses.replace(records, public_level=stated)
     if persons is not None:
-        if plan.keep_persons:
+        if options.keep_persons:
             check_parts(strata, codes, persons[kept])
-        records = dataclasses.replace(records, persons=whose, linked=plan.keep_persons)
-    drawn_out = outside if isinstance(plan.holdout, float) else None
+        records = dataclasses.replace(records, persons=whose, linked=options.keep_persons)
+    drawn_out = outside if isinstance(options.holdout, float) else None
     facts = _facts(original, schema, shared.schema, strata, codes, drawn_out, randomness)
     facts = (*facts, *unlabelled, *aggregated(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
@@ -352,16 +288,16 @@ def fit_with_tails(
 
     ``asked`` is the highest privacy level that a record asks for; the cells ``copied`` hold another record's value.
     """
-    traits, tails, k = plan.mechanism.traits, Tails(), max(asked, plan.holders or 2)
+    traits, tails, k = plan.mechanism.traits, Tails(), max(asked, plan.min_frequency or 2)
     if traits.synthetic:
-        fewest = k if plan.tails_k is None else max(asked, plan.tails_k)
+        fewest = k if plan.options.tails_k is None else max(asked, plan.options.tails_k)
         fields = (field for field in schema if not traits.classed or field.role is not Role.TARGET)
         ends = Schema(tuple(fields))
         tails = fit_tails(
             table,
             ends,
             k=fewest,
-            method=plan.tails,
+            method=plan.options.tails,
             persons=persons,
             stated=min(fewest, stated),
             copied=copied,
@@ -390,15 +326,15 @@ def _share(
     coarse: frozenset[str],
 ) -> SharedCategories:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
-    holders = plan.holders
+    holders = plan.min_frequency
     if holders is None or not schema.encoded:
         return SharedCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
-    k, ruled = max(level, holders), plan.mechanism.traits.synthetic and not plan.no_rules
+    k, ruled = max(level, holders), plan.mechanism.traits.synthetic and not plan.options.no_rules
     found = partial(find_decisions, original, schema, persons) if plan.found_rules else None
     shared = share_values(
-        original, schema, k=k, way=plan.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
+        original, schema, k=k, way=plan.options.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
         decisions=found if ruled else None,
     )  # fmt: skip
     if not shared.schema.encoded:
@@ -406,10 +342,10 @@ def _share(
             f"in none of the {len(schema.encoded)} columns a value is held by {max(level, holders)} persons; lower the "
             "level (--k)"
         )
-    if shared.fact is not None and plan.strata in shared.fact.dropped:
+    if shared.fact is not None and plan.options.strata in shared.fact.dropped:
         raise LevelError(
-            f"column {plan.strata!r} keeps groups apart, and no stratum has as many persons as the highest privacy "
-            f"level, {shared.fact.k}; pool small strata, or lower the level"
+            f"column {plan.options.strata!r} keeps groups apart, and no stratum has as many persons as the highest "
+            f"privacy level, {shared.fact.k}; pool small strata, or lower the level"
         )
     if shared.fact is not None and shared.fact.dropped:
         names = shared.fact.dropped
@@ -509,9 +445,9 @@ def _with_class(
         return kept, ()
     absent = absent_cells(plain(arrow.column(target.name)), target.missing)[kept]
     rows = int(absent.sum())
-    if not rows or not (classed or (plan.holders is not None and plan.rare != "keep")):
+    if not rows or not (classed or (plan.min_frequency is not None and plan.options.rare != "keep")):
         return kept, ()
-    k = max(int(asked[kept].max(initial=0)), plan.holders or 2)
+    k = max(int(asked[kept].max(initial=0)), plan.min_frequency or 2)
     lacking = rows if persons is None else len(np.unique(persons[kept[absent]]))
     if lacking >= k and not classed:
         return kept, ()
@@ -522,7 +458,7 @@ def _with_class(
         ),
         stacklevel=3,
     )
-    stated = min(k, public_level(asked[kept], None if persons is None else persons[kept], plan.holders or 2))
+    stated = min(k, public_level(asked[kept], None if persons is None else persons[kept], plan.min_frequency or 2))
     return kept[~absent], (UnlabelledRows(target.name, rows if lacking >= k else 0, stated),)
 
 

@@ -17,6 +17,7 @@ from sfumato.core.itemsets.transactions import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe, TransactionComparison
 from sfumato.methods.transactions import TransactionMechanism, TransactionRule, read_rules
+from sfumato.options import RunOptions
 from sfumato.tables.transactions import TransactionTable
 from sfumato.version import __version__
 
@@ -94,9 +95,9 @@ def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     )
     parameters = dataclasses.asdict(plan.mechanism)
     schema = released.schema()
-    seed = plan.randomness.seed
+    options = RunOptions(holdout=plan.holdout, seed=plan.randomness.seed)
     return Outcome(
-        recipe=Recipe(plan.mechanism.method, parameters, schema, None, None, plan.holdout, seed, __version__),
+        recipe=Recipe(plan.mechanism.method, parameters, schema, options, __version__),
         table=released.to_table(),
         rows_in=len(kept),
         rows_out=len(kept),

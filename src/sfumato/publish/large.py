@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from sfumato.engines.partitions.sampling import SAMPLE_ROWS, sample_file
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
 from sfumato.methods.geometry.key import check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions, first_needing_all_rows
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
@@ -54,29 +55,30 @@ __all__ = [
     "run_key",
 ]
 
-_WORKER_MEMORY = 2 << 30  # of a cluster whose workers nobody told of
+_WORKER_MEMORY = 2 << 30  # of a cluster, unless --memory says otherwise
+_OF_THIS_MACHINE = ("memory", "resume_key", "engine", "master", "batch_rows")  # which change no released row
 
 
 def frame_by_cells(
     arrow: pa.Table,
     mechanism: Mechanism,
-    told: Mapping[str, Any],
-    memory: str | int,
+    options: RunOptions,
     *,
     report: bool,
     quasi_identifiers: Sequence[str],
     native: bool,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
-    randomness = Randomness(told["seed"]).repeatable()
+    assert options.memory is not None
+    randomness = Randomness(options.seed).repeatable()
     source = Source(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
     return run_by_cells(
         source,
         mechanism,
         randomness,
-        _choices(told),
+        options,
         Spill(),
-        most_rows=cell_rows(parse_size(memory), arrow.num_columns),
+        most_rows=cell_rows(parse_size(options.memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
         quasi_identifiers=quasi_identifiers,
         native=native,
@@ -84,18 +86,18 @@ def frame_by_cells(
 
 
 def frame_on_spark(
-    frame: Any, mechanism: Mechanism, told: Mapping[str, Any], memory: str | int | None, *, report: bool, **written: Any
+    frame: Any, mechanism: Mechanism, options: RunOptions, *, report: bool, **written: Any
 ) -> tuple[Outcome, Any]:
     """What comes of a data frame of Spark, and the released rows as one; a worker has so much memory, or 2 GB.
 
     ``written`` says how rows that come here are written.
     """
-    granted = _WORKER_MEMORY if memory is None else parse_size(memory)
+    granted = _WORKER_MEMORY if options.memory is None else parse_size(options.memory)
     return run_on_spark(
         frame,
         mechanism,
-        Randomness(told["seed"]).repeatable(),
-        _choices(told),
+        Randomness(options.seed).repeatable(),
+        options,
         most_rows=cell_rows(granted, len(frame.columns)),
         measured=SAMPLE_ROWS if report else 0,
         **written,
@@ -106,16 +108,15 @@ def release_on_spark(
     source: ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
-    told: Mapping[str, Any],
+    options: RunOptions,
     *,
-    memory: str | int | None,
     report: bool,
     spreadsheet_safe: bool,
     form: FileForm | None,
     **publishing: Any,
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
-    in_cells(mechanism, told)
+    in_cells(mechanism, options)
     form = source.form if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
 
@@ -123,8 +124,7 @@ def release_on_spark(
         return frame_on_spark(
             source.frame,
             mechanism,
-            told,
-            memory,
+            options,
             report=report,
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
@@ -138,10 +138,8 @@ def release_by_cells(
     source: Source,
     folder: str | Path,
     mechanism: Mechanism,
-    told: Mapping[str, Any],
+    options: RunOptions,
     *,
-    memory: str | int | None,
-    resume_key: str | Path | None,
     report: bool,
     spreadsheet_safe: bool,
     form: FileForm | None,
@@ -152,23 +150,24 @@ def release_by_cells(
     Raw rows that wait on disk are encrypted with a key that this run alone has, or that stands in the file
     ``resume_key`` until the release is there.
     """
-    in_cells(mechanism, told)
+    in_cells(mechanism, options)
+    resume_key = options.resume_key
     for_this_run = resume_key is not None and (not os.path.lexists(resume_key) or kept_path(Path(folder)).exists())
     key = run_key(resume_key, Path(folder))
-    randomness = Randomness(told["seed"]).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
+    randomness = Randomness(options.seed).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
     form = source.form if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
-    granted = usual_memory() if memory is None else parse_size(memory)
+    granted = usual_memory() if options.memory is None else parse_size(options.memory)
 
     def run(place: Path, spill: Spill) -> Outcome:
         return run_by_cells(
             source,
             mechanism,
             randomness,
-            _choices(told),
+            options,
             spill,
             most_rows=cell_rows(granted, len(source.schema)),
-            mark=None if resume_key is None else _mark(source, mechanism, told, granted, form),
+            mark=None if resume_key is None else _mark(source, mechanism, options, granted, form),
             into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
             quasi_identifiers=publishing["quasi_identifiers"],
@@ -183,16 +182,14 @@ def release_by_cells(
     return release
 
 
-def _choices(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name != "seed"}
-
-
-def _mark(source: Source, mechanism: Mechanism, told: Mapping[str, Any], granted: int, form: FileForm) -> str:
-    """What a run is told and what it reads, as a digest: rows put aside by another are of no use to it."""
+def _mark(source: Source, mechanism: Mechanism, options: RunOptions, granted: int, form: FileForm) -> str:
+    """The options of a run and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
     parts += [source.form.delimiter, *map(":".join, sorted(source.form.numerals.marks.items()))]
-    for name, value in sorted(told.items()):
+    for name, value in sorted(vars(options).items()):
+        if name in _OF_THIS_MACHINE:
+            continue
         if isinstance(value, Schema):
             value = value.to_toml()
         elif isinstance(value, Path):
@@ -245,17 +242,13 @@ def _spilling(folder: Path, key: bytes, *, kept: bool) -> Iterator[Spill]:
         yield FileSpill(place, key)
 
 
-_COLUMNS = ("schema", "target", "identifiers", "public", "person", "rows_are_people", "missing")
-
-
 def release_moved(
     source: Source | ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
-    told: Mapping[str, Any],
+    options: RunOptions,
     *,
     new_key: str | Path | None,
-    batch_rows: int | None,
     sample_rows: int,
     spreadsheet_safe: bool,
     **publishing: Any,
@@ -264,27 +257,27 @@ def release_moved(
 
     Folder and key appear together.
     """
-    mover, choices = check_moved(mechanism, told, new_key, folder)
-    randomness, form, numbered = Randomness(told["seed"]), source.form, None
+    mover = check_moved(mechanism, options, new_key, folder)
+    randomness, form, numbered = Randomness(options.seed), source.form, None
     if isinstance(source, Source):
         sample = sample_file(source, sample_rows, randomness.generator("sample"))
     else:
         check_quotes(form, spreadsheet_safe=spreadsheet_safe)
         randomness, numbered = randomness.repeatable(), number_rows(source.frame)
         sample = sample_on_spark(source.frame, numbered, sample_rows, randomness)
-    tried = try_on_sample(sample, mover, randomness, **choices)
+    tried = try_on_sample(sample, mover, randomness, options)
     known_columns(publishing["quasi_identifiers"], tried.plan.schema)  # before the work is done
 
     def run(place: Path, _: None) -> Outcome:
         if isinstance(source, Source):
-            return run_in_chunks(tried, source, place, batch_rows=batch_rows, spreadsheet_safe=spreadsheet_safe)
+            return run_in_chunks(tried, source, place, batch_rows=options.batch_rows, spreadsheet_safe=spreadsheet_safe)
         assert numbered is not None
         return move_on_spark(
             source.frame,
             numbered,
             tried,
             sample.schema,
-            batch_rows=batch_rows,
+            batch_rows=options.batch_rows,
             csv=form.format is FileFormat.CSV,
             into=lambda kinds: writing(place, kinds, form, spreadsheet_safe=spreadsheet_safe),
             spreadsheet_safe=spreadsheet_safe,
@@ -293,35 +286,30 @@ def release_moved(
     return write_around(run, keeping_key(tried.key, new_key, folder), folder, form, **publishing)
 
 
-def frame_moved_on_spark(frame: Any, mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Outcome, Any]:
+def frame_moved_on_spark(frame: Any, mechanism: Mechanism, options: RunOptions) -> tuple[Outcome, Any]:
     """What comes of a data frame of Spark that is moved by a key, and the released rows as one."""
-    mover, choices = _mover_and_choices(mechanism, told)
-    randomness, numbered = Randomness(told["seed"]).repeatable(), number_rows(frame)
+    mover = _mover_of(mechanism, options)
+    randomness, numbered = Randomness(options.seed).repeatable(), number_rows(frame)
     sample = sample_on_spark(frame, numbered, SAMPLE_ROWS, randomness)
-    return move_on_spark(frame, numbered, try_on_sample(sample, mover, randomness, **choices), sample.schema)
+    return move_on_spark(frame, numbered, try_on_sample(sample, mover, randomness, options), sample.schema)
 
 
-def check_moved(
-    mechanism: Mechanism, told: Mapping[str, Any], new_key: str | Path | None, folder: str | Path
-) -> tuple[Geometric, dict[str, Any]]:
-    """Mechanism that moves rows one by one and what is told of columns; refuses what needs all rows, or another key."""
-    mover, choices = _mover_and_choices(mechanism, told)
+def check_moved(mechanism: Mechanism, options: RunOptions, new_key: str | Path | None, folder: str | Path) -> Geometric:
+    """Mechanism that transforms rows one by one; refuses options that need all rows, or another key."""
+    mover = _mover_of(mechanism, options)
     if (mover.given_key is None) == (new_key is None):
         raise OptionError("a file is moved either by the mechanism's key or by a new one; give --key or --new-key")
     if new_key is not None:
         check_key_path(new_key, apart_from=folder)
-    return mover, choices
+    return mover
 
 
-def _mover_and_choices(mechanism: Mechanism, told: Mapping[str, Any]) -> tuple[Geometric, dict[str, Any]]:
-    """Mechanism that moves rows one by one, and what may be told of columns; all else needs all rows at once."""
-    mover = in_chunks(mechanism)
-    whole = (name for name in told if name not in (*_COLUMNS, "seed"))
-    needs = next((name for name in whole if told[name] not in (None, False)), None)
+def _mover_of(mechanism: Mechanism, options: RunOptions) -> Geometric:
+    """Mechanism that transforms rows one by one, if no option needs all rows at once."""
+    mover, needs = in_chunks(mechanism), first_needing_all_rows(options, batches=True)
     if needs is not None:
-        option = needs.replace("_", "-")
-        raise OptionError(f"--{option} needs all rows at once, and a file is moved in batches; leave it out")
-    return mover, {name: told[name] for name in _COLUMNS}
+        raise OptionError(f"{needs} needs all rows at once, and a file is moved in batches; leave it out")
+    return mover
 
 
 T = TypeVar("T")
@@ -358,8 +346,7 @@ def write_around(
         with beside as held, replacing_folder(folder, overwrite=overwrite) as work:
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
-            outcome = run(place, held)
-            outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(reading))
+            outcome = run(place, held).read_by(reading)
             release = publish(
                 dataclasses.replace(outcome, table=place),
                 report=report,

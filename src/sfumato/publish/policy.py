@@ -325,10 +325,10 @@ def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:
     told = {
         "--method": recipe.method,
         "--k": recipe.parameters.get("k"),
-        "--level": recipe.level,
-        "--strata": recipe.strata,
+        "--level": recipe.options.level,
+        "--strata": recipe.options.strata,
         "--target": None if recipe.schema.target is None else recipe.schema.target.name,
-        "--holdout": recipe.holdout,
+        "--holdout": recipe.options.holdout,
         "--policy": None if policy is None else _option_of(policy),
     }
     words = [word for name, value in told.items() if value is not None for word in (name, str(value))]

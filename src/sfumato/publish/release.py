@@ -304,7 +304,7 @@ def publish(
     PolicyNotMet
         Where the policy is not met, or it cannot be told; it holds the report.
     """
-    recipe, randomness = outcome.recipe, Randomness(outcome.recipe.seed)
+    recipe, randomness = outcome.recipe, Randomness(outcome.recipe.options.seed)
     judged = policy is not None
     measured = (
         _measure(outcome, time_limit, quasi_identifiers, measuring, randomness, judged=judged) if report else None
@@ -323,7 +323,7 @@ def publish(
         created=outcome.created,
         randomness=randomness.mode.value,
         method=recipe.method,
-        parameters=recipe.parameters,
+        parameters=dict(recipe.parameters),
         rows_in=outcome.rows_in,
         rows_out=outcome.rows_out,
         schema_sha256=outcome.schema.public_part().digest,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.study import MeasureOptions
@@ -30,6 +31,7 @@ from sfumato.methods.catalogue import (
 )
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions, given, options_of, spelled_option
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
@@ -48,12 +50,14 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.rare import check_way
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tables.source import Source, open_people
+from sfumato.tables.tails import check_tails
 
-__all__ = ["check_run", "file_of", "load_recipe", "sanitize", "sanitize_file"]
+__all__ = ["check_run", "file_of", "sanitize", "sanitize_file"]
 
 
 def sanitize(
@@ -205,50 +209,50 @@ def sanitize(
     >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
     (40, True)
     """
-    told: dict[str, Any] = {"schema": schema, "target": target, "level": level, "strata": strata, "public": public}
-    told |= {"identifiers": identifiers, "person": person, "weight": weight, "holdout": holdout, "seed": seed}
-    told |= {"no_rules": no_rules or None, "rare": rare, "tails": tails, "tails_k": None}
-    told |= {"rows": rows, "where": where, "missing": tuple(missing)}
-    told |= {"keep_persons": keep_persons or None, "rows_are_people": rows_are_people}
+    options = RunOptions(
+        schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
+        keep_persons=keep_persons, weight=weight, public=tuple(public), missing=tuple(missing), level=plain(level),
+        strata=strata, holdout=plain(holdout), seed=seed, no_rules=no_rules, rare=check_way(rare),
+        rows=plain(rows), tails=check_tails(tails), where=where, memory=memory,
+    )  # fmt: skip
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
-    check_run(mechanism, method, parameters, told, recipe, policy, report=report, despite=despite_policy)
-    marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    given = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    check_run(mechanism, method, parameters, options, recipe, policy, report=report, despite=despite_policy)
+    marks = missing_marks(schema if recipe is None else recipe.schema, options.missing)
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
     if recipe is not None and isinstance(table, str | Path):
-        given = given.or_else(recipe.reading)
-    frame = None if is_spark_frame(table) else to_arrow(table, marks, given)
+        reading = reading.or_else(recipe.reading)
+    frame = None if is_spark_frame(table) else to_arrow(table, marks, reading)
     if method is None and mechanism is None and recipe is None:
         method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
             method = "condense"
-    chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
-    told |= {name: bool(told[name]) for name in ("no_rules", "keep_persons")}
+    chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
     check_time_limit(time_limit)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    planned = _planned(chosen, told, None if frame is None else frame[0].num_rows)
+    planned = _planned(chosen, options, None if frame is None else frame[0].num_rows)
     refuse_unattainable(asked, planned, despite=despite_policy)
     said: dict[str, Any] = {"report": report, "time_limit": time_limit, "policy": asked, "command": command}
     said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
     if frame is None:
-        return _on_spark(table, chosen, told, memory, quasi_identifiers, said)
+        return _on_spark(table, chosen, options, quasi_identifiers, said)
     arrow, origin = frame
     if report:
         compile_ahead()
     if memory is not None:
         quasi_identifiers = tuple(quasi_identifiers)
         outcome = frame_by_cells(
-            arrow, chosen, told, memory, report=report, quasi_identifiers=quasi_identifiers, native=native
+            arrow, chosen, options, report=report, quasi_identifiers=quasi_identifiers, native=native
         )
         outside, suggest = known_columns(quasi_identifiers, outcome.recipe.schema), None
     else:
-        plan = make_plan(arrow, chosen, **told)
-        if method == "chain" and parameters.get("k") is None and told["level"] is None:
+        plan = make_plan(arrow, chosen, options)
+        if method == "chain" and parameters.get("k") is None and options.level is None:
             plan = for_few_people(plan, arrow)
         outside = known_columns(quasi_identifiers, plan.schema)
         outcome = run_in_memory(arrow, plan, native=native, report=report)
         suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), time_limit, outside)
-    outcome = dataclasses.replace(outcome, recipe=outcome.recipe.read_by(read or origin.reading))
+    outcome = outcome.read_by(read or origin.reading)
     release = publish(outcome, quasi_identifiers=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
     return _as_it_came(release, outcome, arrow, origin, native=native)
 
@@ -268,16 +272,15 @@ def _as_it_came(release: Release, outcome: Outcome, arrow: pa.Table, origin: Ori
 def _on_spark(
     frame: Any,
     mechanism: Mechanism,
-    told: Mapping[str, Any],
-    memory: str | int | None,
+    options: RunOptions,
     quasi_identifiers: Iterable[str],
     said: Mapping[str, Any],
 ) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
     if isinstance(mechanism, Geometric):
-        outcome, rows = frame_moved_on_spark(frame, mechanism, told)
+        outcome, rows = frame_moved_on_spark(frame, mechanism, options)
     else:
-        outcome, rows = frame_on_spark(frame, mechanism, told, memory, report=said["report"])
+        outcome, rows = frame_on_spark(frame, mechanism, options, report=said["report"])
     outside = known_columns(quasi_identifiers, outcome.recipe.schema)
     release = publish(dataclasses.replace(outcome, table=Path("spark")), quasi_identifiers=outside, **said)
     return dataclasses.replace(release, table=rows)
@@ -448,100 +451,98 @@ def sanitize_file(
     PolicyNotMet
         Where the policy is not met, or it cannot be told; neither folder nor key is written.
     """
-    told: dict[str, Any] = {"schema": schema, "target": target, "identifiers": identifiers, "public": public}
-    told |= {"person": person, "seed": seed, "missing": tuple(missing)}
-    whole = {"level": level, "strata": strata, "holdout": holdout, "no_rules": no_rules or None, "rare": rare}
-    whole |= {"tails": tails, "tails_k": None}
-    whole["rows"] = rows
+    options = RunOptions(
+        schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
+        public=tuple(public), missing=tuple(missing), level=level, strata=strata, holdout=holdout, seed=seed,
+        no_rules=bool(no_rules), rare=check_way(rare), rows=rows, tails=check_tails(tails), memory=memory,
+        resume_key=resume_key, batch_rows=batch_rows,
+    )  # fmt: skip
     inputs = (getattr(source, "path", source), schema, recipe, policy, sign, holdout, parameters.get("key"), resume_key)
     check_folder(folder, overwrite=overwrite, inputs=inputs)
     if isinstance(recipe, str | Path):
         recipe = Recipe.load(recipe)
-    early = {**told, **whole}
-    check_run(mechanism, method, parameters, early, recipe, policy, report=report, despite=despite_policy)
-    marks = missing_marks(schema if recipe is None else recipe.schema, told["missing"])
-    given = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
+    check_run(mechanism, method, parameters, options, recipe, policy, report=report, despite=despite_policy)
+    marks = missing_marks(schema if recipe is None else recipe.schema, options.missing)
+    reading = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
     if recipe is not None:
-        given = given.or_else(recipe.reading)
-    if given.sheet is not None:
+        reading = reading.or_else(recipe.reading)
+    if reading.sheet is not None:
         raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
-    reading: dict[str, Any] = {**given.given, "missing": marks}
+    given_reading: dict[str, Any] = {**reading.given, "missing": marks}
     file: Source | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
-        file = file_of(source, engine, master, **reading)
+        file = file_of(source, engine, master, **given_reading)
         method = method_of(parameters, file.first_rows(FEWEST_FOR_CHAIN))
-    chosen, told, policy = as_told(mechanism, method, parameters, {**told, **whole}, recipe, policy)
+    chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
     check_time_limit(time_limit)
     asked = asked_policy(policy, report=report, despite=despite_policy)
-    refuse_unattainable(asked, _planned(chosen, told), despite=despite_policy)
+    refuse_unattainable(asked, _planned(chosen, options), despite=despite_policy)
     moved = isinstance(chosen, Geometric)
     if (new_key is not None or batch_rows is not None) and not moved:
         raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
-    told |= {"rows_are_people": rows_are_people, "no_rules": bool(told["no_rules"])}
     said: dict[str, Any] = {
         "report": report,
         "time_limit": time_limit,
         "quasi_identifiers": tuple(quasi_identifiers),
         "measuring": MeasureOptions(accurate_within, clusters),
-        "signer": signer_of(sign, dry_run=told["seed"] is not None, folder=folder),
+        "signer": signer_of(sign, dry_run=options.seed is not None, folder=folder),
         "overwrite": overwrite,
         "spreadsheet_safe": spreadsheet_safe,
         "policy": asked,
         "despite_policy": despite_policy,
     }
     if moved:  # what cannot be is refused before the file is read
-        check_moved(chosen, told, new_key, folder)
+        check_moved(chosen, options, new_key, folder)
     else:
-        in_cells(chosen, told)
-    file = file_of(source, engine, master, **reading) if file is None else file
+        in_cells(chosen, options)
+    file = file_of(source, engine, master, **given_reading) if file is None else file
     if memory is not None and isinstance(file, Source):
         least, less = (least_bytes(file, report=each) for each in (report, False))
         check_memory(parse_size(memory), least, less)
         if report:
             compile_apart()
-    said["reading"] = given.repeated(file.form)
+    said["reading"] = reading.repeated(file.form)
     if moved:
-        said |= {"new_key": new_key, "batch_rows": batch_rows, "sample_rows": sample_rows}
-        return release_moved(file, folder, chosen, told, **said)
-    said |= {"memory": memory, "form": form, "command": command}
+        said |= {"new_key": new_key, "sample_rows": sample_rows}
+        return release_moved(file, folder, chosen, options, **said)
+    said |= {"form": form, "command": command}
     if isinstance(file, ClusterFile):
-        return release_on_spark(file, folder, chosen, told, **said)
-    return release_by_cells(file, folder, chosen, told, resume_key=resume_key, **said)
+        return release_on_spark(file, folder, chosen, options, **said)
+    return release_by_cells(file, folder, chosen, options, **said)
 
 
-_SYNTHETIC = ("rare", "tails", "tails_k", "rows", "where", "keep_persons")
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
-_COLUMNS = {"identifiers": "identifier"} | {each: each for each in ("person", "weight", "public", "missing")}
 
 
-def as_told(
+def plain(value: Any) -> Any:
+    """A number of NumPy as one of Python; anything else as it is."""
+    return value.item() if isinstance(value, np.number) else value
+
+
+def resolve_run(
     mechanism: Mechanism | None,
     method: str | None,
     parameters: Mapping[str, Any],
-    told: dict[str, Any],
-    recipe: Recipe | str | Path | None,
+    options: RunOptions,
+    recipe: Recipe | None,
     policy: Policy | str | Path | None,
-) -> tuple[Mechanism, dict[str, Any], Policy | str | Path | None]:
-    """Mechanism, choices and policy of a run: a recipe's, where there is one, and those that may be told beside it."""
+) -> tuple[Mechanism, RunOptions, Policy | str | Path | None]:
+    """Mechanism, options and policy of a run: a recipe's, if there is one, and those that may be given beside it."""
     if recipe is None:
-        return _chosen(mechanism, method, parameters, told), told, policy
-    recipe = load_recipe(recipe, {**parameters, **told, "mechanism": mechanism, "method": method})
-    for name in ("schema", "level", "strata", "holdout", "seed", "no_rules", *_SYNTHETIC):
-        said = getattr(recipe, name)
-        if name in told:
-            told[name] = said if told[name] is None else told[name]
-        elif said not in (None, False):
-            raise OptionError(f"the recipe says {name!r}, which needs all rows at once; a file goes in batches")
+        return _chosen(mechanism, method, parameters, options), options, policy
+    check_beside_recipe(mechanism, method, parameters, options)
     mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
-    return mechanism, told, policy_of(recipe) if policy is None else policy
+    repeated = {name: getattr(recipe.options, name) for name, each in options_of(RunOptions) if each.in_recipe}
+    options = RunOptions(**{**repeated, **given(options), "schema": recipe.schema})
+    return mechanism, options, policy_of(recipe) if policy is None else policy
 
 
 def check_run(
     mechanism: Mechanism | None,
     method: str | None,
     parameters: Mapping[str, Any],
-    told: Mapping[str, Any],
+    options: RunOptions,
     recipe: Recipe | None,
     policy: Policy | str | Path | None,
     *,
@@ -550,20 +551,22 @@ def check_run(
 ) -> None:
     """Refuse what is impossible whatever the table holds: names, parameters, and a policy that no release can meet."""
     _check_names(method, parameters)
-    chosen, told = None, dict(told)
+    chosen = None
     if mechanism is not None or method is not None or recipe is not None:
-        chosen, told, policy = as_told(mechanism, method, parameters, told, recipe, policy)
-    refuse_unattainable(asked_policy(policy, report=report, despite=despite), _planned(chosen, told), despite=despite)
+        chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
+    refuse_unattainable(
+        asked_policy(policy, report=report, despite=despite), _planned(chosen, options), despite=despite
+    )
 
 
-def _planned(mechanism: Mechanism | None, told: Mapping[str, Any], rows: int | None = None) -> PlannedRun:
+def _planned(mechanism: Mechanism | None, options: RunOptions, rows: int | None = None) -> PlannedRun:
     """What a policy needs to know of a run before it starts; ``rows`` is None if the table is not read yet."""
     return PlannedRun(
-        control=told["holdout"] is not None,
-        control_rows=rows if isinstance(told["holdout"], float) else None,
+        control=options.holdout is not None,
+        control_rows=None if options.share is None else rows,
         mechanism=mechanism,
-        level=told["level"],
-        rare=told["rare"],
+        level=options.level,
+        rare=options.rare,
     )
 
 
@@ -587,7 +590,7 @@ def method_of(parameters: Mapping[str, Any], rows: int) -> str:
 
 
 def _chosen(
-    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], told: Mapping[str, Any]
+    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], options: RunOptions
 ) -> Mechanism:
     """Mechanism that was given, or the one of the method's name and parameters."""
     if mechanism is not None:
@@ -599,7 +602,7 @@ def _chosen(
     settled = _with_key(parameters)
     if method in _LEVELLED and settled.get("k") is None:
         lone = settled.get("allow_level_1") is True
-        levels = told.get("level") is not None or (lone and told["schema"] is not None)
+        levels = options.level is not None or (lone and options.schema is not None)
         settled["k"] = 10 if not levels else 1 if lone else 2
     one = settled.get("k") == 1 and settled["k"] is not True
     if one and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
@@ -613,11 +616,15 @@ def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
 
 
-def load_recipe(recipe: Recipe | str | Path, told: Mapping[str, Any]) -> Recipe:
-    """Recipe that is to be run again, read once it is sure that nothing else says what it says."""
-    chosen = ("schema", "no_rules", *_SYNTHETIC)
-    for name in ("mechanism", "method", *all_parameters(), "level", "strata", "target", *_COLUMNS, *chosen):
-        if told.get(name) not in (None, (), []):
-            option = _COLUMNS.get(name, name).replace("_", "-")
-            raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
-    return recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
+def check_beside_recipe(
+    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], options: RunOptions
+) -> None:
+    """Refuse what a recipe already says; a key, people to hold out, a seed and a policy may be given beside it."""
+    making = {"mechanism": mechanism, "method": method, **parameters}
+    double = next((name for name, value in making.items() if name != "key" and value not in (None, (), [])), None)
+    option = None if double is None else f"--{double.replace('_', '-')}"
+    for name, each in options_of(RunOptions):
+        if option is None and not each.beside_recipe and name in given(options):
+            option = spelled_option(name, each)
+    if option is not None:
+        raise OptionError(f"--recipe already says what {option} says; edit the recipe or leave one out")

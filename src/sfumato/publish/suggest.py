@@ -34,6 +34,7 @@ from sfumato.engines.plan import Plan, for_few_people
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.tables.persons import persons_of_table
@@ -264,7 +265,7 @@ def suggest_another(
     unsaid = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # who a row is about
     if unsaid or Role.PUBLIC in roles:
         return dataclasses.replace(report, verdict=dataclasses.replace(verdict, to_try=()))
-    plan = Plan(Chain(), schema, holdout=holdout, randomness=Randomness(seed), found_rules=found_rules)
+    plan = Plan(Chain(), schema, RunOptions(holdout=holdout), Randomness(seed), found_rules)
     plan = for_few_people(plan, arrow)
     search = _Search(arrow, plan, sanitize_words(command), policy, quasi_identifiers, seconds, fresh=True)
     verdict = search.verdict(report)
@@ -294,7 +295,7 @@ class _Search:
             quasi_identifiers,
         )
         self.ends = math.inf if seconds is None else monotonic() + seconds / 2
-        self.held = _HOLD_OUT if plan.holdout is None else plan.holdout
+        self.held = _HOLD_OUT if plan.options.holdout is None else plan.options.holdout
         self.tried, self.runs, self.line = 0, 0, ""
         self.fresh = fresh  # whether the plan itself was not run yet
         self.nearest: tuple[float, Plan, tuple[str, ...]] | None = None
@@ -320,13 +321,13 @@ class _Search:
         cells = table.num_rows * max(1, len(self.plan.schema.encoded))
         most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
         leaves = _LEAVES if most == _MOST_RUNS else _LEAVES[1:]
-        hides = self.plan.rare == "keep" and "rare" in self.policy.require  # rare values that were to be kept
-        rare = None if hides else self.plan.rare
+        hides = self.plan.options.rare == "keep" and "rare" in self.policy.require  # rare values that were to be kept
+        rare = None if hides else self.plan.options.rare
         for mechanism, options in _settings(self.plan, self.policy, leaves, compared=compared and not self.fresh):
             if self.runs >= most or monotonic() > self.ends:
                 return
             tell(_STAGE, 0.8 * self.runs / most)
-            other = dataclasses.replace(self.plan, mechanism=mechanism, holdout=self.held, rare=rare)
+            other = dataclasses.replace(self.plan, mechanism=mechanism).with_options(holdout=self.held, rare=rare)
             found = self._try(table, other, options)
             if self.line or (found and not can_be_told(found[0].report, self.policy)):
                 return
@@ -342,7 +343,7 @@ class _Search:
         if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
             share = self.held if isinstance(self.held, float) else None
             words = (*self.command, *changed)
-            self.line = command_with(words, options, self.policy, share, show_rare=plan.rare is not None)
+            self.line = command_with(words, options, self.policy, share, show_rare=plan.options.rare is not None)
         leak = min(each.outlook.leak for each in found)
         if self.nearest is None or leak < self.nearest[0]:
             self.nearest = leak, plan, options
@@ -354,13 +355,13 @@ class _Search:
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name
         outside = [column_and_level(told, schema.names)[0] for told in self.quasi_identifiers]
-        spared = (target, plan.strata, str(plan.level), *(order or ()), *outside)
+        spared = (target, plan.options.strata, str(plan.options.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
         table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, _FEWEST_PEOPLE, _SAMPLE)))
         if people < _FEWEST_PEOPLE:
             return []
-        base = dataclasses.replace(plan, holdout=self.held)
+        base = plan.with_options(holdout=self.held)
         tried: list[tuple[ColumnChange, ChangeTried]] = []
         before = self._outlook(table, base) if changes else None
         for place, change in enumerate(changes):
@@ -436,7 +437,7 @@ def _settings(
 def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
     """Rows of at most `_MOST_PEOPLE`; None where even attacks that never succeed could not be told of so few."""
     table, count = _some(arrow, plan, _MOST_PEOPLE)
-    held = plan.holdout if isinstance(plan.holdout, float) else _HOLD_OUT
+    held = plan.options.holdout if isinstance(plan.options.holdout, float) else _HOLD_OUT
     sides = [Tries(0.0, max(1.0, share * count)) for share in (1.0 - held, held)]
     least = difference_interval(sides[0], sides[1], 1.0 - (1.0 - CONFIDENCE) / _FEWEST_STAKES)[1]
     short = any(least > allowed for limit, allowed in policy.limits.items() if limit.endswith("-excess"))

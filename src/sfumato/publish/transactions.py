@@ -170,14 +170,18 @@ class TransactionSource:
         from sfumato.publish.judge import asked_policy, policy_of
         from sfumato.publish.release import publish
 
-        told = {name: options.pop(name) for name in ("holdout", "seed", "policy") if name in options}
+        told: dict[str, Any] = {name: options.pop(name, None) for name in ("holdout", "seed", "policy")}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
         command: Sequence[str] = options.pop("command", ())
         if (recipe := options.pop("recipe", None)) is not None:
             replayed = _replayed(recipe, method, mechanism, options)
             mechanism, options = make_transaction_mechanism(method, replayed.parameters), {}
-            said = {"holdout": replayed.holdout, "seed": replayed.seed, "policy": policy_of(replayed)}
-            told = said | {name: value for name, value in told.items() if value is not None}
+            repeated = {
+                "holdout": replayed.options.holdout,
+                "seed": replayed.options.seed,
+                "policy": policy_of(replayed),
+            }
+            told = {**repeated, **{name: value for name, value in told.items() if value is not None}}
         if mechanism is not None and (options or mechanism.method != method):
             raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
         chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism

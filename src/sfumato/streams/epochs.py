@@ -40,11 +40,13 @@ from sfumato.engines.plan import coarsened_facts
 from sfumato.methods.condense import ALGORITHMS
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.methods.condense.synthesize import generate_coded
+from sfumato.options import RunOptions
 from sfumato.streams.measuring import KeptSample
 from sfumato.streams.rare import USUAL, hidden_schema
 from sfumato.streams.settings import EpochLine, StateEntry, StateError
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
+from sfumato.tables.rare import check_way
 from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
@@ -277,20 +279,20 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
         parameters["person_rows"] = settings.person_rows
     earlier = None if before is None else _rounded(before.table, settings.decimals)
     published, dropped = hidden_schema(schema, drawn)
-    told = None if settings.rare == USUAL else settings.rare
     seconds, sampled = perf_counter() - begin, session.measured_by()
     return Outcome(
         recipe=Recipe(
             "stream",
             parameters,
             schema,
-            settings.level,
-            settings.strata,
-            None,
-            settings.seed,
+            RunOptions(
+                level=settings.level,
+                strata=settings.strata,
+                seed=settings.seed,
+                rare=None if settings.rare == USUAL else check_way(settings.rare),
+                tails="keep" if settings.tails == "keep" else None,
+            ),
             __version__,
-            rare=told,
-            tails=settings.tails if settings.tails == "keep" else None,
         ),
         table=drawn.drop_columns(list(dropped)).take(pa.array(order)),
         rows_in=drawn.num_rows,

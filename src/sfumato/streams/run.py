@@ -21,6 +21,7 @@ from sfumato.engines.plan import Plan, prepare
 from sfumato.methods.condense import Condensation, effective_levels
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
+from sfumato.options import RunOptions
 from sfumato.streams.entries import create_state, cut_batches, empty_tally
 from sfumato.streams.measuring import entries_of_first, first_outside
 from sfumato.streams.pending import Purpose, Vault
@@ -163,9 +164,9 @@ def init_stream(
         if double := [name for name, value in given.items() if value not in (None, (), [])]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
-        schema, level, seed, rare = replayed.schema, replayed.level, replayed.seed, check_way(replayed.rare)
-        strata = replayed.strata
-        tails = check_tails(replayed.tails)
+        again = replayed.options
+        schema, level, seed, rare = replayed.schema, again.level, again.seed, check_way(again.rare)
+        strata, tails = again.strata, check_tails(again.tails)
         k, grouping, split, person_rows = _replayed(replayed)
     k = (10 if level is None else 2) if k is None else k
     if (pending == "encrypted") != (pending_key is not None):
@@ -196,7 +197,9 @@ def init_stream(
         arrow, k = counted.table, k * person_rows
     opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
     times = 1 if counted is None else person_rows
-    plan = Plan(Condensation(k=max(2, k // times)), opened, level, strata, randomness=randomness, rare="keep")
+    plan = Plan(
+        Condensation(k=max(2, k // times)), opened, RunOptions(level=level, strata=strata, rare="keep"), randomness
+    )
     codec, values, levels = _first_records(arrow, plan, k, times)
     check_strata(codec.schema, strata)
     lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()

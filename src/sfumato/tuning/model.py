@@ -5,6 +5,7 @@ As lines, a JSON document, a page and a folder for the owner, with the frontier 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import shlex
@@ -170,9 +171,9 @@ class Tuning:
         target = self.told.schema.target
         told = {
             "--target": None if target is None else target.name,
-            "--level": self.told.level,
-            "--strata": self.told.strata,
-            "--rare": self.told.rare,
+            "--level": self.told.options.level,
+            "--strata": self.told.options.strata,
+            "--rare": self.told.options.rare,
         }
         words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
         return (*words, *(word for name in self.told.quasi_identifiers for word in ("--quasi-identifier", name)))
@@ -185,11 +186,10 @@ class Tuning:
         reading, told = self.best.reading, self.told
         schema = told.schema if reading.change is None else reading.change.applied(told.schema)
         parameters = parameters_of(reading.candidate.mechanism(self.k))
-        policy = self.policy.title
         return Recipe(
-            reading.candidate.method, parameters, schema, told.level, told.strata, self.holdout, None, __version__,
-            policy=policy, no_rules=told.no_rules, rare=told.rare,
-        ).read_by(self.read)  # fmt: skip
+            reading.candidate.method, parameters, schema, dataclasses.replace(told.options, holdout=self.holdout),
+            __version__, self.policy.title, self.read,
+        )  # fmt: skip
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
 from sfumato.methods.catalogue import usual_k
 from sfumato.methods.chain import Chain
+from sfumato.options import RunOptions
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
@@ -157,7 +158,8 @@ def tune(
     outside = known_columns(quasi_identifiers, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
-    told = Told(settled, asked, found, level, strata, no_rules, check_way(rare), floor, outside, measuring)
+    options = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_way(rare))
+    told = Told(settled, asked, found, options, floor, outside, measuring)
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
@@ -361,7 +363,11 @@ class _Job:
         if reading is None:
             return
         told = self.bench.told
-        spared = (None if told.schema.target is None else told.schema.target.name, told.strata, str(told.level))
+        spared = (
+            None if told.schema.target is None else told.schema.target.name,
+            told.options.strata,
+            str(told.options.level),
+        )
         base = next(
             (each for each in self.bench.readings if (each.candidate, each.part) == (reading.candidate, part.name)),
             None,

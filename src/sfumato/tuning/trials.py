@@ -5,12 +5,12 @@ What a release is still good for is told by a model that learns from it, tested 
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
+from sfumato.options import RunOptions
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
 from sfumato.tables.persons import persons_of_table
@@ -311,10 +312,7 @@ class Told:
     schema: Schema
     policy: Policy
     found: bool  # whether the schema was proposed, and its rules found
-    level: str | int | None = None
-    strata: str | None = None
-    no_rules: bool = False
-    rare: Any = None
+    options: RunOptions = field(default_factory=RunOptions)
     k: int | None = None
     quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider knows
     measuring: MeasureOptions = field(default_factory=MeasureOptions)
@@ -322,17 +320,8 @@ class Told:
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
         """Plan of a run of a candidate on a part; one column may be changed."""
         schema = self.schema if change is None else change.applied(self.schema)
-        return Plan(
-            candidate.mechanism(self.k),
-            schema,
-            self.level,
-            self.strata,
-            part.outside,
-            Randomness(part.seed),
-            self.no_rules,
-            self.found,
-            self.rare,
-        )
+        options = dataclasses.replace(self.options, holdout=part.outside)
+        return Plan(candidate.mechanism(self.k), schema, options, Randomness(part.seed), self.found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,6 +34,7 @@ from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism, Sanitized
+from sfumato.options import RunOptions
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
@@ -318,25 +319,22 @@ def in_chunks(mechanism: Mechanism) -> Geometric:
     return mechanism
 
 
-def try_on_sample(
-    sample: pa.Table,
-    mechanism: Geometric,
-    randomness: Randomness,
-    *,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    identifiers: Iterable[str] = (),
-    person: str | None = None,
-    rows_are_people: bool = False,
-    public: Iterable[str] = (),
-    missing: Iterable[str] = (),
-) -> TriedOnSample:
+def try_on_sample(sample: pa.Table, mechanism: Geometric, randomness: Randomness, options: RunOptions) -> TriedOnSample:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
-    settled = schema_of(sample, schema, target, identifiers, public, person=person, missing=missing)
-    if schema is None:
-        check_people(sample, settled, person=person, rows_are_people=rows_are_people)
+    settled = schema_of(
+        sample,
+        options.schema,
+        options.target,
+        options.identifiers,
+        options.public,
+        person=options.person,
+        missing=options.missing,
+    )
+    found = options.schema is None
+    if found:
+        check_people(sample, settled, person=options.person, rows_are_people=options.rows_are_people)
     refuse_weight(settled, "a file in batches")
-    plan = Plan(mechanism, settled if schema is not None else _unbound(settled, sample), randomness=randomness)
+    plan = Plan(mechanism, _unbound(settled, sample) if found else settled, randomness=randomness)
     job = prepare(sample, plan)
     key = mechanism.given_key
     if key is None:

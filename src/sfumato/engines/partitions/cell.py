@@ -123,7 +123,7 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     out = table.column(OUTSIDE).to_numpy()
     outside, inside = table.filter(pa.array(out)), table.filter(pa.array(~out))
     rows = task.wanted[number] if task.wanted else None
-    plan = dataclasses.replace(task.plan, mechanism=task.mechanism, found_rules=False, rows=rows)
+    plan = dataclasses.replace(task.plan.with_options(rows=rows), mechanism=task.mechanism, found_rules=False)
     rng = plan.randomness.generator(f"cell {number}")
     job = _prepared(inside, task, plan.randomness.generator(f"tails {number}"))
     with one_blas_thread():  # sums in one order, whoever does the cell
@@ -141,8 +141,8 @@ def _prepared(inside: pa.Table, task: CellTask, rng: np.random.Generator) -> Pre
     levels = inside.column(LEVEL).to_numpy().astype(np.int64)
     encoded = inside.select([column.field.name for column in codec.columns])
     strata = np.zeros(len(levels), dtype=np.int64)
-    if plan.strata is not None:
-        found = pc.dictionary_encode(plain(inside.column(plan.strata))).indices
+    if plan.options.strata is not None:
+        found = pc.dictionary_encode(plain(inside.column(plan.options.strata))).indices
         strata = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
     literal = plan.mechanism.traits.paper_law
     coded = encoded if literal else task.tails.code(encoded, rng.random(encoded.num_rows))

@@ -287,7 +287,7 @@ class Cutter:
 
     def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
-        run = Run(repaired(run.table, self.learned.plan.schema, level=self.learned.plan.level), run.rows)
+        run = Run(repaired(run.table, self.learned.plan.schema, level=self.learned.plan.options.level), run.rows)
         out = self.learned.chance.held_out(run)
         if out.any():
             yield from self.cut_outside(run.take(np.flatnonzero(out)))
@@ -296,7 +296,7 @@ class Cutter:
             return
         plan, chance = self.learned.plan, self.learned.chance
         level_1 = plan.mechanism.traits.level_1
-        levels, _ = levels_of_table(plan.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
+        levels, _ = levels_of_table(plan.options.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
         table, persons = run.table, chance.of_persons(run.table)
         if self.learned.job.shared is not None:
             table = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
 from sfumato.methods.chain import Chain
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 from sfumato.tables.cells import absent_cells, plain, read_numbers
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.field import DateStep, Field, Kind
@@ -189,18 +190,18 @@ Looking = Callable[[Schema, int, Chance], Look]
 
 
 def learn(
-    head: pa.Table, look_by: Looking, mechanism: Mechanism, randomness: Randomness, told: Mapping[str, Any]
+    head: pa.Table, look_by: Looking, mechanism: Mechanism, randomness: Randomness, options: RunOptions
 ) -> Learned:
     """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
 
-    ``told`` is what `make_plan` is told; ``head`` are the first rows, for a schema to begin with.
+    ``head`` are the first rows, for a schema to begin with.
     """
-    choices = {**told, "holdout": None, "seed": randomness.seed}
+    settled = dataclasses.replace(options, holdout=None, seed=randomness.seed)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, **choices).schema
+        schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, settled).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
-    chance = Chance.of(randomness, person, told.get("holdout"))
+    chance = Chance.of(randomness, person, options.holdout)
     k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
     for _ in range(_TIMES):
         look = look_by(schema, k, chance)
@@ -209,7 +210,7 @@ def learn(
         seen, sampled = look.rows_seen
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            plan = make_plan(seen.table, mechanism, **choices)
+            plan = make_plan(seen.table, mechanism, settled)
         if look.highest <= k and _ties(plan.schema) == _ties(schema):
             break
         schema, k = plan.schema, max(k, look.highest)
@@ -234,8 +235,7 @@ def learn(
         check_records(job.records, mechanism)
     if isinstance(mechanism, Chain):
         mechanism.sequence(job.records)  # refuses an order of columns that there are not
-    held = told.get("holdout")
-    return Learned(dataclasses.replace(plan, holdout=held), job, look, seen, sampled, chance)
+    return Learned(plan.with_options(holdout=options.holdout), job, look, seen, sampled, chance)
 
 
 def look_at(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -33,6 +33,7 @@ from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, Gro
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.protocol import Mechanism, Workings
 from sfumato.methods.randomize import Randomization
+from sfumato.options import RunOptions, first_needing_all_rows
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
@@ -69,7 +70,7 @@ _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
 Into = Callable[[pa.Schema], AbstractContextManager[Sink]]
 
 
-def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
+def in_cells(mechanism: Mechanism, options: RunOptions) -> None:
     """Refuse a method, or a choice, that needs all rows at once.
 
     Raises
@@ -86,17 +87,16 @@ def in_cells(mechanism: Mechanism, told: Mapping[str, Any]) -> None:
             f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
             "take chain, condense, classwise, randomize or noise, or grant more with --memory"
         )
-    for name in ("weight", "where", "keep_persons"):
-        if told.get(name):
-            option = name.replace("_", "-")
-            raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
+    needs = first_needing_all_rows(options)
+    if needs is not None:
+        raise OptionError(f"{needs} needs all rows at once; leave it out, or grant more memory with --memory")
 
 
 def run_by_cells(
     source: Source,
     mechanism: Mechanism,
     randomness: Randomness,
-    told: Mapping[str, Any],
+    options: RunOptions,
     spill: Spill,
     *,
     most_rows: int,
@@ -112,21 +112,21 @@ def run_by_cells(
     ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
     ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
     """
-    in_cells(mechanism, told)
+    in_cells(mechanism, options)
     head = next(iter(read_runs(source)), Run(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
 
     def look(schema: Schema, k: int, chance: Chance) -> Look:
         runs = _telling(read_runs(source), source.rows)
-        return look_at(runs, schema, k, chance, told.get("level"), level_1=mechanism.traits.level_1)
+        return look_at(runs, schema, k, chance, options.level, level_1=mechanism.traits.level_1)
 
-    learned = learn(head.table, look, mechanism, randomness, told)
+    learned = learn(head.table, look, mechanism, randomness, options)
     known_columns(
         quasi_identifiers, learned.plan.schema
     )  # which the report needs, and which is refused before the work is done
     cuts = cuts_of(learned, most_rows)
     counted = _taken_up(spill, mark)
     if counted is None:
-        counted = _cut_all(source, Cutter(learned, cuts), told.get("holdout"), spill)
+        counted = _cut_all(source, Cutter(learned, cuts), options.holdout, spill)
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
     learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
@@ -180,7 +180,7 @@ def cuts_of(learned: Learned, most_rows: int) -> Cuts:
     columns = parts_of(learned)
     seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
     here = np.flatnonzero(learned.sampled)
-    values, rows, wanted = learned.job.records.values[here], learned.look.rows, learned.plan.rows or 0
+    values, rows, wanted = learned.job.records.values[here], learned.look.rows, learned.plan.options.rows or 0
     if wanted > rows:  # what is made of a cell goes into memory too
         most_rows = max(min(most_rows, 2 * LEAST_ROWS), most_rows * rows // wanted)
     return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
@@ -201,7 +201,7 @@ def least_people(learned: Learned, counted: CutCounts) -> int:
 
 def bits_of(learned: Learned) -> int:
     """Bits of its number that tell the bucket of a released row."""
-    rows = max(learned.look.rows, learned.plan.rows or 0)
+    rows = max(learned.look.rows, learned.plan.options.rows or 0)
     return max(0, int(np.ceil(np.log2(max(1.0, rows / _BUCKET_ROWS)))))
 
 
@@ -233,7 +233,7 @@ def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
 def parts_of(learned: Learned) -> tuple[str, ...]:
     """Columns whose values never mix in a cell."""
     plan, target = learned.plan, learned.plan.schema.target
-    apart = [] if plan.strata is None else [plan.strata]
+    apart = [] if plan.options.strata is None else [plan.options.strata]
     if isinstance(plan.mechanism, ClasswiseCondensation) and target is not None:
         apart.append(target.name)
     return tuple(dict.fromkeys(apart))
@@ -270,9 +270,9 @@ def task_of(
         size = _chosen_size(learned, counted)
         mechanism = mechanism if size is None else dataclasses.replace(mechanism, k=size.size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
-    share = min(1.0, measured / max(rows, plan.rows or 0)) if measured else 0.0
+    share = min(1.0, measured / max(rows, plan.options.rows or 0)) if measured else 0.0
     sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
-    wanted = () if plan.rows is None else apportioned(plan.rows, sizes)
+    wanted = () if plan.options.rows is None else apportioned(plan.options.rows, sizes)
     asked = ask(learned)[0] if 0.0 < share < 1.0 else None
     settled = (rows, highest, share, native, wanted, asked, job.tails, job.records.public_level)
     return CellTask(plan, mechanism, codec, job.told, public, *settled), pairs
@@ -384,7 +384,7 @@ def _classes(learned: Learned) -> int:
 def _around(learned: Learned, counted: CutCounts) -> Iterator[Fact]:
     """Facts of what was done around the cells, counted over all rows."""
     yield from learned.job.facts
-    if isinstance(learned.plan.holdout, float) and counted.held_out:
+    if isinstance(learned.plan.options.holdout, float) and counted.held_out:
         yield HeldOut(counted.held_out)
 
 

@@ -73,8 +73,8 @@ def ask(learned: Learned) -> tuple[Asked, _People]:
     seen = learned.seen.table if job.shared is None else job.shared.table
     sample = seen.take(pa.array(np.flatnonzero(learned.sampled)))
     inside, outside = _some(sample, rng), learned.look.outside.table
-    if learned.plan.holdout is not None and not isinstance(learned.plan.holdout, float):
-        outside = to_arrow(learned.plan.holdout)[0]
+    if learned.plan.options.holdout is not None and not isinstance(learned.plan.options.holdout, float):
+        outside = to_arrow(learned.plan.options.holdout)[0]
     if outside.num_rows:
         outside = _some(outside if job.shared is None else job.shared.like(outside), rng)
     grids = {}

@@ -63,6 +63,7 @@ from sfumato.methods.geometry.batches import (
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import Spacing
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
@@ -146,7 +147,7 @@ def run_on_spark(
     frame: DataFrame,
     mechanism: Mechanism,
     randomness: Randomness,
-    told: Mapping[str, Any],
+    options: RunOptions,
     *,
     most_rows: int,
     into: Into | None = None,
@@ -158,20 +159,20 @@ def run_on_spark(
 
     ``randomness`` must be repeatable. A worker that is lost costs its cells' work, which others do again to the bit.
     """
-    in_cells(mechanism, told)
+    in_cells(mechanism, options)
     numbered = number_rows(frame)
-    level, level_1 = told.get("level"), mechanism.traits.level_1
+    level, level_1 = options.level, mechanism.traits.level_1
 
     def look(schema: Schema, k: int, chance: Chance) -> Look:
         rows = frames_from(frame, _Look(numbered, schema, k, chance, level, level_1))
         return joined_looks(_looks(rows), schema, k, chance, level, level_1=level_1)
 
-    learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, told)
+    learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, options)
     cuts, light = cuts_of(learned, most_rows), learned.to_cut
     counted = _add_up(frames_from(frame, _PartCutter(numbered, light, cuts, ()).count), Cutter(light, cuts))
     learned = with_all_rows(learned, counted)
     cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
-    if not isinstance(told.get("holdout"), float | None):
+    if not isinstance(options.holdout, float | None):
         raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
     cell_of = [0] * cuts.leaves
     for number, leaves in enumerate(cells):

@@ -1,0 +1,546 @@
+"""Every option, declared once: its type, default and help, its group in the help, and the verbs that accept it.
+
+The command line, the keyword arguments of `sfumato.sanitize`, `sfumato.evaluate` and `sfumato.tune`, recipes, the web
+page and the tables of the documentation are read off these fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+if TYPE_CHECKING:
+    from sfumato.tables.schema import Schema
+
+__all__ = [
+    "Group",
+    "Option",
+    "PublishOptions",
+    "RunOptions",
+    "first_needing_all_rows",
+    "given",
+    "option_of",
+    "options_of",
+    "spelled_option",
+    "types_of_options",
+]
+
+
+class Group(StrEnum):
+    """What an option is about: the panels of the help, in their order."""
+
+    FIRST = "Most used"
+    INPUT = "Input"
+    COLUMNS = "Columns"
+    METHOD = "Method"
+    PRIVACY = "Privacy"
+    MEASURING = "Measuring"
+    OUTPUT = "Output"
+    ENGINE = "Engine"
+    SERVER = "Server"
+
+
+_ALL = ("sanitize", "evaluate", "tune")
+_MAKING = ("sanitize", "tune")
+
+
+@dataclass(frozen=True)
+class Option:
+    """How an option is offered.
+
+    Parameters
+    ----------
+    help : str
+        One sentence; the default in brackets if it needs words.
+    group : Group
+    verbs : tuple of str
+        The verbs that accept it.
+    first : tuple of str
+        Those of them whose help lists it among the most used options.
+    helps : mapping of str to str
+        Help for verbs where it means something narrower.
+    spelled : str
+        Its name on the command line, if it is another than that of the field.
+    metavar : str, optional
+    choices : tuple of str
+        Allowed values.
+    least : int, optional
+        Smallest whole number that is allowed.
+    above : float, optional
+        Numbers must be larger.
+    path : bool
+        The command line reads it as a path.
+    in_recipe : bool
+        A recipe repeats it.
+    beside_recipe : bool
+        It may be given beside a recipe; else it is refused there.
+    needs_all_rows : bool
+        Only a run in memory honours it.
+    needs_groups_of_rows : bool
+        A run that transforms a file batch by batch cannot honour it.
+    """
+
+    help: str
+    group: Group
+    verbs: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    helps: Mapping[str, str] = field(default_factory=dict)
+    spelled: str = ""
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    above: float | None = None
+    path: bool = False
+    in_recipe: bool = False
+    beside_recipe: bool = False
+    needs_all_rows: bool = False
+    needs_groups_of_rows: bool = False
+
+
+def _offered(words: str, group: Group, verbs: tuple[str, ...] = (), **more: Any) -> Mapping[str, Option]:
+    return {"option": Option(words, group, verbs, **more)}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunOptions:
+    """What the engine and the plan of a run need to know, as it was given."""
+
+    schema: Schema | str | Path | None = field(
+        default=None,
+        metadata=_offered(
+            "Schema file, from inspect.",
+            Group.COLUMNS,
+            _ALL,
+            first=_ALL,
+            path=True,
+            metavar="FILE",
+            helps={"evaluate": "Schema of ORIGINAL, from inspect."},
+        ),
+    )
+    target: str | None = field(
+        default=None,
+        metadata=_offered("Column to predict: a class or a response.", Group.COLUMNS, _ALL, first=_ALL, metavar="COL"),
+    )
+    identifiers: tuple[str, ...] = field(
+        default=(),
+        metadata=_offered(
+            "Direct identifier to drop; repeatable.",
+            Group.COLUMNS,
+            _ALL,
+            first=_ALL,
+            spelled="identifier",
+            metavar="COL",
+            helps={"evaluate": "A column to leave out, it was dropped; repeatable."},
+        ),
+    )
+    person: str | None = field(
+        default=None,
+        metadata=_offered(
+            "Person identifier: dropped, and group sizes count persons.",
+            Group.COLUMNS,
+            _ALL,
+            first=_ALL,
+            metavar="COL",
+            helps={"evaluate": "Who a row of ORIGINAL is about: left out; people are attacked one row each."},
+        ),
+    )
+    rows_are_people: bool = field(
+        default=False,
+        metadata=_offered(
+            "Each row is one person, even if a column looks like a person identifier.",
+            Group.COLUMNS,
+            _MAKING,
+            beside_recipe=True,
+        ),
+    )
+    keep_persons: bool = field(
+        default=False,
+        metadata=_offered(
+            "condense: several rows per person, under new person numbers.",
+            Group.METHOD,
+            ("sanitize",),
+            in_recipe=True,
+            needs_all_rows=True,
+        ),
+    )
+    weight: str | None = field(
+        default=None,
+        metadata=_offered(
+            "Survey weight: how many people a row represents; the total is kept.",
+            Group.COLUMNS,
+            _ALL,
+            metavar="COL",
+            needs_all_rows=True,
+        ),
+    )
+    public: tuple[str, ...] = field(
+        default=(),
+        metadata=_offered(
+            "Column to release unchanged; repeatable.",
+            Group.COLUMNS,
+            ("sanitize", "evaluate"),
+            metavar="COL",
+            helps={"evaluate": "A column that was passed through; repeatable."},
+        ),
+    )
+    missing: tuple[str, ...] = field(
+        default=(),
+        metadata=_offered(
+            "Text or number that stands for a missing value, in every column; repeatable.  [default: the usual ones, "
+            "and those detected]",
+            Group.INPUT,
+            _ALL,
+            metavar="MARK",
+        ),
+    )
+    level: str | int | None = field(
+        default=None,
+        metadata=_offered(
+            "Minimum group size of each record: a column, a number, or 'age > 60: 12, else: 5'.",
+            Group.PRIVACY,
+            _MAKING,
+            metavar="COL|N|RULE",
+            in_recipe=True,
+            needs_groups_of_rows=True,
+        ),
+    )
+    strata: str | None = field(
+        default=None,
+        metadata=_offered(
+            "Form groups within each value of this column, which becomes certain.",
+            Group.PRIVACY,
+            _MAKING,
+            metavar="COL",
+            in_recipe=True,
+            needs_groups_of_rows=True,
+        ),
+    )
+    holdout: Any = field(
+        default=None,
+        metadata=_offered(
+            "Control group for the attacks: a file, or the share to hold out.",
+            Group.MEASURING,
+            _ALL,
+            first=_ALL,
+            metavar="FILE|FRACTION",
+            in_recipe=True,
+            helps={
+                "evaluate": "Rows like ORIGINAL's that RELEASED was not made from.",
+                "tune": "People kept out of the release, for measuring.  [default: 0.3]",
+            },
+            needs_groups_of_rows=True,
+            beside_recipe=True,
+        ),
+    )
+    seed: int | None = field(
+        default=None,
+        metadata=_offered(
+            "Dry run: reproducible, marked as not for release.",
+            Group.METHOD,
+            _ALL,
+            least=0,
+            metavar="N",
+            in_recipe=True,
+            helps={"evaluate": "Measure reproducibly.", "tune": "Repeat the same samples and draws."},
+            beside_recipe=True,
+        ),
+    )
+    no_rules: bool = field(
+        default=False,
+        metadata=_offered(
+            "Allow rows that break rules between columns which hold in the original.",
+            Group.COLUMNS,
+            _ALL,
+            in_recipe=True,
+            helps={"evaluate": "Do not count rules between columns."},
+            needs_groups_of_rows=True,
+        ),
+    )
+    rare: Literal["pool", "lift", "keep"] | None = field(
+        default=None,
+        metadata=_offered(
+            "Rare categories (fewer than k persons): pool, lift in their hierarchy, or keep.  [default: lift or pool]",
+            Group.PRIVACY,
+            _MAKING,
+            choices=("pool", "lift", "keep"),
+            in_recipe=True,
+            needs_groups_of_rows=True,
+        ),
+    )
+    rows: int | None = field(
+        default=None,
+        metadata=_offered(
+            "Number of synthetic rows.  [default: as many as records]",
+            Group.METHOD,
+            ("sanitize",),
+            least=1,
+            metavar="N",
+            in_recipe=True,
+            needs_groups_of_rows=True,
+        ),
+    )
+    tails: Literal["code", "smooth", "keep"] | None = field(
+        default=None,
+        metadata=_offered(
+            "Extreme values (fewer than k persons): code to a cut-off, smooth, or keep.  [default: code]",
+            Group.PRIVACY,
+            ("sanitize",),
+            choices=("code", "smooth", "keep"),
+            in_recipe=True,
+            needs_groups_of_rows=True,
+        ),
+    )
+    tails_k: int | None = field(
+        default=None,
+        metadata=_offered("Fewest persons that a cut-off is computed from.", Group.PRIVACY, in_recipe=True),
+    )
+    where: str | None = field(
+        default=None,
+        metadata=_offered(
+            "chain: synthetic rows only where 'age > 60 and sex == F'.",
+            Group.METHOD,
+            ("sanitize",),
+            metavar="RULE",
+            in_recipe=True,
+            needs_all_rows=True,
+        ),
+    )
+    engine: Literal["memory", "chunks", "spark"] | None = field(
+        default=None,
+        metadata=_offered(
+            "All rows in memory; a file in partitions, with encrypted temporary files; or a cluster.  [default: "
+            "memory, unless the file needs more than --memory]",
+            Group.ENGINE,
+            ("sanitize",),
+            choices=("memory", "chunks", "spark"),
+            beside_recipe=True,
+        ),
+    )
+    master: str | None = field(
+        default=None,
+        metadata=_offered(
+            "Spark master, such as spark://host:7077 or local[2].",
+            Group.ENGINE,
+            ("sanitize",),
+            metavar="URL",
+            beside_recipe=True,
+        ),
+    )
+    memory: str | int | None = field(
+        default=None,
+        metadata=_offered(
+            "Memory limit of the run, such as 512M or 2G.  [default: 1.5G, or half of the memory]",
+            Group.ENGINE,
+            ("sanitize",),
+            metavar="SIZE",
+            beside_recipe=True,
+        ),
+    )
+    resume_key: str | Path | None = field(
+        default=None,
+        metadata=_offered(
+            "In partitions: key to resume an interrupted run, created here (mode 600) and removed at the end.",
+            Group.ENGINE,
+            ("sanitize",),
+            path=True,
+            metavar="FILE",
+            beside_recipe=True,
+        ),
+    )
+    batch_rows: int | None = field(
+        default=None,
+        metadata=_offered(
+            "Geometric methods with --engine chunks: rows per batch.  [default: about 32 MB]",
+            Group.ENGINE,
+            ("sanitize",),
+            least=1,
+            metavar="N",
+            beside_recipe=True,
+        ),
+    )
+
+    def __repr__(self) -> str:
+        return f"RunOptions({', '.join(given(self))})"
+
+    @property
+    def share(self) -> float | None:
+        """Share of the people to hold out; None if none are, or if they come as a table."""
+        return self.holdout if isinstance(self.holdout, float) else None
+
+    @property
+    def repeatable(self) -> RunOptions:
+        """Those that a recipe repeats; the rest as if nothing was given."""
+        kept = {name: getattr(self, name) for name, each in options_of(RunOptions) if each.in_recipe}
+        return RunOptions(**kept | {"holdout": self.share})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublishOptions:
+    """How a release is measured, judged and written."""
+
+    report: bool = field(
+        default=True,
+        metadata=_offered("Do not measure risk and utility.", Group.MEASURING, ("sanitize",), spelled="no-report"),
+    )
+    time_limit: float | None = field(
+        default=None,
+        metadata=_offered(
+            "Time limit of the measurement; fewer rows are measured if necessary.",
+            Group.MEASURING,
+            _ALL,
+            first=("tune",),
+            above=0.0,
+            metavar="SECONDS",
+            helps={
+                "tune": "Ends by then with what was measured.  [default: what eight trials on the whole table take, "
+                "45 or more]"
+            },
+        ),
+    )
+    quasi_identifiers: tuple[str, ...] = field(
+        default=(),
+        metadata=_offered(
+            "Quasi-identifier: a column an attacker may know, or COL@N, its labels at level N; repeatable.  "
+            "[default: a few columns, and half of them]",
+            Group.MEASURING,
+            _ALL,
+            spelled="quasi-identifier",
+            metavar="COL",
+        ),
+    )
+    accurate_within: float | None = field(
+        default=None,
+        metadata=_offered(
+            "Largest error at which a predicted response counts as correct, in its units.  [default: its step, or a "
+            "tenth of its standard deviation]",
+            Group.MEASURING,
+            _ALL,
+            metavar="X",
+        ),
+    )
+    clusters: int | None = field(
+        default=None,
+        metadata=_offered(
+            "Number of clusters when clusterings are compared.  [default: the classes of the target, else 5]",
+            Group.MEASURING,
+            ("sanitize", "evaluate"),
+            least=2,
+            metavar="K",
+        ),
+    )
+    policy: Any = field(
+        default=None,
+        metadata=_offered(
+            "Policy that the release must meet: trusted, research, public, or a file.",
+            Group.PRIVACY,
+            _ALL,
+            first=_ALL,
+            metavar="NAME|FILE",
+            helps={"tune": "What the release must meet: trusted, research, public, or a file.  [default: research]"},
+        ),
+    )
+    despite_policy: bool = field(
+        default=False,
+        metadata=_offered(
+            "Release even if the policy is not met; the certificate records it.",
+            Group.PRIVACY,
+            ("sanitize", "evaluate"),
+        ),
+    )
+    form: Any = field(
+        default=None,
+        metadata=_offered(
+            "File format of the release.  [default: that of INPUT]",
+            Group.OUTPUT,
+            ("sanitize",),
+            spelled="format",
+            choices=("csv", "parquet", "arrow", "xlsx", "ods", "sqlite"),
+        ),
+    )
+    spreadsheet_safe: bool = field(
+        default=False,
+        metadata=_offered(
+            "CSV: put an apostrophe before text that a spreadsheet would run as a formula.", Group.OUTPUT, ("sanitize",)
+        ),
+    )
+    native: bool = field(
+        default=False,
+        metadata=_offered("Write numbers and dates that came as text in types of their own.", Group.OUTPUT),
+    )
+    sign: Any = field(
+        default=None,
+        metadata=_offered(
+            "Private key (Ed25519) to sign with, instead of your own (see signing-key).",
+            Group.OUTPUT,
+            ("sanitize",),
+            path=True,
+            metavar="FILE",
+        ),
+    )
+    overwrite: bool = field(
+        default=False,
+        metadata=_offered(
+            "Replace an earlier release in that folder.",
+            Group.OUTPUT,
+            _ALL,
+            first=("sanitize", "evaluate"),
+            helps={
+                "evaluate": "Replace an earlier evaluation of that name.",
+                "tune": "Replace an earlier tuning of that name.",
+            },
+        ),
+    )
+    command: Sequence[str] = field(
+        default=(), metadata=_offered("Words of the command line, for what to try next.", Group.OUTPUT)
+    )
+
+    def __repr__(self) -> str:
+        return f"PublishOptions({', '.join(given(self))})"
+
+
+def spelled_option(name: str, option: Option) -> str:
+    """An option as it is written on the command line."""
+    return f"--{option.spelled or name.replace('_', '-')}"
+
+
+def first_needing_all_rows(options: RunOptions, *, batches: bool = False) -> str | None:
+    """The first option given that needs all rows at once, as the command line spells it.
+
+    A run in ``batches`` transforms rows one by one, and honours fewer options than one in partitions.
+    """
+    for name, each in options_of(RunOptions):
+        refused = each.needs_all_rows or (batches and each.needs_groups_of_rows)
+        if refused and name in given(options):
+            return spelled_option(name, each)
+    return None
+
+
+def given(options: RunOptions | PublishOptions) -> dict[str, object]:
+    """Options with another value than their default, by name."""
+    pairs = ((each.name, getattr(options, each.name), each.default) for each in dataclasses.fields(options))
+    return {
+        name: value
+        for name, value, default in pairs
+        if value is not default and not (isinstance(value, tuple | bool) and value == default)
+    }
+
+
+def options_of(owner: type[Any]) -> list[tuple[str, Option]]:
+    """Fields of a class that are options, by name and in order, and how they are offered."""
+    return [(each.name, each.metadata["option"]) for each in dataclasses.fields(owner) if "option" in each.metadata]
+
+
+def types_of_options(owner: type[Any]) -> dict[str, Any]:
+    """Type of each option of a class, by name."""
+    from sfumato.tables.schema import Schema
+
+    return get_type_hints(owner, localns={"Schema": Schema})
+
+
+def option_of(owner: type[Any], name: str) -> Option:
+    """How one option is offered."""
+    return dict(options_of(owner))[name]
