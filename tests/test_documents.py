@@ -25,10 +25,10 @@ from sfumato.core.documents import (
     DEEPEST,
     MOST_BYTES,
     UNLESS_DEFAULT,
+    CommentedValue,
+    DocumentMismatch,
     Inline,
     Lines,
-    Misfit,
-    Noted,
     Unparsable,
     fits,
     from_json,
@@ -315,7 +315,7 @@ def test_an_entry_too_many_lacking_or_of_another_type_is_refused(shape: Shape, w
         del table["name"]
     else:
         table[data.draw(st.sampled_from(sorted(table)))] = data.draw(st.sampled_from([object(), [[]], 1j]))
-    with pytest.raises(Misfit) as told:
+    with pytest.raises(DocumentMismatch) as told:
         typed(Shape, document)
     assert "secret" not in str(told.value)
     assert told.value.problem == {"unknown": "unknown", "lacking": "missing", "wrong": "wrong"}[what]
@@ -330,20 +330,20 @@ def test_what_is_default_is_left_out_where_the_shape_says_so() -> None:
 
 def test_a_misfit_says_where_it_is() -> None:
     document = {"name": "a", "count": 1, "parts": [{"name": "x"}, {"name": "y", "colour": "green"}]}
-    with pytest.raises(Misfit, match=r"^an entry 'parts.colour' that is not of type Colour$") as told:
+    with pytest.raises(DocumentMismatch, match=r"^an entry 'parts.colour' that is not of type Colour$") as told:
         typed(Shape, document)
     assert told.value.path == ("parts", 1, "colour")
-    with pytest.raises(Misfit, match=r"^fewer entries than it should in 'part'$"):
+    with pytest.raises(DocumentMismatch, match=r"^fewer entries than it should in 'part'$"):
         typed(Shape, {"name": "a", "count": 1, "part": {}})
-    with pytest.raises(Misfit, match=r"^other entries than it should in 'part'$") as told:
+    with pytest.raises(DocumentMismatch, match=r"^other entries than it should in 'part'$") as told:
         typed(Shape, {"name": "a", "count": 1, "part": {"name": "x", "secret": 1}})
     assert (told.value.entry, told.value.path) == ("secret", ("part",))
-    with pytest.raises(Misfit, match=r"^fewer entries than it should$") as told:
+    with pytest.raises(DocumentMismatch, match=r"^fewer entries than it should$") as told:
         typed(Shape, {"count": 1})
     assert (told.value.entry, told.value.path) == ("name", ())
-    with pytest.raises(Misfit, match=r"^an entry 'part.way' that is not of type Literal\['up', 'down', 3\]$"):
+    with pytest.raises(DocumentMismatch, match=r"^an entry 'part.way' that is not of type Literal\['up', 'down', 3\]$"):
         typed(Shape, {"name": "a", "count": 1, "part": {"name": "x", "way": "left"}})
-    with pytest.raises(Misfit, match=r"^no dict\[str, int\]$"):
+    with pytest.raises(DocumentMismatch, match=r"^no dict\[str, int\]$"):
         typed(dict[str, int], [])
 
 
@@ -389,7 +389,7 @@ def test_a_value_is_of_its_shape_or_refused(shape: Any, good: list[Any], bad: li
         read = typed(shape, value)
         assert plain(read) == (value if shape is not Made else {"given": 1, "made": 3})
     for value in bad:
-        with pytest.raises(Misfit):
+        with pytest.raises(DocumentMismatch):
             typed(shape, value)
 
 
@@ -436,7 +436,7 @@ def test_values_of_toml_are_written_as_they_always_were(value: Any) -> None:
 
 def test_toml_has_comments_tables_on_a_line_and_lists_of_lines() -> None:
     document = {
-        "a b": Noted(1, "one\ntwo"),
+        "a b": CommentedValue(1, "one\ntwo"),
         "none": None,
         "at": datetime.datetime(2020, 1, 31, 12),
         "law": Inline(name="x", of=Inline(a=[1, 2.5])),

@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 COUNTS = (2, 3, 4, 5, 6)
 METHODS = ("TDP", "SDP", "RDP", "HDP")
-WAYS = ("K-means", "Chameleon")
+RARE_TREATMENTS = ("K-means", "Chameleon")
 ERRORS = {  # tables 1, 3 and 5: K-means at K = 2 to 6, then Chameleon
     1: {
         "TDP": ((0.00, 0.00, 0.07, 0.07, 0.07), (0.00, 0.00, 0.00, 0.00, 0.00)),
@@ -138,7 +138,7 @@ def _errors(tables: Sequence[dict[str, Any]], table: int) -> list[str]:
     share = SHARE[table]
     title = f"## Table {table}: misclassified" + (f", privacy enhance {share:.0%}" if share else "")
     lines = [title, "", *_head("method", "clustering", *_by_count())]
-    for way, place in (*zip(WAYS, range(2), strict=True), ("one start", 0)):
+    for way, place in (*zip(RARE_TREATMENTS, range(2), strict=True), ("one start", 0)):
         for method, printed in ERRORS[table].items():
             name = f"{method} {share}" if share else method
             cells = []
@@ -184,7 +184,7 @@ def _curve(curve: Sequence[dict[str, Any]]) -> list[str]:
                 values = [[one[m][way] for one in here if way in one[m]] for m in ("SDP", "ADP")]
                 cells.append(", ".join(f"{_mean(value):.2f}" if value else "-" for value in values))
             lines.append(_row(layout, way, f"{far:g}", *cells))
-    for place, way in enumerate(WAYS):
+    for place, way in enumerate(RARE_TREATMENTS):
         told = [f"{ERRORS[1]['SDP'][place][k]:.2f}, {ERRORS[1]['ADP'][place][k]:.2f}" for k in range(len(COUNTS))]
         lines.append(_row("printed", way, "", *told))
     return [*lines, ""]

@@ -18,7 +18,7 @@ CLEAR = 2.0
 TIE = 1e-5
 """Means nearer than this are equal: the csv has six digits."""
 
-WAYS = {
+RARE_TREATMENTS = {
     ("classes", "accuracy"): (
         ["original 1-nn", "original 5-nn"],
         ["synthetic 1-nn", "synthetic 5-nn", "groups, centroid", "groups, density"],
@@ -61,7 +61,7 @@ def write_results(found: list[Row], seeds: int, folder: Path) -> None:
         writer.writerows({**row, "value": f"{row['value']:.6g}"} for row in found)
     series = _series(found)
     parts = [_HEAD.format(seeds=seeds), "## Verdict\n", _verdict(series, seeds), _noisy(series), _seconds(series)]
-    for (job, measure), (free, by_size) in WAYS.items():
+    for (job, measure), (free, by_size) in RARE_TREATMENTS.items():
         parts.append(f"## {job.capitalize()}: {measure}\n")
         parts.append(_table(series, job, measure.split(" with ")[0], free, by_size))
     (folder / "mine_groups.md").write_text("\n".join(parts), encoding="utf-8")

@@ -8,7 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.speed.bench_chain import mixed_records
 from sfumato.core.facts import Synthesized
 from sfumato.methods.condense.synthesize import NormalScores
-from sfumato.methods.protocol import Sanitized
+from sfumato.methods.protocol import MethodResult
 
 
 def bench_normal_scores(benchmark: BenchmarkFixture) -> None:
@@ -17,7 +17,7 @@ def bench_normal_scores(benchmark: BenchmarkFixture) -> None:
 
     def there_and_back() -> None:
         scored = NormalScores.of(records, 10)
-        scored.back(Sanitized(scored.records, (drawn,), None))
+        scored.back(MethodResult(scored.records, (drawn,), None))
 
     benchmark(there_and_back)
 

@@ -31,7 +31,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.rare import share_values
+from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
@@ -106,7 +106,7 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
         return schema
     rng = Randomness(0).generator("inspect")
     decisions = partial(find_decisions, arrow, schema, persons) if found else None
-    shared = share_values(
+    shared = pool_rare_values(
         arrow, schema.without_target(), k=k, way="lift", persons=persons, rng=rng, most=None, decisions=decisions
     )
     if shared.changed and found:

@@ -14,7 +14,7 @@ from sfumato.assess.measure import Measured, assess, draw_figures, held_out_note
 from sfumato.assess.report import Report
 from sfumato.assess.study import study_of
 from sfumato.core.documents import plain
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
@@ -73,8 +73,8 @@ def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> 
     return Report(found.findings, (), original.num_rows, released.num_rows)
 
 
-def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> Workings:
-    return Workings(np.arange(rows, dtype=np.int64) % groups, np.full(rows, level, dtype=np.int64))
+def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> OwnerDetails:
+    return OwnerDetails(np.arange(rows, dtype=np.int64) % groups, np.full(rows, level, dtype=np.int64))
 
 
 @cache

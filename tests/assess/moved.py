@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.assess.study import Study, study_of
 from sfumato.core.facts import Transformed
-from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Kind, Schema
@@ -43,7 +43,7 @@ def claimed(original: pa.Table, released: pa.Table, operations: tuple[str, ...],
     fact = Transformed(operations, tuple(original.column_names), original.num_columns + 1)
     origin = np.arange(released.num_rows, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    return study_of(original, released, codec, facts=(fact,), workings=Workings(origin=origin), rng=rng, **more)
+    return study_of(original, released, codec, facts=(fact,), workings=OwnerDetails(origin=origin), rng=rng, **more)
 
 
 def draw(seed: int, rows: int = 400) -> pa.Table:

@@ -16,7 +16,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import number_of
 from sfumato.assess.study import Study, study_of
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of
@@ -33,7 +33,7 @@ def study(original: pa.Table, released: pa.Table, *, seed: int = 5, target: str 
 def case(name: str, seed: int = 5, target: str | None = "colour") -> Study:
     """A fixed case with rows held out and groups of ten neighbours in the table."""
     labels = np.arange(ROWS, dtype=np.int64) // 10
-    made = Workings(labels, np.full(ROWS, 10), labels[: released_of(name).num_rows])
+    made = OwnerDetails(labels, np.full(ROWS, 10), labels[: released_of(name).num_rows])
     return study(draw_table(1), released_of(name), seed=seed, target=target, workings=made, holdout=draw_table(3, 300))
 
 
@@ -62,7 +62,7 @@ def awkward(name: str) -> Study:
     held = draw_table(3, 2).select(original.column_names) if name == "small holdout" else None
     rows = original.num_rows
     drawn = np.arange(released.num_rows, dtype=np.int64) % max(rows // 5, 1)
-    made = Workings(np.arange(rows, dtype=np.int64) % max(rows // 5, 1), np.full(rows, 5), drawn)
+    made = OwnerDetails(np.arange(rows, dtype=np.int64) % max(rows // 5, 1), np.full(rows, 5), drawn)
     return study(original, released, target=original.column_names[-1], workings=made, holdout=held)
 
 

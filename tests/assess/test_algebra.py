@@ -15,7 +15,7 @@ from sfumato.assess.measure import EPOCHS, basic, catalogue
 from sfumato.assess.study import Study, sample, study_of
 from sfumato.core.facts import Fact, Grouped
 from sfumato.core.neighbours import nearest
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import draw_table, fit, released_of, workings
 
 HALF = Number("a").means("Half")
@@ -51,7 +51,7 @@ def test_a_measure_runs_where_nothing_lacks() -> None:
     ("made", "lacking"),
     [
         ({"workings": workings()}, {Need.ROW_GROUPS}),
-        ({"workings": Workings(sizes=np.array([300, 300]))}, {Need.GROUPS, Need.ROW_GROUPS}),
+        ({"workings": OwnerDetails(sizes=np.array([300, 300]))}, {Need.GROUPS, Need.ROW_GROUPS}),
         ({"facts": (Grouped("MDAV", 600, 60, 10, 0, 0, 0, 0),)}, {Need.GROUPS, Need.ROW_GROUPS}),
     ],
 )

@@ -18,7 +18,7 @@ from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.operators import KeepOrReplace, transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import Randomized, Shuffled
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import ROWS, draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
 from tests.examples import at_length
@@ -42,7 +42,7 @@ def facts_of(specs: dict[str, NoiseSpec]) -> tuple[Randomized, ...]:
 
 def with_facts(of: Study, specs: dict[str, NoiseSpec]) -> Study:
     origin = np.arange(len(of.released), dtype=np.int64) % len(of.original)
-    return dataclasses.replace(of, facts=facts_of(specs), workings=Workings(origin=origin))
+    return dataclasses.replace(of, facts=facts_of(specs), workings=OwnerDetails(origin=origin))
 
 
 def fixed(name: str) -> dict[str, Finding]:
@@ -60,7 +60,7 @@ def randomized(spec: NoiseSpec, values: list[str], seed: int = 1) -> dict[str, F
         pa.table({"x": values}),
         pa.table({"x": sent.tolist()}),
         facts=(*facts_of({"x": spec}), Shuffled(len(values))),
-        workings=Workings(origin=order.astype(np.int64)),
+        workings=OwnerDetails(origin=order.astype(np.int64)),
     )
     check_sound(BEST_GUESS, made)
     return found(BEST_GUESS, made)

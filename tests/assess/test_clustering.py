@@ -17,9 +17,9 @@ from sfumato.assess.utility.own_clusters import OWN_CLUSTERS, misclassified
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Transformed
 from sfumato.methods.geometry import Key, Rotate
-from sfumato.methods.geometry.move import KeyedWorkings
+from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.geometry.transformations import rotate
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import ROWS, constant_table, draw_table, released_of
@@ -79,7 +79,7 @@ def few_redraws(monkeypatch: pytest.MonkeyPatch) -> None:
     ("case", "target"), [("copy", None), ("redraw", "colour"), ("constant", None), *at_length(("copy", "colour"))]
 )
 def test_every_finding_is_complete(case: str, target: str | None) -> None:
-    findings = clustered(draw_table(1), released_of(case), target, workings=Workings(origin=np.arange(ROWS)))
+    findings = clustered(draw_table(1), released_of(case), target, workings=OwnerDetails(origin=np.arange(ROWS)))
     assert set(findings) == {*CLUSTERING.names, *OWN_CLUSTERS.names}
     assert all(is_complete(finding) for finding in findings.values())
 
@@ -88,7 +88,7 @@ def test_every_finding_is_complete(case: str, target: str | None) -> None:
 def test_a_copy_clusters_as_the_original_does_even_where_a_sample_is_looked_at() -> None:
     table = draw_table(1)
     for sizes in (Sizes(), Sizes(training=200, testing=100)):
-        findings = clustered(table, table, workings=Workings(origin=np.arange(ROWS)), sizes=sizes)
+        findings = clustered(table, table, workings=OwnerDetails(origin=np.arange(ROWS)), sizes=sizes)
         assert value(findings["clustering-error"]) == 0.0
         assert value(findings["clustering-agreement"]) == 1.0
         assert value(findings[OWN]) == 0.0
@@ -134,10 +134,10 @@ def test_own_rows_are_compared_with_the_rows_they_descend_from() -> None:
     original = blobs(1)
     order = np.random.default_rng(3).permutation(300)
     shuffled = original.take(pa.array(order))
-    told = clustered(original, shuffled, "blob", workings=Workings(origin=order))[OWN]
+    told = clustered(original, shuffled, "blob", workings=OwnerDetails(origin=order))[OWN]
     assert value(told) == 0.0
     assert told.attempts == 300
-    wrong = clustered(original, shuffled, "blob", workings=Workings(origin=np.arange(300)))[OWN]
+    wrong = clustered(original, shuffled, "blob", workings=OwnerDetails(origin=np.arange(300)))[OWN]
     assert value(wrong) > 0.5
     assert interval(wrong)[0] > 0.4
 
@@ -147,7 +147,7 @@ def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() 
     """Turned by half a circle the rows cluster as before, but not where the original's did [OZ03, sec. 4]."""
     table = blobs(1).select(["a", "b"])
     turned = pa.table({name: -np.array(table.column(name)) - 20.0 for name in ("a", "b")})
-    findings = clustered(table, turned, workings=Workings(origin=np.arange(300)))
+    findings = clustered(table, turned, workings=OwnerDetails(origin=np.arange(300)))
     assert value(findings[OWN]) < 0.25
     assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
 
@@ -161,7 +161,7 @@ def turned_people(degrees: float, options: MeasureOptions | None = None) -> dict
     key = Key((Rotate(("age", "salary"), degrees, (1.0, 1000.0)),))
     before, after = (pa.table({"age": rows[:, 0], "salary": rows[:, 1]}) for rows in (original, rotate(original, key)))
     codec = Codec.fit(before, Schema.infer(before))
-    workings = KeyedWorkings(origin=np.arange(400), key=key, units=key.units)
+    workings = KeyedOwnerDetails(origin=np.arange(400), key=key, units=key.units)
     facts = (Transformed(("rotate",), ("age", "salary"), 2),)
     chance = np.random.default_rng(5)
     subject = study_of(before, after, codec, facts=facts, workings=workings, options=options, rng=chance)
@@ -196,7 +196,7 @@ def test_noise_and_density_are_counted_as_the_paper_names_the_errors() -> None:
 def test_noise_misclassifies_rows_whoever_clusters(end: str) -> None:
     original, rng = blobs(1).select(["a", "b"]), np.random.default_rng(6)
     noisy = pa.table({name: np.array(original.column(name)) + rng.normal(0, 6, 300) for name in ("a", "b")})
-    told = Workings(origin=np.arange(300))
+    told = OwnerDetails(origin=np.arange(300))
     options = MeasureOptions(clusters=3)
     finding = clustered(original, noisy, workings=told, options=options)[OWN + end]
     assert value(finding) > 0.1
@@ -207,7 +207,7 @@ def test_noise_misclassifies_rows_whoever_clusters(end: str) -> None:
 def test_density_without_two_clusters_says_so() -> None:
     rng = np.random.default_rng(7)
     table = pa.table({name: rng.normal(size=300) for name in "abcdef"})
-    finding = clustered(table, table, workings=Workings(origin=np.arange(300)))[f"{OWN}-density"]
+    finding = clustered(table, table, workings=OwnerDetails(origin=np.arange(300)))[f"{OWN}-density"]
     assert "finds fewer than two clusters in the original" in (finding.reason or "")
 
 
@@ -221,7 +221,7 @@ def test_the_number_of_clusters_is_the_owners() -> None:
 
 @pytest.mark.usefixtures("few_redraws")
 def test_without_origins_own_rows_are_not_run() -> None:
-    for workings in (None, Workings(), Workings(origin=np.arange(3))):
+    for workings in (None, OwnerDetails(), OwnerDetails(origin=np.arange(3))):
         finding = clustered(blobs(1), blobs(2), workings=workings)[OWN]
         assert finding.reason == "it is not known from which original row a released row descends"
 
@@ -252,7 +252,7 @@ def test_a_release_of_any_size_is_measured(rows: int) -> None:
 
 @pytest.mark.parametrize("original", [constant_table(50), draw_table(1, 1), draw_table(1, 2)])
 def test_an_original_without_clusters_is_not_run(original: pa.Table) -> None:
-    told = Workings(origin=np.arange(original.num_rows))
+    told = OwnerDetails(origin=np.arange(original.num_rows))
     for finding in clustered(original, original, workings=told).values():
         assert "nothing to cluster" in (finding.reason or "")
 

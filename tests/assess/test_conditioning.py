@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.risk.groups import CONDITIONING, group_spectra
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 
 
@@ -33,7 +33,7 @@ def test_rank_and_condition_agree_with_singular_values(size: int) -> None:
 
 
 def with_groups(rows: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    made = study(numbers(rows), numbers(rows), workings=Workings(labels.astype(np.int64), np.full(len(labels), 2)))
+    made = study(numbers(rows), numbers(rows), workings=OwnerDetails(labels.astype(np.int64), np.full(len(labels), 2)))
     check_sound(CONDITIONING, made)
     return {name: finding.value for name, finding in found(CONDITIONING, made).items()}
 

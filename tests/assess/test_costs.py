@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess.utility.distortion import CHANGES, cost_findings
 from sfumato.core.facts import Aggregated
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
 
@@ -16,7 +16,7 @@ TABLE = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", None]})
 
 
 def changed(released: pa.Table, origin: list[int]) -> float | None:
-    told = study(TABLE, released, workings=Workings(origin=np.array(origin)))
+    told = study(TABLE, released, workings=OwnerDetails(origin=np.array(origin)))
     return run(CHANGES, told)["cells-changed"].value
 
 
@@ -30,7 +30,7 @@ def test_cells_are_compared_with_those_of_the_row_they_descend_from() -> None:
 
 def test_cells_of_widened_columns_are_changed_unless_they_are_missing() -> None:
     told = study(
-        TABLE, TABLE, workings=Workings(origin=np.arange(4)), facts=(Aggregated(("y",), ("intervals",), (1,)),)
+        TABLE, TABLE, workings=OwnerDetails(origin=np.arange(4)), facts=(Aggregated(("y",), ("intervals",), (1,)),)
     )
     assert run(CHANGES, told)["cells-changed"].value == pytest.approx(3 / 8)
 

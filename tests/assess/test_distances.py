@@ -14,7 +14,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
 from sfumato.assess.utility.distortion import DISTANCES, distortion
 from sfumato.methods.geometry import Rotation, Scaling, Translation
-from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from tests.assess.cases import draw_table
 from tests.assess.moved import draw, moved
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
@@ -30,7 +30,7 @@ def values(of: Study) -> dict[str, float]:
 
 def of(rows: np.ndarray, released: np.ndarray, origin: np.ndarray | None = None, seed: int = 5) -> Study:
     known = np.arange(len(released), dtype=np.int64) if origin is None else origin
-    return study(numbers(rows), numbers(released), seed=seed, workings=Workings(origin=known))
+    return study(numbers(rows), numbers(released), seed=seed, workings=OwnerDetails(origin=known))
 
 
 def test_without_known_origins_it_is_not_run() -> None:
@@ -42,7 +42,7 @@ def test_no_awkward_table_stops_it(name: str) -> None:
     made = awkward(name)
     rows = min(len(made.original), len(made.released))
     origin = np.arange(len(made.released), dtype=np.int64) % max(rows, 1)
-    check_sound(DISTANCES, dataclasses.replace(made, workings=Workings(origin=origin)))
+    check_sound(DISTANCES, dataclasses.replace(made, workings=OwnerDetails(origin=origin)))
 
 
 def test_a_single_known_row_is_not_enough() -> None:
@@ -56,7 +56,7 @@ def test_a_single_known_row_is_not_enough() -> None:
 
 def test_a_shuffled_copy_of_any_columns_has_none() -> None:
     table, order = draw_table(1), np.random.default_rng(1).permutation(draw_table(1).num_rows)
-    made = study(table, table.take(order), workings=Workings(origin=order.astype(np.int64)))
+    made = study(table, table.take(order), workings=OwnerDetails(origin=order.astype(np.int64)))
     assert values(made) == dict.fromkeys(NAMES, 0.0)
 
 

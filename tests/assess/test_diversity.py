@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.risk.groups import DIVERSITY, measure_diversity
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study, value
 
 
@@ -23,7 +23,7 @@ def test_no_awkward_table_stops_it(name: str) -> None:
 
 def grouped(labels: np.ndarray, target: list[str | None] | np.ndarray) -> dict[str, object]:
     table = pa.table({"x": np.arange(len(labels), dtype=float), "t": target})
-    made = Workings(labels.astype(np.int64), np.full(len(labels), 2))
+    made = OwnerDetails(labels.astype(np.int64), np.full(len(labels), 2))
     return dict(found(DIVERSITY, study(table, table, target="t", workings=made)))
 
 

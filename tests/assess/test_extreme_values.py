@@ -26,7 +26,7 @@ from sfumato.engines import memory
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
-from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.options import RunOptions
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -86,7 +86,7 @@ def with_method(method: Any, table: pa.Table | None = None, codec: Codec | None 
             numbers[name][0] = value
         return method(numbers, cells)  # type: ignore[no-any-return]
 
-    return replace(study, workings=Workings(redraw=redraw))
+    return replace(study, workings=OwnerDetails(redraw=redraw))
 
 
 def copied(numbers: dict[str, Floats], cells: Mapping[str, float]) -> dict[str, Floats]:

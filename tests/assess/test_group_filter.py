@@ -10,7 +10,7 @@ import pytest
 from sfumato.assess.attacks.noise_filter import GROUP_FILTER, estimate_in_group
 from sfumato.assess.study import Study
 from sfumato.core.facts import ComponentNoise
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 from tests.examples import at_length
 
@@ -67,7 +67,7 @@ def test_less_noise_is_taken_off_to_a_smaller_error(seed: int) -> None:
     for scale in (0.02, 0.1, 0.5):
         noised = rows + rng.laplace(size=rows.shape) * scale * np.ptp(rows, axis=0)
         facts = (dataclasses.replace(NOISE[0], scale=scale, components=3),)
-        workings = Workings(labels, np.full(400, 100), labels, np.arange(400))
+        workings = OwnerDetails(labels, np.full(400, 100), labels, np.arange(400))
         made = study(numbers(rows), numbers(noised), facts=facts, workings=workings)
         check_sound(GROUP_FILTER, made)
         errors.append(value(GROUP_FILTER, made, ERROR))
@@ -85,5 +85,5 @@ def test_it_is_not_run_without_such_noise_groups_or_origins() -> None:
     assert "no noise was put on the principal components" in str(plain[ERROR].reason)
     unknown = dataclasses.replace(case("redraw"), facts=NOISE)
     assert "descends" in str(found(GROUP_FILTER, unknown)[ERROR].reason)
-    alone = dataclasses.replace(unknown, workings=Workings())
+    alone = dataclasses.replace(unknown, workings=OwnerDetails())
     assert "groups" in str(found(GROUP_FILTER, alone)[ERROR].reason)

@@ -13,7 +13,7 @@ from sfumato.assess.attacks.linkability import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding, wilson
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Fact, Grouped
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 NAMES = GROUP_LINKAGE.names
@@ -35,7 +35,7 @@ def by_x(table: pa.Table, size: int = SIZE) -> np.ndarray:
 def found(
     original: pa.Table, released: pa.Table, labels: np.ndarray, drawn_from: np.ndarray, **more: Any
 ) -> dict[str, Finding]:
-    workings = Workings(labels, np.full(len(labels), SIZE), drawn_from)
+    workings = OwnerDetails(labels, np.full(len(labels), SIZE), drawn_from)
     facts = grouped(int(labels.max()) + 1)
     rng = np.random.default_rng(5)
     study = study_of(original, released, fit(original), facts=facts, workings=workings, rng=rng, **more)

@@ -10,15 +10,15 @@ import pytest
 from sfumato.assess.findings import Finding
 from sfumato.assess.risk.groups import COMPACTNESS, GROUPS, compactness, group_sizes
 from sfumato.core.facts import Grouped
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 
 
 def by_name(findings: tuple[Finding, ...]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings}
 
 
-def of(labels: list[int], levels: list[int]) -> Workings:
-    return Workings(np.array(labels, dtype=np.int64), np.array(levels, dtype=np.int64))
+def of(labels: list[int], levels: list[int]) -> OwnerDetails:
+    return OwnerDetails(np.array(labels, dtype=np.int64), np.array(levels, dtype=np.int64))
 
 
 def test_sizes_levels_and_tiny_groups_are_counted() -> None:
@@ -37,7 +37,7 @@ def test_only_the_smallest_group_may_leave_the_house() -> None:
 
 def test_a_fact_tells_the_smallest_group_where_the_workings_are_gone() -> None:
     fact = Grouped("any", 100, 9, 11, 0, 0, 0, 0)
-    found = by_name(GROUPS.findings(group_sizes(Workings(), (fact,))))
+    found = by_name(GROUPS.findings(group_sizes(OwnerDetails(), (fact,))))
     assert found["group-size-smallest"].value == 11
     assert found["group-size-largest"].status == "not-run"
 

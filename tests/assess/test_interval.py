@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.assess.risk.uncertainty import INTERVAL, central_width, counterparts, interval_privacy
 from sfumato.core.neighbours import nearest_without_each_column
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,
@@ -102,7 +102,7 @@ def test_within_groups_stays_with_the_owner_and_needs_groups() -> None:
 def test_a_shift_is_found_out_where_it_is_known_who_descends_from_whom() -> None:
     rng = np.random.default_rng(8)
     rows, order = rng.normal(size=(200, 3)), rng.permutation(200)
-    made = Workings(origin=order)
+    made = OwnerDetails(origin=order)
     findings = found(INTERVAL, study(numbers(rows), numbers(rows[order] + 1000.0), workings=made))
     assert findings[NAME].value == pytest.approx(0.0, abs=1e-9)
     assert findings[NAME].control is None

@@ -31,7 +31,7 @@ from sfumato.core.facts import Transformed
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.privacy.claims import draw_claims
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import Policy
@@ -252,7 +252,7 @@ def test_tables_that_were_not_moved_are_not_attacked() -> None:
 def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
     import dataclasses
 
-    study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=Workings())
+    study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=OwnerDetails())
     assert all("descends" in str(finding.reason) for finding in run_measure(KNOWN_INPUT, study))
 
 

@@ -18,7 +18,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.risk.uniqueness import class_findings
 from sfumato.assess.study import study_of
 from sfumato.core.errors import OptionError
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.recoding import coarsen, coarser, known_columns, known_of, label_values, like_released
@@ -55,7 +55,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 
 
 def findings(
-    tables: tuple[pa.Table, pa.Table, pa.Table], schema: Schema, known: list[str], workings: Workings | None = None
+    tables: tuple[pa.Table, pa.Table, pa.Table], schema: Schema, known: list[str], workings: OwnerDetails | None = None
 ) -> dict[str, Finding]:
     original, released, outside = tables
     both = dataclasses.replace(schema, fields=tuple(_all(field, tables) for field in schema))
@@ -130,7 +130,7 @@ def test_who_knows_a_label_reads_the_value_itself_off_a_copy_where_few_share_the
 
 def test_own_rows_are_found_by_labels_too(schema: Schema) -> None:
     table = people(8)
-    origin = Workings(origin=np.arange(60))
+    origin = OwnerDetails(origin=np.arange(60))
     values, labels = (findings((table, table, people(9)), schema, [told], origin) for told in ("age", "age@2"))
     first, second = (each["own-row-linkage-few-columns"].value or 0.0 for each in (values, labels))
     assert 0 < second < first

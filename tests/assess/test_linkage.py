@@ -22,11 +22,11 @@ from sfumato.assess.attacks.linkage import (
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.core.records import Block, BlockKind
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 
 WHOLE = ("euclid", "mahalanobis", "rank")
-WAYS = (*WHOLE, "few-columns", "half-columns")
+RARE_TREATMENTS = (*WHOLE, "few-columns", "half-columns")
 
 
 def study(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Study:
@@ -95,11 +95,11 @@ def test_a_copy_of_a_table_with_twins_is_linked_as_often_as_it_has_different_row
 
 
 def test_an_independent_redraw_links_no_more_than_held_out_people() -> None:
-    beaten = dict.fromkeys(WAYS, 0)
+    beaten = dict.fromkeys(RARE_TREATMENTS, 0)
     for seed in range(10, 18):
         tables = [draw_table(10 * seed + place, 200) for place in range(3)]
         findings = found(study(tables[0], tables[1], seed, holdout=tables[2]))
-        for way in WAYS:
+        for way in RARE_TREATMENTS:
             finding = findings[f"linkage-{way}"]
             beaten[way] += not overlap(finding.interval, finding.control_interval)
     assert max(beaten.values()) <= 1
@@ -163,7 +163,7 @@ def test_own_rows_are_found_until_noise_hides_them(noise: float, low: float, hig
     tables = [
         pa.table(dict(zip(names, matrix.T, strict=True))) for matrix in (values, blurred, rng.normal(size=(90, 4)))
     ]
-    of = study(tables[0], tables[1], workings=Workings(origin=order.astype(np.int64)), holdout=tables[2])
+    of = study(tables[0], tables[1], workings=OwnerDetails(origin=order.astype(np.int64)), holdout=tables[2])
     for finding in run_measure(OWN_ROW_LINKAGE, of):
         assert finding.value is not None
         assert low <= finding.value <= high
@@ -178,10 +178,10 @@ def test_links_to_the_own_row_that_are_few_and_far_beyond_guessing_are_a_success
     values, outside = rng.normal(size=(1200, 3)), rng.normal(size=(400, 3))
     blurred = values + 0.5 * rng.normal(size=values.shape)
     tables = [pa.table(dict(zip("abc", matrix.T, strict=True))) for matrix in (values, blurred, outside)]
-    of = study(tables[0], tables[1], workings=Workings(origin=np.arange(1200)), holdout=tables[2])
+    of = study(tables[0], tables[1], workings=OwnerDetails(origin=np.arange(1200)), holdout=tables[2])
     findings = (*run_measure(LINKAGE, of), *run_measure(OWN_ROW_LINKAGE, of))
     found_of = {gain.finding.name: gain for gain in gains(findings)}
-    assert set(found_of) == {f"own-row-linkage-{way}" for way in WAYS}
+    assert set(found_of) == {f"own-row-linkage-{way}" for way in RARE_TREATMENTS}
     for gain in found_of.values():
         assert 0.02 < (gain.finding.value or 0.0) < 0.1
         assert gain.against == 1 / 1200
@@ -189,7 +189,7 @@ def test_links_to_the_own_row_that_are_few_and_far_beyond_guessing_are_a_success
 
 
 def test_where_origins_are_known_links_are_those_to_the_own_row() -> None:
-    of = study(draw_table(1), draw_table(1), workings=Workings(origin=np.arange(ROWS)))
+    of = study(draw_table(1), draw_table(1), workings=OwnerDetails(origin=np.arange(ROWS)))
     assert all("own row" in str(finding.reason) for finding in run_measure(LINKAGE, of))
 
 

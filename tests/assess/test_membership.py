@@ -14,7 +14,7 @@ from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS, area
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Chained
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length
 
@@ -278,7 +278,7 @@ def test_who_knows_how_rows_were_drawn_tells_members_by_what_that_says(member: f
         chance = np.random.default_rng(len(people)).normal(size=len(people))
         return chance + [member * (row.tobytes() in known) for row in people]
 
-    told = {"facts": (CHAINED,), "workings": Workings(regrown=score), "holdout": outside}
+    told = {"facts": (CHAINED,), "workings": OwnerDetails(regrown=score), "holdout": outside}
     this = study_of(table, draw_table(2), fit(table), rng=np.random.default_rng(5), **told)
     leaves, tree = run_measure(LEAVES, this)
     assert leaves.value == pytest.approx(0.98 if member else 0.5, abs=0.08)

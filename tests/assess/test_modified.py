@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.assess.algebra import Measure
 from sfumato.assess.attacks.labels import HIDDEN_LABEL, SWAPPED_ROWS
 from sfumato.core.facts import Downgraded, Swapped
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
 from tests.modify.tables import mixed
@@ -106,7 +106,7 @@ def test_windows_are_intersected_as_in_a_loop_over_all_rows(window: float | None
         moved[name][order] = np.sort(columns[name])
     original, released = table(columns), table(moved).take(pa.array(origin))
     fact = Swapped("leaves" if window is None else "window", ("a", "b"), (rows, rows), rows, window)
-    found = run(SWAPPED_ROWS, study(original, released, facts=(fact,), workings=Workings(origin=origin)))
+    found = run(SWAPPED_ROWS, study(original, released, facts=(fact,), workings=OwnerDetails(origin=origin)))
     expected = slow_windows(original, released, origin.tolist(), {"a": window, "b": window})
     assert found["own-row-linkage-swap-windows"].value == pytest.approx(expected)
     assert 0.02 < expected < 0.999  # some are hidden
@@ -121,7 +121,7 @@ def telling() -> pa.Table:
 
 def hidden_label(table: pa.Table, released: pa.Table) -> float:
     facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
-    told = study(table, released, facts=facts, workings=Workings(origin=np.arange(400)))
+    told = study(table, released, facts=facts, workings=OwnerDetails(origin=np.arange(400)))
     finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
     assert finding.value is not None
     assert finding.baseline == pytest.approx(0.5, abs=0.06)
@@ -147,7 +147,7 @@ def test_the_baseline_of_a_hidden_label_is_naming_the_commonest(telling: pa.Tabl
     table = telling.set_column(2, "ill", rare)
     facts = (Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),)
     bare = table.set_column(2, "ill", pa.nulls(400, pa.string()))
-    told = study(table, bare, facts=facts, workings=Workings(origin=np.arange(400)))
+    told = study(table, bare, facts=facts, workings=OwnerDetails(origin=np.arange(400)))
     finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
     assert finding.baseline == pytest.approx(0.8, abs=0.13)
     assert finding.attempts == 200  # half of the people teach, half are attacked
@@ -165,5 +165,5 @@ def test_too_few_hidden_labels_are_not_attacked() -> None:
     table = mixed(16)
     facts = (Downgraded("ill", 16, 16, 0.1, 0.0, 1, 1),)
     bare = table.set_column(5, "ill", pa.nulls(16, pa.string()))
-    found = run(HIDDEN_LABEL, study(table, bare, facts=facts, workings=Workings(origin=np.arange(16))))
+    found = run(HIDDEN_LABEL, study(table, bare, facts=facts, workings=OwnerDetails(origin=np.arange(16))))
     assert found["hidden-label-inference"].reason == "fewer than 20 people with a label are hidden"

@@ -17,7 +17,7 @@ from sfumato.assess.study import Study
 from sfumato.core.distributions.domains import Integers, Reals
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import Noised, Randomized
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length
@@ -33,7 +33,7 @@ def noised(size: float = 1.0, *, correlated: bool = False) -> tuple[Noised]:
 def of(rows: _Matrix, released: _Matrix, *, seed: int = 5, correlated: bool = False) -> dict[str, Finding]:
     """Shuffle the released rows and give what is found."""
     order = np.random.default_rng(seed + 50).permutation(len(rows))
-    facts, workings = noised(correlated=correlated), Workings(origin=order)
+    facts, workings = noised(correlated=correlated), OwnerDetails(origin=order)
     made = study(numbers(rows), numbers(released[order]), seed=seed, facts=facts, workings=workings)
     check_sound(NOISE_FILTER, made)
     return found(NOISE_FILTER, made)
@@ -57,7 +57,7 @@ def with_origin(of_study: Study, facts: Any) -> Study:
     import dataclasses
 
     origin = np.arange(len(of_study.released), dtype=np.int64) % len(of_study.original)
-    return dataclasses.replace(of_study, facts=facts, workings=Workings(origin=origin))
+    return dataclasses.replace(of_study, facts=facts, workings=OwnerDetails(origin=origin))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_constant_table_gives_no_more_than_guessing() -> None:
 @pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
 def test_tables_of_mixed_kinds_with_missing_cells_go_through(name: str) -> None:
     made = study(
-        draw_table(1), released_of(name), facts=noised(), workings=Workings(origin=np.arange(600, dtype=np.int64))
+        draw_table(1), released_of(name), facts=noised(), workings=OwnerDetails(origin=np.arange(600, dtype=np.int64))
     )
     check_sound(NOISE_FILTER, made)
     findings = found(NOISE_FILTER, made)
@@ -185,7 +185,7 @@ def test_it_says_of_how_many_rows_it_counted(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_table_without_numbers_is_not_run() -> None:
     words = pa.table({"town": ["a", "b"] * 10})
-    made = study(words, words, facts=noised(), workings=Workings(origin=np.arange(20)))
+    made = study(words, words, facts=noised(), workings=OwnerDetails(origin=np.arange(20)))
     assert all(
         finding.value is None and "number" in (finding.reason or "") for finding in run_measure(NOISE_FILTER, made)
     )
@@ -202,7 +202,7 @@ def test_columns_randomized_by_additive_laws_of_their_own_size_are_filtered_too(
     released = rows + sizes * np.random.default_rng(1).normal(size=rows.shape)
     facts = tuple(additive(f"v{place}", size) for place, size in enumerate(sizes))
     origin = np.arange(len(rows), dtype=np.int64)
-    made = study(numbers(rows), numbers(released), facts=facts, workings=Workings(origin=origin))
+    made = study(numbers(rows), numbers(released), facts=facts, workings=OwnerDetails(origin=origin))
     check_sound(NOISE_FILTER, made)
     findings = found(NOISE_FILTER, made)
     for place, size in enumerate(sizes):
@@ -217,7 +217,7 @@ def test_columns_randomized_by_other_laws_are_not_filtered() -> None:
     rows = table("wine")[:, :2]
     spec = NoiseSpec(Integers(0, 9), {"name": "keep-or-replace", "keep": 0.5})
     kept = Randomized("v0", spec.canonical, spec.digest, spec.gamma, spec.epsilon)
-    origin = Workings(origin=np.arange(len(rows), dtype=np.int64))
+    origin = OwnerDetails(origin=np.arange(len(rows), dtype=np.int64))
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept, additive("v1", 1.0)), workings=origin)
     assert set(found(NOISE_FILTER, made)) == {ERROR, NEAR, f"{ERROR}/v1"}
     made = study(numbers(rows), numbers(rows + 1.0), facts=(kept,), workings=origin)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.utility.distortion import SECURITY, security
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length
 
@@ -14,7 +14,7 @@ NAME = "security"
 
 
 def of(rows: np.ndarray, released: np.ndarray, origin: np.ndarray, seed: int = 5) -> dict[str, object]:
-    made = study(numbers(rows), numbers(released), seed=seed, workings=Workings(origin=origin))
+    made = study(numbers(rows), numbers(released), seed=seed, workings=OwnerDetails(origin=origin))
     check_sound(SECURITY, made)
     return dict(found(SECURITY, made))
 

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.assess.risk.uncertainty import UNCERTAINTY, step_of, surprisal, surprisal_given
 from sfumato.assess.utility.distortion import PERTURBATION
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import (
     AWKWARD,
     awkward,
@@ -123,7 +123,7 @@ def test_a_rotation_leaves_nothing_open_to_one_who_knows_whose_row_is_whose() ->
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(400, 2)) * [1.0, 3.0]
     turned = rows @ np.array([[0.6, 0.8], [-0.8, 0.6]])
-    left = value(UNCERTAINTY, study(numbers(rows), numbers(turned), workings=Workings(origin=np.arange(400))), NAME)
+    left = value(UNCERTAINTY, study(numbers(rows), numbers(turned), workings=OwnerDetails(origin=np.arange(400))), NAME)
     assert left < 0.02
 
 
@@ -138,5 +138,5 @@ def test_perturbation_of_rows_that_descend_is_their_own() -> None:
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(300, 2))
     moved = rows + 2.0 * rows.std(axis=0)
-    of = study(numbers(rows), numbers(moved), workings=Workings(origin=np.arange(300)))
+    of = study(numbers(rows), numbers(moved), workings=OwnerDetails(origin=np.arange(300)))
     assert value(PERTURBATION, of, "perturbation") == pytest.approx(2.0, rel=0.01)

@@ -26,7 +26,7 @@ from sfumato.methods.condense.classwise import (
     classes_of,
 )
 from sfumato.methods.condense.partition import GROUPINGS
-from sfumato.methods.protocol import Mechanism, Sanitized
+from sfumato.methods.protocol import Mechanism, MethodResult
 from tests.condense.tables import VALUES, assert_meets, draw_values
 from tests.examples import examples, sized
 from tests.groups.drawn_groups import one_hot
@@ -57,7 +57,7 @@ def class_of(records: Records) -> Whole:
     return np.asarray(np.argmax(records.values[:, block.where], axis=1), dtype=np.int64)
 
 
-def groups_of(sanitized: Sanitized) -> tuple[Whole, Whole, Whole]:
+def groups_of(sanitized: MethodResult) -> tuple[Whole, Whole, Whole]:
     """Give the group of each record, its level, and the group of each released row."""
     workings = sanitized.workings
     assert workings is not None
@@ -67,7 +67,7 @@ def groups_of(sanitized: Sanitized) -> tuple[Whole, Whole, Whole]:
     return workings.labels, workings.levels, workings.drawn_from
 
 
-def assert_pure(records: Records, sanitized: Sanitized) -> None:
+def assert_pure(records: Records, sanitized: MethodResult) -> None:
     """Each group has one class, and each released row the class of its group."""
     labels, levels, drawn_from = groups_of(sanitized)
     cells = np.unique(np.column_stack([class_of(records), records.strata]), axis=0, return_inverse=True)[1].ravel()

@@ -200,7 +200,7 @@ def test_no_repr_holds_a_number_of_the_data() -> None:
     records = numeric_records(values, np.full(40, 33))
     sanitized = Condensation(k=4).sanitize(records, rng=np.random.default_rng(0))
     assert re.findall(r"\d+", repr(sanitized)) == ["40", "2", "2", "3"]  # n, d, blocks, facts
-    assert repr(sanitized.workings) == "Workings(owner only)"
+    assert repr(sanitized.workings) == "OwnerDetails(owner only)"
     assert re.findall(r"\d+", repr(sanitized.records)) == ["40", "2", "2"]
 
 

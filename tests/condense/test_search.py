@@ -15,7 +15,7 @@ from sfumato.methods.condense import compact
 from sfumato.methods.condense.compact import (
     EFFORTS,
     Grouping,
-    Team,
+    WorkerThreads,
     compact_groups,
     first_grouping,
     improved_grouping,
@@ -43,7 +43,7 @@ def play(values: Floats, levels: Whole, *, rounds: int, passes: int, kicks: int,
         named = arguments.bind(*given).arguments
         gains.append(float(named["gains"][named["first"] : named["last"]].sum()))
 
-    with pytest.MonkeyPatch.context() as patch, Team(1) as team:
+    with pytest.MonkeyPatch.context() as patch, WorkerThreads(1) as team:
         patch.setattr(compact, "improve_leaves", listening)
         grouping = first_grouping(values, levels, team)
         played = [_look(grouping, 0.0)]
@@ -158,7 +158,7 @@ def assert_kicks_do_no_harm(values: Floats, levels: Whole, seed: int) -> None:
         labels = np.empty(len(values), dtype=np.int64)
         labels[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         sums.append(ssq(values, labels))
-    with Team(1) as team:
+    with WorkerThreads(1) as team:
         start = _look(first_grouping(values, levels, team), 0.0).labels
     rounding = 1e-12 * (ssq(values, np.zeros(len(values), dtype=np.int64)) + float((values**2).sum()) * 1e-6)
     assert sums[1] <= sums[0] + rounding

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.methods.condense import compact
-from sfumato.methods.condense.compact import Grouping, Team, first_grouping, widened_grouping
+from sfumato.methods.condense.compact import Grouping, WorkerThreads, first_grouping, widened_grouping
 from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
 from tests.examples import examples, sized
@@ -52,7 +52,7 @@ def test_a_round_does_not_mistake_the_rounding_of_equal_records_for_widths(offse
 def test_where_a_table_lies_makes_no_difference_to_widths() -> None:
     rng = np.random.default_rng(7)
     values, levels = rng.integers(-50, 50, (300, 4)) / 64.0, rng.integers(4, 9, 300)
-    with Team(1) as team:
+    with WorkerThreads(1) as team:
         start = first_grouping(values, levels, team)
         here = widened_grouping(values, levels, start, np.uint64(3), team)
         start = start._replace(centres=start.centres + 2.0**40)
@@ -63,7 +63,7 @@ def test_where_a_table_lies_makes_no_difference_to_widths() -> None:
 
 def assert_widened(values: Floats, levels: Whole, seed: int) -> None:
     """A round after the start has no higher cost, keeps every record and meets every level."""
-    with Team(1) as team:
+    with WorkerThreads(1) as team:
         grouping = first_grouping(values, levels, team)
         before = cost(values, grouping)
         after = widened_grouping(values, levels, grouping, np.uint64(seed), team)
@@ -77,7 +77,7 @@ def test_a_round_lowers_the_cost_where_widths_differ() -> None:
     rng = np.random.default_rng(3)
     values = np.vstack([0.1 * rng.normal(size=(200, 4)), 3.0 * rng.normal(size=(200, 4))])
     levels = np.full(400, 20)
-    with Team(1) as team:
+    with WorkerThreads(1) as team:
         grouping = first_grouping(values, levels, team)
         after = widened_grouping(values, levels, grouping, np.uint64(1), team)
     assert cost(values, after) < cost(values, grouping) - 10.0

@@ -20,9 +20,9 @@ from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Unt
 from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
-from sfumato.methods.geometry.move import KeyedWorkings
+from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.geometry.transformations import hybrid, invert
-from sfumato.methods.protocol import Mechanism, Sanitized
+from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -43,12 +43,12 @@ def people(rows: int = 60, *, categories: bool = False, missing: bool = False) -
     return pa.table(table | town)
 
 
-def run(mechanism: Mechanism, table: pa.Table, seed: int = 4) -> tuple[Codec, Sanitized]:
+def run(mechanism: Mechanism, table: pa.Table, seed: int = 4) -> tuple[Codec, MethodResult]:
     codec = Codec.fit(table, Schema.infer(table))
     return codec, mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
 
 
-def released(codec: Codec, sanitized: Sanitized) -> pa.Table:
+def released(codec: Codec, sanitized: MethodResult) -> pa.Table:
     return codec.decode(sanitized.records.values, moved=sanitized.records.moved)
 
 
@@ -61,7 +61,7 @@ def test_the_key_in_the_workings_moves_the_original_in_its_own_units_to_the_rele
     table = people()
     codec, sanitized = run(mechanism, table)
     workings = sanitized.workings
-    assert isinstance(workings, KeyedWorkings)
+    assert isinstance(workings, KeyedOwnerDetails)
     assert workings.key is not None
     assert workings.origin is not None
     wanted = hybrid(matrix(table).astype(float), workings.key, ("age", "salary"))
@@ -184,7 +184,7 @@ def test_a_share_of_the_rows_gets_noise_after_the_move_and_all_others_none(metho
     codec = Codec.fit(table, fields)
     sanitized = method(enhance=0.1, enhance_size=2.0).sanitize(codec.encode(table), rng=rng())
     workings = sanitized.workings
-    assert isinstance(workings, KeyedWorkings)
+    assert isinstance(workings, KeyedOwnerDetails)
     assert workings.key is not None
     assert Enhanced(0.1, 6) in sanitized.facts
     wanted = hybrid(matrix(table), workings.key, ("age", "salary"))
@@ -201,7 +201,7 @@ def test_extra_noise_has_the_size_and_the_law_that_were_asked_for() -> None:
     table = people(4_000)
     codec, sanitized = run(Translation(enhance=1.0, enhance_size=3.0, enhance_laws=(("age", "uniform"),)), table)
     workings = sanitized.workings
-    assert isinstance(workings, KeyedWorkings)
+    assert isinstance(workings, KeyedOwnerDetails)
     assert workings.key is not None
     wanted = hybrid(matrix(table).astype(float), workings.key, ("age", "salary"))[workings.origin]
     off = (matrix(released(codec, sanitized)) - wanted) / matrix(table).std(axis=0)
@@ -220,7 +220,7 @@ def test_extra_noise_has_the_mean_that_was_asked_for_in_the_rows_that_get_it() -
     table = people(4_000)
     codec, sanitized = run(Translation(enhance=0.5, enhance_means={"age": 2.0}), table)
     workings = sanitized.workings
-    assert isinstance(workings, KeyedWorkings)
+    assert isinstance(workings, KeyedOwnerDetails)
     assert workings.key is not None
     wanted = hybrid(matrix(table).astype(float), workings.key, ("age", "salary"))[workings.origin]
     off = (matrix(released(codec, sanitized)) - wanted) / matrix(table).std(axis=0)

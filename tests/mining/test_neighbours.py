@@ -13,7 +13,13 @@ from sfumato.core.errors import BadInput, OptionError, SchemaError
 from sfumato.core.groups import Groups, concat, split_groups, summarize
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.mining import CentroidNeighbours, GroupNeighbours
-from sfumato.mining.neighbours import Pieces, class_counts, group_covariances, pieces_of_labels, pieces_of_target
+from sfumato.mining.neighbours import (
+    GroupClassParts,
+    class_counts,
+    group_covariances,
+    pieces_of_labels,
+    pieces_of_target,
+)
 from tests.examples import examples
 from tests.groups.drawn_groups import from_moments
 
@@ -217,4 +223,4 @@ def test_no_repr_holds_a_cell() -> None:
     groups, labels = grouped(values, code, 10)
     assert repr(GroupNeighbours().fit(groups, labels)) == "GroupNeighbours(shrinkage=4.0)"
     assert "array" not in repr(pieces_of_labels(groups, labels))
-    assert Pieces.__repr__ is object.__repr__
+    assert GroupClassParts.__repr__ is object.__repr__

@@ -45,7 +45,7 @@ from sfumato.engines.partitions.run import run_by_cells
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.options import RunOptions
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.source import Source, open_source
+from sfumato.tables.source import TableSource, open_source
 from tests.examples import examples
 
 KEY = bytes(range(32))
@@ -70,14 +70,14 @@ def people(rows: int = 900) -> pa.Table:
     )
 
 
-def source_of(table: pa.Table) -> Source:
-    return Source(Path("table"), FileForm(FileFormat.ARROW), table.schema, table.num_rows, table=table)
+def source_of(table: pa.Table) -> TableSource:
+    return TableSource(Path("table"), FileForm(FileFormat.ARROW), table.schema, table.num_rows, table=table)
 
 
 def run(
-    table: pa.Table | Source, mechanism: Any = FAST, *, most_rows: int = 250, seed: int = 5, **told: Any
+    table: pa.Table | TableSource, mechanism: Any = FAST, *, most_rows: int = 250, seed: int = 5, **told: Any
 ) -> Outcome:
-    source = table if isinstance(table, Source) else source_of(table)
+    source = table if isinstance(table, TableSource) else source_of(table)
     randomness = Randomness(seed).repeatable()
     spill = told.pop("spill", None) or Spill()
     measured = told.pop("measured", 1_000_000)
@@ -338,7 +338,7 @@ def test_sizes_are_read_and_larger_memory_makes_larger_cells() -> None:
 
 def test_a_million_rows_of_twenty_columns_are_chained_at_once_and_condensed_in_cells() -> None:
     kinds = pa.schema([(f"x{place}", pa.float64()) for place in range(20)])
-    source = Source(Path("table"), FileForm(FileFormat.ARROW), kinds, 1_000_000)
+    source = TableSource(Path("table"), FileForm(FileFormat.ARROW), kinds, 1_000_000)
     assert needed_bytes(source, None) == needed_bytes(source, "chain") < 3 << 29 < needed_bytes(source, "condense")
 
 

@@ -20,15 +20,15 @@ from sfumato.core.errors import OptionError
 from sfumato.engines.partitions.cutting import Spill
 from sfumato.engines.partitions.memory import check_memory, least_bytes, needed_bytes
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 from tests.cli.conftest import Run, run  # noqa: F401
 
 MB = 1 << 20
 
 
-def source(rows: int, columns: int, form: FileFormat = FileFormat.PARQUET) -> Source:
+def source(rows: int, columns: int, form: FileFormat = FileFormat.PARQUET) -> TableSource:
     kinds = pa.schema([(f"x{place}", pa.float64()) for place in range(columns)])
-    return Source(Path("table"), FileForm(form), kinds, rows)
+    return TableSource(Path("table"), FileForm(form), kinds, rows)
 
 
 def write_numbers(path: Path, rows: int, columns: int) -> Path:
@@ -76,7 +76,7 @@ def test_the_command_refuses_too_little_before_it_reads_a_row(
     def never(*_args: object, **_more: object) -> None:
         raise AssertionError("a row was read")
 
-    monkeypatch.setattr(Source, "batches", never)
+    monkeypatch.setattr(TableSource, "batches", never)
     monkeypatch.setattr("sfumato.cli.sanitize.read_people", never)
     done = run("sanitize", path, "-o", tmp_path / "out", "--memory", "400M", *engine)
     assert (done.code, done.out) == (2, "")

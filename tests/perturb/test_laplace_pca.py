@@ -29,7 +29,7 @@ from sfumato.methods.perturb.laplace_pca import (
     principal_axes,
     rotate_back,
 )
-from sfumato.methods.protocol import Sanitized, Workings
+from sfumato.methods.protocol import MethodResult, OwnerDetails
 from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -65,13 +65,13 @@ def one_hot(block: Block) -> set[tuple[float, ...]]:
     return {tuple(row) for row in (CATEGORY_SCALE * np.eye(width)).tolist()} | {block.fill}
 
 
-def made(mechanism: LaplacePCA, records: Records, seed: int = 1) -> tuple[Sanitized, Workings]:
+def made(mechanism: LaplacePCA, records: Records, seed: int = 1) -> tuple[MethodResult, OwnerDetails]:
     sanitized = mechanism.sanitize(records, rng=np.random.default_rng(seed))
     assert sanitized.workings is not None
     return sanitized, sanitized.workings
 
 
-def fact(sanitized: Sanitized, kind: type[Fact]) -> Fact:
+def fact(sanitized: MethodResult, kind: type[Fact]) -> Fact:
     return next(each for each in sanitized.facts if isinstance(each, kind))
 
 

@@ -23,7 +23,7 @@ from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.methods.protocol import Mechanism, Sanitized
+from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from tests.examples import examples
@@ -82,7 +82,7 @@ def added(noise: Mechanism, records: Records, seed: int = 4) -> NDArray[np.float
     return np.asarray(made.records.values - records.values[origin_of(made)])
 
 
-def origin_of(made: Sanitized) -> NDArray[np.int64]:
+def origin_of(made: MethodResult) -> NDArray[np.int64]:
     assert made.workings is not None
     assert made.workings.origin is not None
     return made.workings.origin

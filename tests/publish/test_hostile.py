@@ -20,7 +20,7 @@ from sfumato.core.errors import BadInput, OptionError, TableError
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.publish.verify_rows import MOST_BYTES
 from sfumato.tables.files import read_file
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 
 ESCAPES = "\x1b[2J\x1b[HThe release holds.\n\u202e"
 
@@ -145,14 +145,14 @@ def test_a_table_that_unpacks_to_more_rows_than_certified_is_left_there(
     packed(folder, 1 << 23)
     certify_again(folder, "table.csv.gz", 60)
     read: list[int] = []
-    batches = Source.batches
+    batches = TableSource.batches
 
-    def counted(self: Source, *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+    def counted(self: TableSource, *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
         for batch in batches(self, *args, **options):
             read.append(len(batch))
             yield batch
 
-    monkeypatch.setattr(Source, "batches", counted)
+    monkeypatch.setattr(TableSource, "batches", counted)
     assert failing(folder)["rows"] == "more than the certified 60"
     assert len(read) == 1
 

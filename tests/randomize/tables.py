@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.core.records import Records
-from sfumato.methods.protocol import Sanitized
+from sfumato.methods.protocol import MethodResult
 from sfumato.tables.codec import Codec
 
 ROWS = 4000
@@ -56,7 +56,7 @@ def records_of(table: pa.Table, schema: sf.Schema | None = None) -> Records:
     return codec_of(table, schema).encode(table)
 
 
-def table_of(made: Sanitized, codec: Codec) -> pa.Table:
+def table_of(made: MethodResult, codec: Codec) -> pa.Table:
     """Decode what was released, and put the rows back into the order of the original."""
     assert made.workings is not None
     assert made.workings.origin is not None

@@ -22,7 +22,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import DomainsObserved, Randomized, Shuffled, Untouched
 from sfumato.core.records import Records
 from sfumato.methods.catalogue import make_mechanism
-from sfumato.methods.protocol import Sanitized
+from sfumato.methods.protocol import MethodResult
 from sfumato.methods.randomize import Randomization
 from tests.examples import examples
 from tests.randomize.tables import (
@@ -51,7 +51,7 @@ LAWS: list[dict[str, Any]] = [
 ]
 
 
-def run(made_by: Randomization, records: Records, seed: int = 4) -> Sanitized:
+def run(made_by: Randomization, records: Records, seed: int = 4) -> MethodResult:
     return made_by.sanitize(records, rng=np.random.default_rng(seed))
 
 
@@ -63,7 +63,7 @@ def randomized(spec: NoiseSpec, table: pa.Table, column: str, seed: int = 4) -> 
     return tuple(np.array(cells.to_pylist()) for cells in both)  # type: ignore[return-value]
 
 
-def facts_of(made: Sanitized) -> dict[str, Randomized]:
+def facts_of(made: MethodResult) -> dict[str, Randomized]:
     return {fact.column: fact for fact in made.facts if isinstance(fact, Randomized)}
 
 

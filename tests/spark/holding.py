@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sfumato.core.records import Records
-    from sfumato.methods.protocol import Sanitized
+    from sfumato.methods.protocol import MethodResult
 
 
 @dataclass(frozen=True)
 class HoldingCondensation(Condensation):
     """Writes the number of its process into the folder ``HOLD`` and goes on once there is no file ``hold`` in it."""
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         folder = os.environ.get("HOLD")
         if folder is not None:
             Path(folder, f"begun-{os.getpid()}").touch()

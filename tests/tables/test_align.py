@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SchemaError
-from sfumato.tables.align import Aligned, align
+from sfumato.tables.align import AlignedTable, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
@@ -19,7 +19,7 @@ COLOURS = [("red", "Green", "blue")[row % 3] for row in range(ROWS)]
 FLAGS = [row % 4 == 0 for row in range(ROWS)]
 
 
-def aligned(original: Any, released: Any) -> Aligned:
+def aligned(original: Any, released: Any) -> AlignedTable:
     before = pa.table({"x": original, "other": NUMBERS})
     codec = Codec.fit(before, Schema.infer(before))
     return align(pa.table({"x": released, "other": NUMBERS}), codec, "the released table")

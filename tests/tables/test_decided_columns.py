@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.tables.rare import share_values
+from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column
 from sfumato.tables.schema import Role, Schema
 
@@ -55,7 +55,7 @@ def test_rare_labels_take_the_value_of_records_that_agree_in_what_they_decide() 
     schema = Schema.infer(table, person="patient_id").with_role(Role.PERSON, "patient_id")
     persons = pa.compute.dictionary_encode(table.column("patient_id")).combine_chunks().indices.to_numpy()
     rule = Rule("->", ("postcode", "city"))
-    shared = share_values(
+    shared = pool_rare_values(
         table, schema, k=10, way="lift", persons=persons.astype(np.int64), rng=np.random.default_rng(1),
         decisions=lambda: (rule,),
     )  # fmt: skip

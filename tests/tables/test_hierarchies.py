@@ -17,11 +17,11 @@ from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import RareValues
 from sfumato.publish.verify_rows import ModifiedRows
 from sfumato.tables.hierarchies import (
-    Calendar,
-    Icd10,
+    CalendarHierarchy,
+    Icd10Hierarchy,
     IntervalHierarchy,
-    Listed,
-    Prefix,
+    ListedHierarchy,
+    PrefixHierarchy,
     parse_hierarchy,
     read_hierarchy,
 )
@@ -33,7 +33,7 @@ from tests.examples import examples
 @given(st.text("0123456789", min_size=1, max_size=8), st.integers(1, 10))
 @examples(60)
 def test_a_wider_prefix_holds_the_narrower_one(text: str, level: int) -> None:
-    narrow, wide = Prefix().label(text, level), Prefix().label(text, level + 1)
+    narrow, wide = PrefixHierarchy().label(text, level), PrefixHierarchy().label(text, level + 1)
     assert narrow.rstrip("*").startswith(wide.rstrip("*"))
     assert len(narrow) in (1, len(text))
 
@@ -63,19 +63,19 @@ def test_the_label_of_a_number_is_known_as_one_and_the_number_is_not(number: flo
 @given(st.dates(), st.integers(1, 4))
 @examples(30)
 def test_a_month_a_quarter_and_a_year_are_known_as_labels_and_a_day_is_not(day: datetime.date, level: int) -> None:
-    assert Calendar().is_label(Calendar().label(day, level), level)
-    assert not Calendar().is_label(day.isoformat(), level)
+    assert CalendarHierarchy().is_label(CalendarHierarchy().label(day, level), level)
+    assert not CalendarHierarchy().is_label(day.isoformat(), level)
 
 
 @pytest.mark.parametrize(("code", "level"), [("C34.1", 1), ("C34.1", 2), ("unknown", 1), ("01067", 1), ("01067", 3)])
 def test_the_label_of_a_code_is_known_as_one_and_the_code_is_not(code: str, level: int) -> None:
-    hierarchy = Prefix() if code.isdigit() else Icd10()
+    hierarchy = PrefixHierarchy() if code.isdigit() else Icd10Hierarchy()
     assert hierarchy.is_label(hierarchy.label(code, level), level)
     assert not hierarchy.is_label(code, level)
 
 
 def test_labels_of_a_file_are_those_that_it_lists() -> None:
-    listed = Listed({"Bonn": ("NW", "west"), "Ulm": ("BW", "south")}, 2)
+    listed = ListedHierarchy({"Bonn": ("NW", "west"), "Ulm": ("BW", "south")}, 2)
     assert [listed.is_label(each, 1) for each in ("NW", "west", "Bonn", "*")] == [True, False, False, True]
 
 
@@ -85,8 +85,8 @@ def test_labels_of_a_file_are_those_that_it_lists() -> None:
      ("T98.3", "S00-T98"), ("Z99.9", "Z00-Z99"), ("U07.1", "U00-U99")],
 )  # fmt: skip
 def test_a_diagnosis_has_its_chapter(code: str, chapter: str) -> None:
-    assert Icd10().label(code, 2) == chapter
-    assert Icd10().label(code, 1) == f"{code[:3]}.-"
+    assert Icd10Hierarchy().label(code, 2) == chapter
+    assert Icd10Hierarchy().label(code, 1) == f"{code[:3]}.-"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.tables.cells import Gaps, absent_cells
+from sfumato.tables.cells import MissingForms, absent_cells
 from sfumato.tables.codec import Codec
 from sfumato.tables.evidence import codes_of_persons
 from sfumato.tables.files import read_table
@@ -181,7 +181,7 @@ def test_categories_come_back_with_all_their_marks(kind: pa.DataType) -> None:
 
 
 def test_shares_of_marks_do_not_depend_on_what_a_cell_was() -> None:
-    chosen = Gaps(("k.A.", ""), (0.7, 0.3)).choose(1_000)
+    chosen = MissingForms(("k.A.", ""), (0.7, 0.3)).choose(1_000)
     assert np.bincount(chosen).tolist() == [700, 300]
     for part in np.split(chosen, 10):  # evenly mixed
         assert abs(np.bincount(part)[0] - 70) <= 2

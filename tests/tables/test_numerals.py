@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
 from sfumato.tables.files import read_file, read_numerals
-from sfumato.tables.numerals import NumeralLook, Numerals, plain_numerals, rewrite_numerals
+from sfumato.tables.numerals import Numerals, NumeralScan, plain_numerals, rewrite_numerals
 from tests.examples import examples
 
 MARKS = ("", "NA")
@@ -145,10 +145,10 @@ def test_rows_that_come_in_parts_are_read_as_all_at_once(
     table = pa.table({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     parts = [table.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
-    one, joined = NumeralLook(MARKS), NumeralLook(MARKS)
+    one, joined = NumeralScan(MARKS), NumeralScan(MARKS)
     for part in parts:
         one.add(part)
-        other = NumeralLook(MARKS)
+        other = NumeralScan(MARKS)
         other.add(part)
         joined.join(other.to_json())
     assert one.decide(decimal, likely) == joined.decide(decimal, likely)

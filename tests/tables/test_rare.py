@@ -22,7 +22,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.methods.protocol import Mechanism
-from sfumato.tables.rare import share_values
+from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples
 
@@ -126,7 +126,7 @@ def test_what_is_pooled_is_held_by_k_persons_too(seed: int, k: int) -> None:
     table = frame(seed)
     who = np.unique(table.column("who").to_pylist(), return_inverse=True)[1]
     rng = Randomness(1).generator("test")
-    shared = share_values(table, SCHEMA, k=k, way="pool", persons=who, rng=rng)
+    shared = pool_rare_values(table, SCHEMA, k=k, way="pool", persons=who, rng=rng)
     for field in shared.schema.encoded:
         held = holders(shared.table, field.name, who.tolist())
         gone = held.pop("None", set())
@@ -137,7 +137,7 @@ def test_what_is_pooled_is_held_by_k_persons_too(seed: int, k: int) -> None:
             assert "other" not in held or len(held["other"]) > k
             common = {cell for cell, persons in holders(table, field.name, who.tolist()).items() if len(persons) >= k}
             assert field.kind is Kind.ORDINAL or common - {"None"} <= set(held)  # none pays for a rare one
-    again = share_values(shared.table, shared.schema, k=k, way="pool", persons=who, rng=rng)
+    again = pool_rare_values(shared.table, shared.schema, k=k, way="pool", persons=who, rng=rng)
     assert not again.recodings
     assert again.fact is None or not again.fact.dropped
 
@@ -162,7 +162,7 @@ def test_no_common_category_pays_for_rare_ones_that_too_few_hold(seed: int) -> N
     table = pa.table(people()).slice(0, 53)  # 5 persons of Mainz and Trier: a pooled label would need 6 at least
     assert towns(sf.sanitize(table, k=5, seed=seed, report=False)) == ["Bonn", "Ulm"]
     table = pa.table({"town": ["Bonn"] * 30 + ["Ulm"] * 6 + ["Mainz"], "age": people()["age"][:37]})
-    shared = share_values(
+    shared = pool_rare_values(
         table, Schema.infer(table), k=5, way="pool", persons=None, rng=Randomness(seed).generator("test")
     )
     assert shared.table.column("town").to_pylist()[:36] == table.column("town").to_pylist()[:36]
@@ -421,7 +421,7 @@ def test_a_typo_in_one_cell_leaves_the_schema_and_all_other_cells_as_they_were()
     assert Schema.infer(mistyped).public_part() == Schema.infer(table).public_part()
     rng = Randomness(1).generator("test")
     shared, usual = (
-        share_values(each, Schema.infer(each), k=10, way=None, persons=None, rng=rng) for each in (mistyped, table)
+        pool_rare_values(each, Schema.infer(each), k=10, way=None, persons=None, rng=rng) for each in (mistyped, table)
     )
     assert shared.fact == usual.fact
     assert shared.schema["town"].domain.categories == ("Bonn", "Mainz", "Ulm")

@@ -42,17 +42,17 @@ def shop() -> TransactionSource:
     return sf.transactions(shop_table(), person="who")
 
 
-WAYS: dict[str, dict[str, Any]] = {
+RARE_TREATMENTS: dict[str, dict[str, Any]] = {
     "randomize": {"operator": "cut-and-paste", "cutoff": 4, "insert": 0.05},
     "hide": {"rules": [RULE], "min_support": 0.1},
     "block": {"rules": [RULE], "min_support": 0.1},
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", RARE_TREATMENTS)
 @pytest.mark.filterwarnings("ignore:.*transactions are empty")
 def test_a_release_is_certified_measured_verified_and_mined(way: str, tmp_path: Path) -> None:
-    release = getattr(shop(), way)(**WAYS[way], holdout=0.3)
+    release = getattr(shop(), way)(**RARE_TREATMENTS[way], holdout=0.3)
     folder = release.save(tmp_path / "out")
     assert sf.verify(folder / "release")
     facts = {type(fact): fact for fact in release.certificate.facts}
@@ -130,14 +130,14 @@ def test_a_seed_repeats_a_dry_run() -> None:
     assert fact.width == 12
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", RARE_TREATMENTS)
 @pytest.mark.filterwarnings("ignore:.*transactions are empty")
 def test_a_recipe_runs_a_dry_run_again_to_the_byte_in_python_and_from_the_command(
     way: str,
     run: Run,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    told = {**WAYS[way], "holdout": 0.2, "seed": 5}
+    told = {**RARE_TREATMENTS[way], "holdout": 0.2, "seed": 5}
     first = getattr(shop(), way)(**told, report=False).save(tmp_path / "first")
     recipe = first / "owner" / "recipe.toml"
     rules = {"rules": told["rules"]} if "rules" in told else {}

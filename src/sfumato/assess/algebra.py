@@ -22,7 +22,7 @@ from sfumato.assess.findings import Direction, Family, Finding, Tries, is_rate, 
 from sfumato.assess.study import ColumnPair, Places, Study, sample
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.core.threads import one_thread
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [
     "COUNT",
@@ -119,7 +119,7 @@ def _released(study: Study, people: Places, rows: Places) -> Study:
         holdout=None,
         held=None,
         facts=(),
-        workings=Workings(),
+        workings=OwnerDetails(),
         persons=None if study.persons is None else study.persons[people],
         held_persons=None,
         linked=None,

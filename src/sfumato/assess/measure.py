@@ -31,7 +31,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 
 __all__ = [
@@ -258,7 +258,7 @@ def assess_apart(
     reason: str,
     *,
     facts: tuple[Fact, ...] = (),
-    workings: Workings | None = None,
+    workings: OwnerDetails | None = None,
     before: pa.Table | None = None,
     codec: Codec | None = None,
     rng: np.random.Generator,
@@ -274,7 +274,7 @@ def assess_apart(
         unfit = each.applies(facts)
         if each is not GROUPS:
             lacking += each.not_compared(unfit or reason, applies=unfit is None)
-    groups = GROUPS.findings(group_sizes(workings or Workings(), facts))
+    groups = GROUPS.findings(group_sizes(workings or OwnerDetails(), facts))
     epochs = epoch_findings(facts, before, released, codec, rng)
     note = f"There were no original rows to compare with ({reason}); what needs them was not run."
     seconds, rows = {"all": perf_counter() - begin}, released.num_rows

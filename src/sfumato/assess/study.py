@@ -22,7 +22,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role
@@ -313,7 +313,7 @@ class Study:
     holdout: Matrix | None  # people like the original's whom the release was not made from
     held: tuple[Column, ...] | None  # the same, column by column in own units
     facts: tuple[Fact, ...]  # what the mechanism did; empty for a table made by another tool
-    workings: Workings  # groups and origins of rows, where they are known
+    workings: OwnerDetails  # groups and origins of rows, where they are known
     target: str | None  # the column that is to be predicted
     sizes: Sizes  # how many rows are looked at
     entropy: tuple[int, ...]  # from which each measure's own generator is made
@@ -453,7 +453,7 @@ def study_of(
     codec: Codec,
     *,
     facts: tuple[Fact, ...] = (),
-    workings: Workings | None = None,
+    workings: OwnerDetails | None = None,
     records: Records | None = None,
     holdout: pa.Table | None = None,
     persons: Places | None = None,
@@ -497,7 +497,7 @@ def study_of(
         None if outside is None else encoded(outside),
         None if outside is None else read_columns(outside, codec),
         facts,
-        workings or Workings(),
+        workings or OwnerDetails(),
         target,
         choose_sizes(
             max(original.num_rows, released.num_rows), records.values.shape[1], columns, time_limit, judged=judged

@@ -22,10 +22,10 @@ from sfumato.core.parsing import Unparsable, parse_json
 
 __all__ = [
     "UNLESS_DEFAULT",
+    "CommentedValue",
+    "DocumentMismatch",
     "Inline",
     "Lines",
-    "Misfit",
-    "Noted",
     "fits",
     "from_json",
     "plain",
@@ -47,7 +47,7 @@ UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
 """Metadata of a dataclass field that is written only where it is not its default."""
 
 
-class Misfit(Unparsable):
+class DocumentMismatch(Unparsable):
     """Which entry of a document is not of its shape; its words quote nothing of the document.
 
     ``problem`` is "unknown", "missing" or "wrong". ``path`` has the names of entries, and places in lists counted from
@@ -76,9 +76,9 @@ class Misfit(Unparsable):
         words = {"unknown": "other entries than it should", "missing": "fewer entries than it should"}
         return words[self.problem] + inside if self.problem in words else told
 
-    def within(self, name: str | int) -> Misfit:
+    def within(self, name: str | int) -> DocumentMismatch:
         """The same, told from the table or list that has it under that name or at that place."""
-        return Misfit(self.problem, (name, *self.path), self._entry, self.hint)
+        return DocumentMismatch(self.problem, (name, *self.path), self._entry, self.hint)
 
 
 def from_json(shape: type[T], text: str | bytes, *, most: int | None = None) -> T:
@@ -126,7 +126,7 @@ def fits(shape: Any, document: object) -> bool:
         )
     try:
         _reader(shape)(document)
-    except Misfit:
+    except DocumentMismatch:
         return False
     return True
 
@@ -205,7 +205,7 @@ def _reader(hint: Any) -> Reader:
 def _checked(hint: Any, holds: Callable[[Any], bool]) -> Reader:
     def read(value: Any) -> Any:
         if not holds(value):
-            raise Misfit("wrong", hint=hint)
+            raise DocumentMismatch("wrong", hint=hint)
         return value
 
     return read
@@ -220,7 +220,7 @@ def _of_enumeration(hint: type[Enum]) -> Reader:
 
     def read(value: Any) -> Any:
         if not isinstance(value, str) or value not in known:
-            raise Misfit("wrong", hint=hint)
+            raise DocumentMismatch("wrong", hint=hint)
         return known[value]
 
     return read
@@ -232,16 +232,16 @@ def _items(hint: Any, kind: type[list[Any]] | type[tuple[Any, ...]], inside: tup
 
     def read(value: Any) -> Any:
         if not isinstance(value, list | tuple) or (not alike and len(readers) != len(value)):
-            raise Misfit("wrong", hint=hint)
+            raise DocumentMismatch("wrong", hint=hint)
         place = 0
         found = list(value)
         try:
             for place, item in enumerate(value):
                 found[place] = readers[0 if alike else place](item)
-        except Misfit as wrong:
+        except DocumentMismatch as wrong:
             if wrong.path or wrong.problem != "wrong":
                 raise wrong.within(place) from None
-            raise Misfit("wrong", hint=hint) from None
+            raise DocumentMismatch("wrong", hint=hint) from None
         return found if kind is list else tuple(found)
 
     return read
@@ -250,7 +250,7 @@ def _items(hint: Any, kind: type[list[Any]] | type[tuple[Any, ...]], inside: tup
 def _named_items(hint: Any, item: Reader) -> Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            raise Misfit("wrong", hint=hint)
+            raise DocumentMismatch("wrong", hint=hint)
         return {key: item(each) for key, each in value.items()}
 
     return read
@@ -268,29 +268,29 @@ def _choice(hint: Any, inside: tuple[Any, ...]) -> Reader:
         for each in readers:
             try:
                 return each(value)
-            except Misfit:
+            except DocumentMismatch:
                 continue
-        raise Misfit("wrong", hint=hint)
+        raise DocumentMismatch("wrong", hint=hint)
 
     return read
 
 
 def _shape(shape: type, document: object) -> Any:
     if not isinstance(document, Mapping):
-        raise Misfit("wrong", hint=shape)
+        raise DocumentMismatch("wrong", hint=shape)
     entries = _entries(shape)
     unknown = next((name for name in document if name not in entries), None)
     if unknown is not None:
-        raise Misfit("unknown", (), str(unknown), shape)
+        raise DocumentMismatch("unknown", (), str(unknown), shape)
     given = {}
     for name, (read, needed) in entries.items():
         if name in document:
             try:
                 given[name] = read(document[name])
-            except Misfit as wrong:
+            except DocumentMismatch as wrong:
                 raise wrong.within(name) from None
         elif needed:
-            raise Misfit("missing", (), name, shape)
+            raise DocumentMismatch("missing", (), name, shape)
     return shape(**given)
 
 
@@ -338,7 +338,7 @@ class Lines(list[Any]):
     """A list that TOML has one item a line."""
 
 
-class Noted:
+class CommentedValue:
     """A value of TOML with comments above it."""
 
     def __init__(self, value: Any, note: str) -> None:
@@ -348,7 +348,8 @@ class Noted:
 def write_toml(document: Mapping[str, Any], note: str = "") -> str:
     r"""TOML of plain values, with comments; what is None is left out, for TOML has no null.
 
-    Tables and lists of tables are sections and come last; values of `Inline`, `Lines` and `Noted` say otherwise.
+    Tables and lists of tables are sections and come last; values of `Inline`, `Lines` and `CommentedValue` are
+    written as they say.
     The note stands at the top.
 
     Examples
@@ -373,7 +374,7 @@ def _section(table: Mapping[str, Any], path: str, *, headed: bool) -> Iterator[s
         yield from ("", f"[{path}]")
     for key, value in told.items():
         if key not in sections:
-            note, value = (value.note, value.value) if isinstance(value, Noted) else ("", value)
+            note, value = (value.note, value.value) if isinstance(value, CommentedValue) else ("", value)
             yield from (*_comment(note), f"{_key(key)} = {toml_value(value)}")
     for key, value in sections.items():
         inside = f"{path}.{_key(key)}" if path else _key(key)

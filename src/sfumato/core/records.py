@@ -30,7 +30,7 @@ __all__ = [
     "Grids",
     "Layout",
     "Records",
-    "Wanted",
+    "RowRequest",
     "cells_of_block",
     "columns_of",
     "smallest_places",
@@ -153,7 +153,7 @@ def width(layout: Layout) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Wanted:
+class RowRequest:
     """Which rows are wanted of a mechanism that makes them anew.
 
     ``rows`` is how many. Where a rule ``where`` is to be fulfilled, ``columns`` are those that it speaks of, and
@@ -240,7 +240,7 @@ class Records:
     grids: Grids = ()
     unbounded: frozenset[str] = frozenset()
     persons: Ints | None = None
-    wanted: Wanted | None = None
+    wanted: RowRequest | None = None
     linked: bool = False
     answers: tuple[Answers, ...] = ()
     among: int = 0

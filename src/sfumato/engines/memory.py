@@ -23,18 +23,18 @@ from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
 from sfumato.core.randomness import Randomness
-from sfumato.core.records import Records, Wanted
+from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions.cuts import Tree, cut_tree, leaf_in
 from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions
 from sfumato.tables.cells import plain, write_numbers
 from sfumato.tables.codec import Codec, Unseen
 from sfumato.tables.field import Kind
 from sfumato.tables.grid import unbounded_grid
-from sfumato.tables.kept_rules import KeptRules, keep_rules
+from sfumato.tables.kept_rules import RuleEnforcement, enforce_rules
 from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import answered_fields, free_fields, write_answers
 from sfumato.tables.persons import persons_of_table, scale_weights
@@ -70,7 +70,7 @@ class MadeRows:
     records: Records
     schema: Schema
     facts: tuple[Fact, ...]
-    workings: Workings | None
+    workings: OwnerDetails | None
     rows_in: int
     seconds: float
 
@@ -209,13 +209,13 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
 
 def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
     """How somebody scores people who grows the trees of a chain on released rows; None where no chain drew them."""
-    from sfumato.methods.chain.rows import MOST_GROWN, Regrown
+    from sfumato.methods.chain.rows import MOST_GROWN, RegrownTrees
 
     stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
-    return None if stated is None else lambda people: Regrown.on(codec.encode(some, unseen="mean"), stated)(people)
+    return None if stated is None else lambda people: RegrownTrees.on(codec.encode(some, unseen="mean"), stated)(people)
 
 
-def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: KeptRules | None) -> Records:
+def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: RuleEnforcement | None) -> Records:
     """Records with the rows that are wanted of them.
 
     Raises
@@ -227,7 +227,7 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
         return seen
     rows = len(seen) if plan.options.rows is None else plan.options.rows
     if plan.options.where is None:
-        return dataclasses.replace(seen, wanted=Wanted(rows))
+        return dataclasses.replace(seen, wanted=RowRequest(rows))
     conditions = parse_conditions(plan.options.where)
     columns = tuple(dict.fromkeys(job.codec.schema[name].name for name, _, _ in conditions))
     gone = [name for name in columns if name not in job.original.column_names]
@@ -250,7 +250,7 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: K
     def meets(values: NDArray[np.float64]) -> NDArray[np.bool_]:
         return meets_all(conditions, codec.decode(values), job.codec.schema)
 
-    return dataclasses.replace(seen, wanted=Wanted(rows, plan.options.where, columns, meets))
+    return dataclasses.replace(seen, wanted=RowRequest(rows, plan.options.where, columns, meets))
 
 
 def _check_where(released: pa.Table, job: Prepared, plan: Plan) -> None:
@@ -274,11 +274,11 @@ def crowd_of(job: Prepared, plan: Plan) -> int:
     return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.min_frequency or 2)
 
 
-def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
+def _rules(job: Prepared, plan: Plan) -> RuleEnforcement | None:
     """Rules that rows made anew are to obey; rows that descend from others obey what their numbers let them."""
     if not plan.mechanism.traits.synthetic or not job.codec.schema.rules:
         return None
-    return keep_rules(
+    return enforce_rules(
         job.original,
         job.codec,
         crowd=crowd_of(job, plan),
@@ -287,7 +287,7 @@ def _rules(job: Prepared, plan: Plan) -> KeptRules | None:
     )
 
 
-def _seen(kept: KeptRules, job: Prepared, plan: Plan, rng: np.random.Generator) -> tuple[Tails, Codec, Records]:
+def _seen(kept: RuleEnforcement, job: Prepared, plan: Plan, rng: np.random.Generator) -> tuple[Tails, Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read.
 
     Tails are coded here anew: those of a distance between two columns are not the tails of either column.
@@ -324,14 +324,14 @@ def _seen(kept: KeptRules, job: Prepared, plan: Plan, rng: np.random.Generator) 
     )
 
 
-def _with_rules(job: Prepared, plan: Plan, kept: KeptRules | None) -> Schema:
+def _with_rules(job: Prepared, plan: Plan, kept: RuleEnforcement | None) -> Schema:
     """Schema with the rules that were kept; of methods that keep none, with those that it had."""
     if not plan.mechanism.traits.synthetic:
         return job.codec.schema
     return dataclasses.replace(job.codec.schema, rules=() if kept is None else tuple(map(str, kept.rules)))
 
 
-def _made_from(job: Prepared, workings: Workings | None) -> tuple[int, Prepared]:
+def _made_from(job: Prepared, workings: OwnerDetails | None) -> tuple[int, Prepared]:
     """How many rows came in, and what the release was made from.
 
     Rows that no group could take are left out; those that were not drawn into a sample are people outside, unless
@@ -360,7 +360,7 @@ def _left_out(job: Prepared, drawn: NDArray[np.int64]) -> pa.Table:
     return table.append_column(person, pa.array(job.records.persons[rest].astype(str)))
 
 
-def _notes(workings: Workings | None, job: Prepared, rows_in: int) -> tuple[str, ...]:
+def _notes(workings: OwnerDetails | None, job: Prepared, rows_in: int) -> tuple[str, ...]:
     """What a reader of the report must know of a sample, and of values that were widened."""
     notes = []
     if workings is not None and workings.sample is not None:
@@ -375,7 +375,7 @@ def _notes(workings: Workings | None, job: Prepared, rows_in: int) -> tuple[str,
     return tuple(notes)
 
 
-def _beside(released: pa.Table, job: Prepared, workings: Workings | None) -> pa.Table:
+def _beside(released: pa.Table, job: Prepared, workings: OwnerDetails | None) -> pa.Table:
     """Released rows with the public columns of each one's original, in the order of the schema."""
     if job.public is None:
         return released
@@ -439,7 +439,7 @@ class MeasuredRows:
     outside: Places
 
 
-def measured_part(compared: Comparison, workings: Workings | None, rng: np.random.Generator) -> Comparison:
+def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.random.Generator) -> Comparison:
     """The comparison itself, or of a large table that of some neighbourhoods, with the workings of those rows.
 
     Where rows of a person stay together the table is measured whole.
@@ -470,7 +470,7 @@ def measured_rows(
     released: pa.Table,
     outside: pa.Table | None,
     codec: Codec,
-    workings: Workings | None,
+    workings: OwnerDetails | None,
     rng: np.random.Generator,
 ) -> MeasuredRows | None:
     """Rows of the neighbourhoods that are drawn of a large table; None where all are measured.
@@ -520,7 +520,7 @@ def _centres(table: pa.Table, codec: Codec, labels: Places) -> Matrix:
     return np.asarray(sums / np.maximum(sizes, 1)[:, None])
 
 
-def _part_of(workings: Workings, rows: MeasuredRows, many: int) -> Workings:
+def _part_of(workings: OwnerDetails, rows: MeasuredRows, many: int) -> OwnerDetails:
     """Workings that speak of some of so many people and of some released rows."""
     labels, drawn, origin = workings.labels, workings.drawn_from, workings.origin
     if labels is not None:

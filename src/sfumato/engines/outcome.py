@@ -17,7 +17,7 @@ from sfumato.core.documents import fits, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BoundsKept, Fact
 from sfumato.core.records import Records
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions, options_of, types_of_options
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
@@ -142,7 +142,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     before: pa.Table | None = None
     linked: NDArray[np.int64] | None = None
-    workings: Workings | None = None
+    workings: OwnerDetails | None = None
     standings: tuple[Standing, ...] = ()
 
     def __repr__(self) -> str:
@@ -227,7 +227,7 @@ class Outcome:
     schema: Schema
     facts: tuple[Fact, ...]
     comparison: Comparison | TransactionComparison | Apart
-    workings: Workings | None = None
+    workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     seconds: float = 0.0
@@ -239,7 +239,7 @@ class Outcome:
         return dataclasses.replace(self, recipe=dataclasses.replace(self.recipe, reading=reading))
 
     @property
-    def compared_workings(self) -> Workings | None:
+    def compared_workings(self) -> OwnerDetails | None:
         """How the rows were made that are compared."""
         some = self.comparison.workings if isinstance(self.comparison, Comparison) else None
         return self.workings if some is None else some

@@ -29,7 +29,7 @@ from sfumato.engines.columns import (
     schema_of,
 )
 from sfumato.engines.outcome import Recipe
-from sfumato.methods.catalogue import usual_k
+from sfumato.methods.catalogue import default_k
 from sfumato.methods.chain import Chain
 from sfumato.methods.protocol import Mechanism, parameters_of
 from sfumato.options import RunOptions
@@ -39,8 +39,8 @@ from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
-from sfumato.tables.rare import SharedCategories, check_way, share_values
-from sfumato.tables.recoding import aggregated, coarsen, coarser, count_holders
+from sfumato.tables.rare import PooledCategories, check_rare_treatment, pool_rare_values
+from sfumato.tables.recoding import aggregated, coarsen, coarser, value_frequencies
 from sfumato.tables.repair import repaired
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
@@ -83,7 +83,7 @@ class Plan:
     def __post_init__(self) -> None:
         options, traits = self.options, self.mechanism.traits
         _check_wanted(self.mechanism, options.rows, options.where)
-        check_way(options.rare)
+        check_rare_treatment(options.rare)
         check_tails(options.tails)
         if options.keep_persons:
             check_links(self.mechanism, self.schema, options.rows)
@@ -130,7 +130,7 @@ class Prepared:
     facts: tuple[Fact, ...]
     told: Schema
     public: pa.Table | None = None
-    shared: SharedCategories | None = None
+    shared: PooledCategories | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
 
 
@@ -192,7 +192,7 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
     assert isinstance(chain, Chain)
     persons = persons_of_table(arrow, plan.schema)
     people = arrow.num_rows if persons is None else int(persons.max(initial=-1)) + 1
-    k = max(chain.k, min(usual_k(int(share * people)), chain.leaf))
+    k = max(chain.k, min(default_k(int(share * people)), chain.leaf))
     if k == chain.k:
         return plan
     target = plan.schema.target
@@ -209,7 +209,7 @@ def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | 
     classes = pc.dictionary_encode(cells)
     codes = pc.fill_null(classes.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     codes[absent_cells(cells, target.missing)] = -1
-    counts = count_holders(codes, len(classes.dictionary), persons)
+    counts = value_frequencies(codes, len(classes.dictionary), persons)
     return int(counts[counts > 0].min(initial=arrow.num_rows))
 
 
@@ -324,16 +324,16 @@ def _share(
     persons: NDArray[np.int64] | None,
     stated: int,
     coarse: frozenset[str],
-) -> SharedCategories:
+) -> PooledCategories:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
     holders = plan.min_frequency
     if holders is None or not schema.encoded:
-        return SharedCategories(original, schema, schema)
+        return PooledCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
     k, ruled = max(level, holders), plan.mechanism.traits.synthetic and not plan.options.no_rules
     found = partial(find_decisions, original, schema, persons) if plan.found_rules else None
-    shared = share_values(
+    shared = pool_rare_values(
         original, schema, k=k, way=plan.options.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
         decisions=found if ruled else None,
     )  # fmt: skip
@@ -375,7 +375,7 @@ def rules_to_repair(schema: Schema, plan: Plan) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules_within(schema) if plan.found_rules or schema[rule.follows].repair)
 
 
-def _rules_left(original: pa.Table, shared: SharedCategories, coarse: frozenset[str]) -> tuple[str, ...]:
+def _rules_left(original: pa.Table, shared: PooledCategories, coarse: frozenset[str]) -> tuple[str, ...]:
     """Rules that the owner wrote down, less those that held only before values became others or wider."""
     rules = rules_within(shared.schema)
     lost = {str(rule) for rule in rules if rule.form != "->" and coarse & set(rule.columns)}

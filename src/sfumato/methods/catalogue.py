@@ -28,20 +28,20 @@ from sfumato.methods.transactions.randomize import TransactionRandomization
 from sfumato.methods.transactions.rules import RuleBlocking, RuleHiding
 
 __all__ = [
-    "FEWEST_FOR_CHAIN",
     "METHODS",
+    "MIN_ROWS_FOR_CHAIN",
     "TRANSACTION_METHODS",
     "Parameter",
     "all_parameters",
+    "default_k",
+    "default_method",
     "is_keyed",
     "make_mechanism",
     "make_transaction_mechanism",
     "parameters_of_method",
-    "usual_k",
-    "usual_method",
 ]
 
-FEWEST_FOR_CHAIN = 200
+MIN_ROWS_FOR_CHAIN = 200
 """Rows from which the chain is the method where none is named, four leaves of the usual size: fewer than 250 people
 inside were never measured (``benchmarks/results/frontier.md``)."""
 
@@ -128,23 +128,23 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
     return METHODS[method](**parameters)
 
 
-def usual_method(told: Iterable[str], rows: int) -> str:
+def default_method(told: Iterable[str], rows: int) -> str:
     """Method where none is named: the chain, or condensation for very few rows and for parameters of its own.
 
     Examples
     --------
-    >>> usual_method(["k"], 5_000), usual_method(["k", "grouping"], 5_000), usual_method([], 60)
+    >>> default_method(["k"], 5_000), default_method(["k", "grouping"], 5_000), default_method([], 60)
     ('chain', 'condense', 'condense')
     """
-    return "chain" if rows >= FEWEST_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
+    return "chain" if rows >= MIN_ROWS_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
 
 
-def usual_k(people: int) -> int:
+def default_k(people: int) -> int:
     """Fewest people behind a value of a chain where nothing says it: ten, and of few people one in ten, up to a leaf.
 
     Examples
     --------
-    >>> usual_k(50_000), usual_k(1_000), usual_k(300)
+    >>> default_k(50_000), default_k(1_000), default_k(300)
     (10, 50, 30)
     """
     return max(Chain.k, min(LEAF, people // 10)) if people < _FEW else Chain.k

@@ -16,11 +16,11 @@ from sfumato.core.facts import Fact, RowsDrawn
 from sfumato.core.records import Records
 
 __all__ = [
-    "Coarsened",
+    "CoarsenedColumn",
     "Mechanism",
-    "Sanitized",
+    "MethodResult",
+    "OwnerDetails",
     "Traits",
-    "Workings",
     "check_parameters",
     "parameters_of",
     "refuse_levels",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Coarsened:
+class CoarsenedColumn:
     """A column that is to be released at a level of a hierarchy; that of its schema where none is told."""
 
     column: str
@@ -85,7 +85,7 @@ class Traits:
     holders: int | None = None
     conditional: bool = False
     gaps: bool = False
-    coarsened: tuple[Coarsened, ...] | None = None
+    coarsened: tuple[CoarsenedColumn, ...] | None = None
     links: bool = False
     codes: bool = False
     paper_law: bool = False
@@ -95,7 +95,7 @@ class Traits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Workings:
+class OwnerDetails:
     """What only the owner may see of how a release was made; it is never written into one.
 
     ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
@@ -125,19 +125,19 @@ class Workings:
     redraw: Callable[[Ints, Mapping[str, float], np.random.Generator], Mapping[str, Floats] | None] | None = None
 
     def __repr__(self) -> str:
-        return "Workings(owner only)"
+        return "OwnerDetails(owner only)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sanitized:
+class MethodResult:
     """Records that may leave, the facts of how they were made, and the owner's workings."""
 
     records: Records
     facts: tuple[Fact, ...]
-    workings: Workings | None
+    workings: OwnerDetails | None
 
     def __repr__(self) -> str:
-        return f"Sanitized({self.records!r}, facts={len(self.facts)})"
+        return f"MethodResult({self.records!r}, facts={len(self.facts)})"
 
 
 @runtime_checkable
@@ -156,7 +156,7 @@ class Mechanism(Protocol):
         """The method's name on the command line."""
         ...
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Records that can be mined in place of these."""
         ...
 

@@ -17,8 +17,8 @@ from sfumato.mining.inputs import blocks, check_fitted, check_groups, check_rows
 
 __all__ = [
     "CentroidNeighbours",
+    "GroupClassParts",
     "GroupNeighbours",
-    "Pieces",
     "attributes",
     "class_counts",
     "group_covariances",
@@ -30,7 +30,7 @@ _CAUTION = 1.0  # a class that one record of the group holds is placed half way:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pieces:
+class GroupClassParts:
     """Parts of groups that hold one class each.
 
     Parameters
@@ -58,7 +58,7 @@ class Pieces:
     count: Floats
 
 
-def pieces_of_labels(groups: Groups, labels: Any) -> Pieces:
+def pieces_of_labels(groups: Groups, labels: Any) -> GroupClassParts:
     """Take whole groups as pieces: their classes are known because no group crosses one [AY05, sec. 3].
 
     Raises
@@ -75,10 +75,10 @@ def pieces_of_labels(groups: Groups, labels: Any) -> Pieces:
         raise BadInput(f"the {len(groups)} groups have one class; classification needs two or more")
     count = groups.count.astype(np.float64)
     whole = np.arange(len(groups))
-    return Pieces(classes, code.astype(np.int64), count, groups.mean, groups.scatter, whole, count)
+    return GroupClassParts(classes, code.astype(np.int64), count, groups.mean, groups.scatter, whole, count)
 
 
-def pieces_of_target(groups: Groups, layout: Layout, column: str) -> Pieces:
+def pieces_of_target(groups: Groups, layout: Layout, column: str) -> GroupClassParts:
     """Divide groups into their classes by the moments alone.
 
     With b the one-hot coordinate of class c (`CATEGORY_SCALE` or 0), the group's scatter between attributes and b is
@@ -102,7 +102,7 @@ def pieces_of_target(groups: Groups, layout: Layout, column: str) -> Pieces:
     scatter = groups.scatter[:, keep[:, None], keep[None, :]]
     scatter -= (away * (held * (2.0 * share - share**2))[:, None, :]) @ away.transpose(0, 2, 1)
     group, code = np.nonzero(held)
-    return Pieces(
+    return GroupClassParts(
         classes=np.arange(held.shape[1]),
         code=code,
         weight=held[group, code].astype(np.float64),
@@ -204,7 +204,7 @@ class GroupNeighbours:
     shrinkage: float = 4.0
     classes_: NDArray[Any] = field(init=False, repr=False)
     n_features_in_: int = field(init=False, repr=False)
-    _pieces: Pieces = field(init=False, repr=False)
+    _pieces: GroupClassParts = field(init=False, repr=False)
     _whitener: Floats = field(init=False, repr=False)
     _log_det: Floats = field(init=False, repr=False)
 
@@ -248,7 +248,7 @@ class GroupNeighbours:
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
-    def _learn(self, pieces: Pieces) -> GroupNeighbours:
+    def _learn(self, pieces: GroupClassParts) -> GroupNeighbours:
         if not self.shrinkage >= 0.0 or not np.isfinite(self.shrinkage):
             raise OptionError(f"shrinkage is {self.shrinkage!r}; give a number from 0")
         covariance = group_covariances(pieces, self.shrinkage)
@@ -264,7 +264,7 @@ class GroupNeighbours:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def group_covariances(pieces: Pieces, shrinkage: float) -> Floats:
+def group_covariances(pieces: GroupClassParts, shrinkage: float) -> Floats:
     """Draw each group's covariance toward the variances that all share.
 
     C_g = (S_g + t diag(W)) / (n_g + t) with t = shrinkage * d, after Friedman (1989). A millionth of the mean variance

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
+from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
@@ -52,7 +52,7 @@ def read_written(document: Mapping[str, Any]) -> Written:
     """Refuse a certificate with a missing, unknown or invalid entry."""
     try:
         written = typed(Written, document)
-    except Misfit as wrong:
+    except DocumentMismatch as wrong:
         if wrong.problem == "missing" and not wrong.path:
             raise AlteredCertificate(
                 f"the certificate has no entry {wrong.entry!r}; it is damaged or was altered"

@@ -31,7 +31,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy
 from sfumato.publish.release import check_time_limit
 from sfumato.publish.suggest import suggest_another
 from sfumato.publish.verify import certificate_beside
-from sfumato.tables.align import Aligned, align
+from sfumato.tables.align import AlignedTable, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
@@ -402,7 +402,7 @@ def measure_released(
     return dataclasses.replace(report, notes=tuple(map(str, notes))), tuple(notes)
 
 
-def _aligned_holdout(table: pa.Table, codec: Codec) -> Aligned:
+def _aligned_holdout(table: pa.Table, codec: Codec) -> AlignedTable:
     lacking = [column.field.name for column in codec.columns if column.field.name not in table.column_names]
     if lacking:
         raise TableError(
@@ -452,7 +452,7 @@ def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterato
         )
 
 
-def _notes_of_reading(aligned: Aligned, name: str) -> Iterator[UserWarning]:
+def _notes_of_reading(aligned: AlignedTable, name: str) -> Iterator[UserWarning]:
     """Say how many cells of a table were read otherwise than they stand."""
     unknown = "are unknown to the original and were counted as missing"
     spelt = "name a category in another spelling and were taken for it"

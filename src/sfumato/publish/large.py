@@ -41,7 +41,7 @@ from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.tables.sink import writing
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 from sfumato.version import __version__
 
 __all__ = [
@@ -71,7 +71,7 @@ def frame_by_cells(
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
     assert options.memory is not None
     randomness = Randomness(options.seed).repeatable()
-    source = Source(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
+    source = TableSource(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
     return run_by_cells(
         source,
         mechanism,
@@ -135,7 +135,7 @@ def release_on_spark(
 
 
 def release_by_cells(
-    source: Source,
+    source: TableSource,
     folder: str | Path,
     mechanism: Mechanism,
     options: RunOptions,
@@ -182,7 +182,7 @@ def release_by_cells(
     return release
 
 
-def _mark(source: Source, mechanism: Mechanism, options: RunOptions, granted: int, form: FileForm) -> str:
+def _mark(source: TableSource, mechanism: Mechanism, options: RunOptions, granted: int, form: FileForm) -> str:
     """The options of a run and what it reads, as a digest: rows put aside by another are of no use to it."""
     found = source.path.stat()
     parts = [__version__, str(mechanism), str(granted), str(form), str(found.st_size), str(found.st_mtime_ns)]
@@ -243,7 +243,7 @@ def _spilling(folder: Path, key: bytes, *, kept: bool) -> Iterator[Spill]:
 
 
 def release_moved(
-    source: Source | ClusterFile,
+    source: TableSource | ClusterFile,
     folder: str | Path,
     mechanism: Mechanism,
     options: RunOptions,
@@ -259,7 +259,7 @@ def release_moved(
     """
     mover = check_moved(mechanism, options, new_key, folder)
     randomness, form, numbered = Randomness(options.seed), source.form, None
-    if isinstance(source, Source):
+    if isinstance(source, TableSource):
         sample = sample_file(source, sample_rows, randomness.generator("sample"))
     else:
         check_quotes(form, spreadsheet_safe=spreadsheet_safe)
@@ -269,7 +269,7 @@ def release_moved(
     known_columns(publishing["quasi_identifiers"], tried.plan.schema)  # before the work is done
 
     def run(place: Path, _: None) -> Outcome:
-        if isinstance(source, Source):
+        if isinstance(source, TableSource):
             return run_in_chunks(tried, source, place, batch_rows=options.batch_rows, spreadsheet_safe=spreadsheet_safe)
         assert numbered is not None
         return move_on_spark(

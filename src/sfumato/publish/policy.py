@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.report import Exceeded, Report
-from sfumato.core.documents import Noted, read_text, toml_entries, write_toml
+from sfumato.core.documents import CommentedValue, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained, TransactionsReleased
 from sfumato.engines.outcome import Recipe
@@ -138,7 +138,7 @@ class Policy:
     def to_toml(self) -> str:
         """TOML to edit, with a sentence on every entry."""
         parts = {
-            part: {key: Noted(value, _wrapped(meanings[key])) for key, value in getattr(self, part).items()}
+            part: {key: CommentedValue(value, _wrapped(meanings[key])) for key, value in getattr(self, part).items()}
             for part, meanings in _PARTS.items()
             if getattr(self, part)
         }

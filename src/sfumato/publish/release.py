@@ -26,8 +26,8 @@ from sfumato.core.replacing import reason
 from sfumato.engines.outcome import Apart, Outcome, Recipe, TransactionComparison
 from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
-from sfumato.methods.geometry.move import KeyedWorkings
-from sfumato.methods.protocol import Workings
+from sfumato.methods.geometry.move import KeyedOwnerDetails
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
@@ -88,7 +88,7 @@ class Release:
     report: Report | None
     recipe: Recipe
     released: Schema
-    workings: Workings | None = None
+    workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     together: bool = False
     folder: Path | None = None
@@ -125,7 +125,7 @@ class Release:
     @property
     def key(self) -> Key | None:
         """The secret key that rows were moved by, where they were."""
-        return self.workings.key if isinstance(self.workings, KeyedWorkings) else None
+        return self.workings.key if isinstance(self.workings, KeyedOwnerDetails) else None
 
     def save(
         self,

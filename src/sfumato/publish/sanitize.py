@@ -23,11 +23,11 @@ from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
-    FEWEST_FOR_CHAIN,
+    MIN_ROWS_FOR_CHAIN,
     all_parameters,
+    default_method,
     make_mechanism,
     parameters_of_method,
-    usual_method,
 )
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism
@@ -50,11 +50,11 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import Origin, restore, to_arrow
-from sfumato.tables.rare import check_way
+from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
-from sfumato.tables.source import Source, open_people
+from sfumato.tables.source import TableSource, open_people
 from sfumato.tables.tails import check_tails
 
 __all__ = ["check_run", "file_of", "sanitize", "sanitize_file"]
@@ -212,7 +212,7 @@ def sanitize(
     options = RunOptions(
         schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
         keep_persons=keep_persons, weight=weight, public=tuple(public), missing=tuple(missing), level=plain(level),
-        strata=strata, holdout=plain(holdout), seed=seed, no_rules=no_rules, rare=check_way(rare),
+        strata=strata, holdout=plain(holdout), seed=seed, no_rules=no_rules, rare=check_rare_treatment(rare),
         rows=plain(rows), tails=check_tails(tails), where=where, memory=memory,
     )  # fmt: skip
     if isinstance(recipe, str | Path):
@@ -224,7 +224,7 @@ def sanitize(
         reading = reading.or_else(recipe.reading)
     frame = None if is_spark_frame(table) else to_arrow(table, marks, reading)
     if method is None and mechanism is None and recipe is None:
-        method = method_of(parameters, table.limit(FEWEST_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
+        method = method_of(parameters, table.limit(MIN_ROWS_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
         if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
             method = "condense"
     chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
@@ -316,19 +316,19 @@ def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
 
 
 def file_of(
-    source: str | Path | Source | ClusterFile,
+    source: str | Path | TableSource | ClusterFile,
     engine: Literal["chunks", "spark"] = "chunks",
     master: str | None = None,
     **reading: Any,
-) -> Source | ClusterFile:
+) -> TableSource | ClusterFile:
     """A file as people write it, for the engine that will read it; ``form`` says how it is written."""
-    if isinstance(source, Source | ClusterFile):
+    if isinstance(source, TableSource | ClusterFile):
         return source
     return open_people(source, **reading) if engine == "chunks" else open_on_spark(source, master, **reading)
 
 
 def sanitize_file(
-    source: str | Path | Source | ClusterFile,
+    source: str | Path | TableSource | ClusterFile,
     folder: str | Path,
     mechanism: Mechanism | None = None,
     *,
@@ -454,7 +454,7 @@ def sanitize_file(
     options = RunOptions(
         schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
         public=tuple(public), missing=tuple(missing), level=level, strata=strata, holdout=holdout, seed=seed,
-        no_rules=bool(no_rules), rare=check_way(rare), rows=rows, tails=check_tails(tails), memory=memory,
+        no_rules=bool(no_rules), rare=check_rare_treatment(rare), rows=rows, tails=check_tails(tails), memory=memory,
         resume_key=resume_key, batch_rows=batch_rows,
     )  # fmt: skip
     inputs = (getattr(source, "path", source), schema, recipe, policy, sign, holdout, parameters.get("key"), resume_key)
@@ -469,10 +469,10 @@ def sanitize_file(
     if reading.sheet is not None:
         raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
     given_reading: dict[str, Any] = {**reading.given, "missing": marks}
-    file: Source | ClusterFile | None = None
+    file: TableSource | ClusterFile | None = None
     if method is None and mechanism is None and recipe is None:
         file = file_of(source, engine, master, **given_reading)
-        method = method_of(parameters, file.first_rows(FEWEST_FOR_CHAIN))
+        method = method_of(parameters, file.first_rows(MIN_ROWS_FOR_CHAIN))
     chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
     check_time_limit(time_limit)
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -496,7 +496,7 @@ def sanitize_file(
     else:
         in_cells(chosen, options)
     file = file_of(source, engine, master, **given_reading) if file is None else file
-    if memory is not None and isinstance(file, Source):
+    if memory is not None and isinstance(file, TableSource):
         least, less = (least_bytes(file, report=each) for each in (report, False))
         check_memory(parse_size(memory), least, less)
         if report:
@@ -586,7 +586,7 @@ def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
 
 def method_of(parameters: Mapping[str, Any], rows: int) -> str:
     """Method where none is named, of a table of so many rows or more."""
-    return usual_method([name for name, value in parameters.items() if value is not None], rows)
+    return default_method([name for name, value in parameters.items() if value is not None], rows)
 
 
 def _chosen(

@@ -29,7 +29,7 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.levels import Condition, meets_all, parse_conditions
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, period_of, read_rules
 from sfumato.tables.schema import Schema
-from sfumato.tables.source import Source, open_source
+from sfumato.tables.source import TableSource, open_source
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
 
@@ -324,7 +324,7 @@ def look_at_table(
     return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, told, astray, weights)
 
 
-def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Source:
+def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> TableSource:
     """A released table to be read in batches; a workbook and an SQLite file are read whole, within bounds.
 
     They may unpack to what the certified rows and columns need, and span not many more cells; and where these are
@@ -336,7 +336,7 @@ def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Sour
     usual = min(_WHOLE, _FREE + min(cells * _CELL, size * _PACKED))
     most_cells = min(MOST_CELLS, _FREE_CELLS + min(2 * cells, size * _PACKED_CELLS))
     table, form = read_file(file, header_row=1, most_bytes=most_bytes or usual, most_cells=most_cells)
-    return Source(file, form, table.schema, table.num_rows, table=table)
+    return TableSource(file, form, table.schema, table.num_rows, table=table)
 
 
 def _astray(conditions: tuple[Condition, ...], batch: pa.Table, schema: Schema) -> int:

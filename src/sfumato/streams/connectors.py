@@ -24,7 +24,7 @@ from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.streams.entries import Batch, batch_id, cut_batches, place_of
 from sfumato.tables.encodings import codec_name
 from sfumato.tables.numerals import Numerals, rewrite_numerals
-from sfumato.tables.source import Source, form_of, open_source
+from sfumato.tables.source import TableSource, form_of, open_source
 
 __all__ = ["ReadOptions", "read_batches", "read_lines"]
 
@@ -153,7 +153,7 @@ def _read_file_batches(path: Path, reading: ReadOptions) -> Iterator[Batch]:
     yield from cut_batches(file.batches(file.schema.names, reading.rows), reading.rows, source=reading.source)
 
 
-def _opened(path: Path, reading: ReadOptions) -> Source:
+def _opened(path: Path, reading: ReadOptions) -> TableSource:
     """A file whose numbers are written as those of the first records."""
     of_csv = path.name.lower().endswith((".csv", ".csv.gz"))  # of a folder only some files may be CSV
     file = open_source(path, encoding=reading.encoding, header_row=reading.header_row if of_csv else None)
@@ -192,7 +192,7 @@ def _is_table(path: Path) -> bool:
     return True
 
 
-def _is_known(file: Source, beginnings: set[int], reading: ReadOptions) -> bool:
+def _is_known(file: TableSource, beginnings: set[int], reading: ReadOptions) -> bool:
     """Whether the first batch of a file, or its beginning, was counted under the bare source."""
     if not beginnings:
         return False

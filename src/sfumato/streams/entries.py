@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import TableError
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.methods.condense.maintainer import Absorbed, GroupRows, Maintainer, MaintainerState
+from sfumato.methods.condense.maintainer import AbsorptionResult, GroupRows, Maintainer, MaintainerState
 from sfumato.methods.condense.slots import MISSING, CategoryTally
 from sfumato.streams.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.streams.state import State
@@ -288,7 +288,7 @@ def absorb_traced(
     values: NDArray[np.float64],
     levels: NDArray[np.int64],
     strata: NDArray[np.int64] | None = None,
-) -> tuple[Absorbed, NDArray[np.int64]]:
+) -> tuple[AbsorptionResult, NDArray[np.int64]]:
     """Let records join, and tell the family that each joined; -1 where that is not known.
 
     Groups that split within a call are gone when it ends, so few records are absorbed at once; how they are cut changes
@@ -308,7 +308,7 @@ def absorb_traced(
         place = np.minimum(np.searchsorted(ids, joined), len(ids) - 1)
         families.append(np.where(ids[place] == joined, family[place], UNKNOWN))
         first = last
-    whole = Absorbed(
+    whole = AbsorptionResult(
         sum(part.absorbed for part in done),
         sum(part.pending for part in done),
         sum(part.admitted for part in done),

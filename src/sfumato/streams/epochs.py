@@ -46,7 +46,7 @@ from sfumato.streams.rare import USUAL, hidden_schema
 from sfumato.streams.settings import EpochLine, StateEntry, StateError
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
-from sfumato.tables.rare import check_way
+from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
@@ -289,7 +289,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
                 level=settings.level,
                 strata=settings.strata,
                 seed=settings.seed,
-                rare=None if settings.rare == USUAL else check_way(settings.rare),
+                rare=None if settings.rare == USUAL else check_rare_treatment(settings.rare),
                 tails="keep" if settings.tails == "keep" else None,
             ),
             __version__,

@@ -21,7 +21,7 @@ from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.rare import lost_cells
-from sfumato.tables.recoding import Floors, Recoding, Way, recode, recode_counts
+from sfumato.tables.recoding import MinimumFrequencies, RareTreatment, Recoding, recode, recode_counts
 from sfumato.tables.schema import Schema
 
 __all__ = ["USUAL", "HeldValues", "Hiding", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
@@ -127,8 +127,8 @@ class HeldValues:
                 f"a class of the target {target.name!r} is held by fewer than {k} persons of the stream; ingest more, "
                 "or begin the stream with --rare pool to count it to others, or --rare keep to release it as it is"
             )
-        way = None if settings.rare == USUAL else cast(Way, settings.rare)
-        floors = Floors.drawn(settings.k, rng)
+        way = None if settings.rare == USUAL else cast(RareTreatment, settings.rare)
+        floors = MinimumFrequencies.drawn(settings.k, rng)
         found = {each.name: recode_counts(each, held[each.name], floors, way) for each in listed}
         gone = tuple(name for name, each in found.items() if each is not None and each.after is None)
         recodings = tuple(each for each in found.values() if each is not None and each.after is not None)

@@ -37,7 +37,7 @@ from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
-from sfumato.tables.rare import check_way
+from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema, missing_marks
@@ -154,7 +154,7 @@ def init_stream(
         Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
         first records.
     """
-    check_way(rare)
+    check_rare_treatment(rare)
     if check_tails(tails) == "smooth":
         raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
     if recipe is not None:
@@ -165,7 +165,7 @@ def init_stream(
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
         replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
         again = replayed.options
-        schema, level, seed, rare = replayed.schema, again.level, again.seed, check_way(again.rare)
+        schema, level, seed, rare = replayed.schema, again.level, again.seed, check_rare_treatment(again.rare)
         strata, tails = again.strata, check_tails(again.tails)
         k, grouping, split, person_rows = _replayed(replayed)
     k = (10 if level is None else 2) if k is None else k

@@ -19,7 +19,7 @@ from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.methods.condense import effective_levels
-from sfumato.methods.condense.maintainer import Absorbed, Maintainer, refusal_of
+from sfumato.methods.condense.maintainer import AbsorptionResult, Maintainer, refusal_of
 from sfumato.streams.entries import (
     GROUP,
     TALLY,
@@ -348,7 +348,9 @@ class StreamSession:
         self._ahead = False
         self._progress = progress
 
-    def _absorb(self, values: NDArray[np.float64], levels: NDArray[np.int64]) -> tuple[Absorbed, NDArray[np.int64]]:
+    def _absorb(
+        self, values: NDArray[np.float64], levels: NDArray[np.int64]
+    ) -> tuple[AbsorptionResult, NDArray[np.int64]]:
         """Let records join, and tell their families where rows are kept.
 
         From here until the commit has returned, memory is ahead of the disk.

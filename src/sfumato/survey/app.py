@@ -33,7 +33,7 @@ from sfumato.core import documents
 from sfumato.core.connections import network_of
 from sfumato.core.distributions.domains import Integers, Labels, Universe, domain_to_document
 from sfumato.core.distributions.exact import FINEST, decimals, rational, share
-from sfumato.core.distributions.finite import Finite, KeepOrReplace, Mixture, ShiftModulo
+from sfumato.core.distributions.finite import FiniteOperator, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.distributions.finite import Response as RandomizedResponse
 from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.distributions.operators import Additive, Membership, Operator
@@ -156,7 +156,7 @@ def question_plan(question: Question) -> dict[str, Any]:
     }
 
 
-def law_plan(operator: Operator | Finite) -> dict[str, Any]:
+def law_plan(operator: Operator | FiniteOperator) -> dict[str, Any]:
     """A law as whole numbers."""
     size = operator.size
     if isinstance(operator, KeepOrReplace):

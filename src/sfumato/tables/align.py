@@ -22,7 +22,7 @@ from sfumato.tables.dates import DIGITS, fitting_formats, microseconds_of_cells,
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.infer import MISSING_MARKS
 
-__all__ = ["Aligned", "align"]
+__all__ = ["AlignedTable", "align"]
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 _NUMBER = re.compile(NUMBER)
@@ -33,7 +33,7 @@ _ENOUGH = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aligned:
+class AlignedTable:
     """A table in the types of the original.
 
     ``unread`` counts, for each column that has any, the cells that the original's column cannot hold and that are
@@ -45,7 +45,7 @@ class Aligned:
     respelled: dict[str, int]
 
 
-def align(table: pa.Table, codec: Codec, name: str) -> Aligned:
+def align(table: pa.Table, codec: Codec, name: str) -> AlignedTable:
     """Read the columns that a codec encodes from a table that was written by another hand.
 
     Parameters
@@ -76,7 +76,7 @@ def align(table: pa.Table, codec: Codec, name: str) -> Aligned:
         unread |= {column.field.name: lost} if lost else {}
         respelled |= {column.field.name: other} if other else {}
         arrays.append(array)
-    return Aligned(pa.table(arrays, names=[column.field.name for column in codec.columns]), unread, respelled)
+    return AlignedTable(pa.table(arrays, names=[column.field.name for column in codec.columns]), unread, respelled)
 
 
 def _marked(array: pa.Array, field: Field) -> pa.Array:

@@ -36,7 +36,7 @@ __all__ = [
     "NUMBER",
     "TICKS",
     "Gap",
-    "Gaps",
+    "MissingForms",
     "absent_cells",
     "bound_to_number",
     "codes_of_cells",
@@ -72,7 +72,7 @@ Gap = str | float | None
 
 
 @dataclass(frozen=True)
-class Gaps:
+class MissingForms:
     """Several ways in which a column writes missing cells, with the share of each.
 
     Examples
@@ -172,7 +172,7 @@ def _is_numeral(mark: str) -> bool:
     return re.match(NUMBER, mark) is not None
 
 
-def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints | None = None) -> Gap | Gaps:
+def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints | None = None) -> Gap | MissingForms:
     """Find how missing cells are written: in several ways, each that ``least`` persons or more hold.
 
     A row is a person unless ``persons`` tells whom each is about. A way that fewer hold is written as the commonest; if
@@ -194,7 +194,7 @@ def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints |
         return ways[commonest]
     shares = counts[kept] / counts.sum()
     shares[0] += 1.0 - shares.sum()
-    return Gaps(tuple(ways[place] for place in kept), tuple(shares.tolist()))
+    return MissingForms(tuple(ways[place] for place in kept), tuple(shares.tolist()))
 
 
 def _persons_of_each(codes: Ints, persons: Ints, ways: int) -> Ints:
@@ -356,7 +356,9 @@ def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
         ) from None
 
 
-def write_codes(codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | Gaps = None) -> pa.Array:
+def write_codes(
+    codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | MissingForms = None
+) -> pa.Array:
     """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
     places = pa.array(np.where(absent, 0, codes), mask=absent)
     if not pa.types.is_dictionary(kind):
@@ -370,7 +372,9 @@ def write_codes(codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap
     return pa.DictionaryArray.from_arrays(places.cast(kind.index_type), names, ordered=kind.ordered)
 
 
-def write_numbers(values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | Gaps = None) -> pa.Array:
+def write_numbers(
+    values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | MissingForms = None
+) -> pa.Array:
     """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`."""
     if field.kind is Kind.ORDINAL:
         return write_codes(values.astype(np.int64), absent, field, kind, gap)
@@ -416,11 +420,11 @@ def _decimal_texts(numbers: pa.Array, decimals: int) -> pa.Array:
     return numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
 
 
-def _marked(cells: pa.Array, absent: Bools, gap: Gap | Gaps) -> pa.Array:
+def _marked(cells: pa.Array, absent: Bools, gap: Gap | MissingForms) -> pa.Array:
     """Fill the missing cells with the column's own marks, as far as its type can hold them."""
     if gap is None or not absent.any():
         return cells
-    several = gap if isinstance(gap, Gaps) else Gaps((gap,), (1.0,))
+    several = gap if isinstance(gap, MissingForms) else MissingForms((gap,), (1.0,))
     ways = [way if _can_hold(cells.type, way) else None for way in several.ways]
     if all(way is None for way in ways):
         return cells

@@ -33,7 +33,7 @@ from sfumato.core.records import (
 )
 from sfumato.tables.cells import (
     Gap,
-    Gaps,
+    MissingForms,
     codes_of_cells,
     gap_of_cells,
     native_type,
@@ -92,7 +92,7 @@ class EncodedColumn:
     grid: Grid | None = None
     mean: float = 0.0
     scale: float = 1.0
-    gap: Gap | Gaps = None
+    gap: Gap | MissingForms = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,15 @@ from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.tables.cells import floats, is_text, plain
 from sfumato.tables.field import Category, Domain, Field, Kind, Role
 
-__all__ = ["MIN_EVIDENCE", "Evidence", "Seen", "categories_of", "codes_of_persons", "least_evidence", "missing_counts"]
+__all__ = [
+    "MIN_EVIDENCE",
+    "ColumnSample",
+    "Evidence",
+    "categories_of",
+    "codes_of_persons",
+    "least_evidence",
+    "missing_counts",
+]
 
 MIN_EVIDENCE = 10
 """Persons whose cells together may decide the kind, the step or the role of a column; of fewer, no cell does.
@@ -104,7 +112,7 @@ def _among(values: pa.Array, strays: pa.Array) -> Bools:
 
 
 @dataclass(frozen=True, repr=False)
-class Seen:
+class ColumnSample:
     """What is known of a column before its kind is: its present cells, whose they are, and how many are missing.
 
     ``missing`` has each mark with its cells, and an empty text for empty cells. ``strays`` says what becomes of cells
@@ -147,7 +155,7 @@ class Seen:
             self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note + _missing_words(self.missing)
         )
 
-    def with_marks(self, marks: tuple[str, ...]) -> Seen:
+    def with_marks(self, marks: tuple[str, ...]) -> ColumnSample:
         """The same with further missing marks, whose cells are missing."""
         gone = _among(self.trimmed, pa.array(marks, self.trimmed.type))
         return dataclasses.replace(
@@ -158,16 +166,16 @@ class Seen:
             evidence=self.evidence.of_rows(~gone),
         )
 
-    def told(self, note: str) -> Seen:
+    def told(self, note: str) -> ColumnSample:
         """The same with a note before what is said of missing cells."""
         return dataclasses.replace(self, note=note + self.note)
 
-    def mended(self, what: str) -> Seen:
+    def mended(self, what: str) -> ColumnSample:
         """The same with a word on what becomes of the cells of fewer than `MIN_EVIDENCE` persons."""
         strays = self.strays if what in self.strays else f"{self.strays}, fewer than {MIN_EVIDENCE} cells {what}"
         return dataclasses.replace(self, strays=strays)
 
-    def without(self, strays: Bools) -> Seen:
+    def without(self, strays: Bools) -> ColumnSample:
         """The same without cells that are of another form than all others, which become missing."""
         if not strays.any():
             return self
@@ -176,11 +184,11 @@ class Seen:
         )
         return left.mended("of another form taken as missing")
 
-    def without_values(self, strays: pa.Array) -> Seen:
+    def without_values(self, strays: pa.Array) -> ColumnSample:
         """The same without cells that hold some values."""
         return self.without(_among(self.present, strays)) if len(strays) else self
 
-    def without_texts(self, strays: pa.Array) -> Seen:
+    def without_texts(self, strays: pa.Array) -> ColumnSample:
         """The same without cells that hold some texts, spaces around them aside."""
         return self.without(_among(self.trimmed, strays)) if len(strays) else self
 

@@ -22,12 +22,12 @@ from sfumato.core.errors import SchemaError, shown
 
 __all__ = [
     "MOST_LEVELS",
-    "Calendar",
+    "CalendarHierarchy",
     "Hierarchy",
-    "Icd10",
+    "Icd10Hierarchy",
     "IntervalHierarchy",
-    "Listed",
-    "Prefix",
+    "ListedHierarchy",
+    "PrefixHierarchy",
     "hierarchy_of_texts",
     "parse_hierarchy",
     "read_hierarchy",
@@ -69,7 +69,7 @@ class Hierarchy:
 
 
 @dataclass(frozen=True)
-class Prefix(Hierarchy):
+class PrefixHierarchy(Hierarchy):
     """Texts of which fewer and fewer characters stay.
 
     Examples
@@ -91,12 +91,12 @@ class Prefix(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Icd10(Hierarchy):
+class Icd10Hierarchy(Hierarchy):
     """Diagnoses: the category of three characters, then the chapter.
 
     Examples
     --------
-    >>> Icd10().label("C34.1", 1), Icd10().label("C34.1", 2), Icd10().label("unknown", 1)
+    >>> Icd10Hierarchy().label("C34.1", 1), Icd10Hierarchy().label("C34.1", 2), Icd10Hierarchy().label("unknown", 1)
     ('C34.-', 'C00-D48', '*')
     """
 
@@ -117,7 +117,7 @@ class Icd10(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Calendar(Hierarchy):
+class CalendarHierarchy(Hierarchy):
     """Dates: the month, the quarter, the year.
 
     Examples
@@ -174,7 +174,7 @@ class IntervalHierarchy(Hierarchy):
 
 
 @dataclass(frozen=True, repr=False)
-class Listed(Hierarchy):
+class ListedHierarchy(Hierarchy):
     """Values whose labels a file lists; a value that it does not list has the widest.
 
     Examples
@@ -220,14 +220,14 @@ def parse_hierarchy(text: str, kind: str, name: str) -> Hierarchy | Path:
     if word == "file" and rest and kind == "nominal":
         found = Path(text.strip()[len("file") :].strip())
     elif word == "icd10" and not rest and kind == "nominal":
-        found = Icd10()
+        found = Icd10Hierarchy()
     elif word == "calendar" and not rest and kind == "date":
-        found = Calendar()
+        found = CalendarHierarchy()
     elif word == "prefix" and kind == "nominal":
         lengths = [int(each) for each in rest if each.isascii() and each.isdigit() and len(each) <= 3]
         falling = all(one > two for one, two in itertools.pairwise(lengths))
         if len(lengths) == len(rest) and falling and all(0 < each <= _MOST_PREFIX for each in lengths):
-            found = Prefix(tuple(lengths))
+            found = PrefixHierarchy(tuple(lengths))
     elif word == "intervals" and rest and kind in ("integer", "continuous"):
         found = _intervals(rest)
     if found is None or "\0" in text:
@@ -250,7 +250,7 @@ def _intervals(texts: Sequence[str]) -> IntervalHierarchy | None:
     return IntervalHierarchy(tuple(widths)) if nested else None
 
 
-def read_hierarchy(path: str | Path) -> Listed:
+def read_hierarchy(path: str | Path) -> ListedHierarchy:
     """Labels of values from a CSV file as ARX writes it: value;label;wider label, semicolons between.
 
     Raises
@@ -277,7 +277,7 @@ def read_hierarchy(path: str | Path) -> Listed:
         raise SchemaError(f"row {len(rows) + 1} of {where} cannot be read; {do}") from None
     if not rows:
         raise SchemaError(f"{where} is empty; {do}")
-    return Listed(rows, wide - 1)
+    return ListedHierarchy(rows, wide - 1)
 
 
 def hierarchy_of_texts(name: str, texts: Sequence[str], spare: int = 0) -> tuple[str | None, str]:

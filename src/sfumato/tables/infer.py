@@ -40,7 +40,7 @@ from sfumato.tables.dates import (
     seconds_of_texts,
     step_of_moments,
 )
-from sfumato.tables.evidence import Evidence, Seen, categories_of, missing_counts
+from sfumato.tables.evidence import ColumnSample, Evidence, categories_of, missing_counts
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
 from sfumato.tables.hierarchies import hierarchy_of_texts
 from sfumato.tables.infer_numbers import number_field, refuse_infinite, text_number_field
@@ -151,7 +151,7 @@ def infer_field(
     return (_digits_field(seen) if pa.types.is_integer(kind) else None) or number_field(seen)
 
 
-def _digits_field(seen: Seen) -> Field | None:
+def _digits_field(seen: ColumnSample) -> Field | None:
     """Propose the field of days that are written as whole numbers; None for other numbers."""
     distinct = pc.unique(seen.present)
     if len(distinct) < _ENOUGH:
@@ -180,7 +180,7 @@ def _marks_in(array: pa.Array, missing: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda mark: (-counts[mark], mark)))
 
 
-def _marked_field(seen: Seen, day_first: bool | None, known: Collection[str]) -> Field | None:
+def _marked_field(seen: ColumnSample, day_first: bool | None, known: Collection[str]) -> Field | None:
     """Propose the field of numbers or dates among which frequent words are missing marks; None for other texts."""
     marks = frequent_marks(seen)
     if not marks:
@@ -192,16 +192,16 @@ def _marked_field(seen: Seen, day_first: bool | None, known: Collection[str]) ->
     return None if field.kind is Kind.NOMINAL else field
 
 
-def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None) -> Seen:
+def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None) -> ColumnSample:
     lost = int(absent.sum())
     if not lost:
-        return Seen(name, array, len(array), marks, (), Evidence.of(len(array), persons))
+        return ColumnSample(name, array, len(array), marks, (), Evidence.of(len(array), persons))
     evidence = Evidence.of(len(array) - lost, None if persons is None else persons[~absent])
     missing = missing_counts(array, absent, marks)
-    return Seen(name, array.filter(pa.array(~absent)), len(array), marks, missing, evidence)
+    return ColumnSample(name, array.filter(pa.array(~absent)), len(array), marks, missing, evidence)
 
 
-def _categorical_field(seen: Seen, column: pa.ChunkedArray) -> Field:
+def _categorical_field(seen: ColumnSample, column: pa.ChunkedArray) -> Field:
     if not column.type.ordered:
         categories = categories_of(seen.present)
         if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare)):
@@ -219,7 +219,7 @@ def _counted(categories: int) -> str:
     return "1 category" if categories == 1 else f"{categories} categories"
 
 
-def _date_field(seen: Seen, why: str, form: str | None = None) -> Field:
+def _date_field(seen: ColumnSample, why: str, form: str | None = None) -> Field:
     nothing = np.zeros(len(seen.present), dtype=np.bool_)
     moments, strange = microseconds_of_cells(seen.present, nothing, Field(seen.name, Kind.DATE, format=form))
     if not seen.evidence.few(strange) or strange.all():
@@ -240,7 +240,7 @@ def _date_field(seen: Seen, why: str, form: str | None = None) -> Field:
     return seen.field(Kind.DATE, why, Domain(low=low, high=high, step=step), form)
 
 
-def _text_field(seen: Seen, day_first: bool | None) -> Field:
+def _text_field(seen: ColumnSample, day_first: bool | None) -> Field:
     distinct = pc.unique(seen.present)
     trimmed = pc.utf8_trim_whitespace(distinct)
     if (words := _boolean_words(seen, distinct)) is not None:
@@ -272,7 +272,7 @@ def _match(texts: pa.Array, pattern: str) -> pa.Array:
     return pc.match_substring_regex(texts, pattern) if nearly else pa.array(np.zeros(len(texts), dtype=np.bool_))
 
 
-def _boolean_words(seen: Seen, distinct: pa.Array) -> pa.Array | None:
+def _boolean_words(seen: ColumnSample, distinct: pa.Array) -> pa.Array | None:
     """Two words for true and false that all cells hold, but for those of few persons; None where there are no two."""
     if not 2 <= len(distinct) <= _ENOUGH:
         return None
@@ -285,7 +285,7 @@ def _boolean_words(seen: Seen, distinct: pa.Array) -> pa.Array | None:
     return words if seen.evidence.few_values(seen.present, strays) else None
 
 
-def _text_date_field(seen: Seen, trimmed: pa.Array, day_first: bool | None) -> Field | None:
+def _text_date_field(seen: ColumnSample, trimmed: pa.Array, day_first: bool | None) -> Field | None:
     """Propose the field of dates, times of day or durations; None for other texts."""
     forms = fitting_formats(trimmed, seen.few)
     timed = forms and is_time_of_day(Field(seen.name, Kind.DATE, format=forms[0]))
@@ -306,7 +306,7 @@ def _text_date_field(seen: Seen, trimmed: pa.Array, day_first: bool | None) -> F
     return number_field(told, pa.array(seconds), span, listed=False)
 
 
-def _label_field(seen: Seen, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:
+def _label_field(seen: ColumnSample, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:
     """Propose the field of texts that are categories, or an identifier."""
     mixed = _mixed_words(trimmed)
     if why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare):

@@ -13,7 +13,7 @@ from sfumato.core.arrays import Bools, Floats
 from sfumato.core.errors import SchemaError
 from sfumato.tables.cells import EXACT, floats, is_text
 from sfumato.tables.contact import is_coordinate, why_number_id
-from sfumato.tables.evidence import Seen, categories_of
+from sfumato.tables.evidence import ColumnSample, categories_of
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.grid import (
     WIDEST,
@@ -31,7 +31,7 @@ _FEW = 200  # distinct values that can still be categories
 _MOST_STRAYS = 64  # different values of a column that may have but two
 
 
-def text_number_field(seen: Seen, trimmed: pa.Array) -> Field:
+def text_number_field(seen: ColumnSample, trimmed: pa.Array) -> Field:
     """Propose the field of numbers that are written as text; ``trimmed`` are the different texts."""
     numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
     seen = seen if seen.untyped else seen.told(", written as text")
@@ -54,7 +54,7 @@ def _at_least(numbers: pa.Array, bar: float) -> Bools:
     return np.asarray(pc.greater_equal(pc.abs(numbers), float(bar)))
 
 
-def _fixed_decimals(seen: Seen, distinct: pa.Array) -> str | None:
+def _fixed_decimals(seen: ColumnSample, distinct: pa.Array) -> str | None:
     """Tell the form of numbers all written with the same number of decimals, but for those of few persons."""
     lengths = pc.utf8_length(pc.replace_substring_regex(distinct, r"^-?\d+\.?", ""))
     fixed = pc.match_substring_regex(distinct, r"^-?\d+\.\d+$")
@@ -67,7 +67,9 @@ def _fixed_decimals(seen: Seen, distinct: pa.Array) -> str | None:
     return "0." + "0" * usual if few else None
 
 
-def number_field(seen: Seen, numbers: pa.Array | None = None, form: str | None = None, *, listed: bool = True) -> Field:
+def number_field(
+    seen: ColumnSample, numbers: pa.Array | None = None, form: str | None = None, *, listed: bool = True
+) -> Field:
     """Propose the field of a column of numbers, which are written in a ``form``; two values are ``listed``."""
     cells = seen.present if numbers is None else numbers
     values = floats(cells)
@@ -109,7 +111,9 @@ def _far(values: Floats) -> Bools:
     return np.asarray(np.abs(values) >= WIDEST / 2)
 
 
-def _fitting(seen: Seen, values: Floats, distinct: Floats, decimals: int | None) -> tuple[Seen, Floats, Floats]:
+def _fitting(
+    seen: ColumnSample, values: Floats, distinct: Floats, decimals: int | None
+) -> tuple[ColumnSample, Floats, Floats]:
     """Numbers without those of few persons that are too large, and with those rounded that have more decimals."""
     if decimals is None:
         return seen, values, distinct
@@ -124,7 +128,9 @@ def _fitting(seen: Seen, values: Floats, distinct: Floats, decimals: int | None)
     return seen, values, distinct
 
 
-def _stepped_field(seen: Seen, values: Floats, distinct: Floats, decimals: int | None, form: str | None) -> Field:
+def _stepped_field(
+    seen: ColumnSample, values: Floats, distinct: Floats, decimals: int | None, form: str | None
+) -> Field:
     step = None
     if decimals is not None:
         step = step_of_numbers(distinct, decimals, partial(seen.evidence.few_numbers, values, distinct))
@@ -148,7 +154,7 @@ def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -
     return words if step == 10.0**-decimals else f"{words} on a coarser step"
 
 
-def _big_field(seen: Seen) -> Field:
+def _big_field(seen: ColumnSample) -> Field:
     """Propose the field of whole numbers that cannot be averaged: codes, hardly quantities."""
     distinct = pc.unique(seen.present)
     why = f"whole numbers too large to be averaged, {len(distinct)} different"
@@ -157,7 +163,7 @@ def _big_field(seen: Seen) -> Field:
     return seen.field(Kind.NOMINAL, why, Domain(categories=categories_of(seen.present)))
 
 
-def _two_values(seen: Seen, values: Floats, distinct: Floats) -> Floats | None:
+def _two_values(seen: ColumnSample, values: Floats, distinct: Floats) -> Floats | None:
     """The two whole numbers that all cells hold, but for those of few persons; None where there are not two."""
     if not 2 <= len(distinct) <= _MOST_STRAYS:
         return None
@@ -168,7 +174,7 @@ def _two_values(seen: Seen, values: Floats, distinct: Floats) -> Floats | None:
     return two if seen.evidence.few(strays) else None
 
 
-def _two_valued_field(seen: Seen, distinct: Floats) -> Field:
+def _two_valued_field(seen: ColumnSample, distinct: Floats) -> Field:
     boolean = distinct.tolist() == [0.0, 1.0]
     categories = categories_of(seen.present)
     why = "only 0 and 1" if boolean else "only two values, taken as categories"

@@ -34,7 +34,7 @@ from sfumato.tables.rules import (
 )
 from sfumato.tables.schema import Schema
 
-__all__ = ["KeptRules", "keep_rules"]
+__all__ = ["RuleEnforcement", "enforce_rules"]
 
 _NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
 _LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
@@ -42,7 +42,7 @@ _MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeptRules:
+class RuleEnforcement:
     """Rules of a table, what a mechanism sees of it, and how whole rows are made from rows like these.
 
     ``rare_pairs`` tells whether pairs of a label and what it decides are kept that fewer than the crowd may hold.
@@ -87,9 +87,9 @@ class KeptRules:
         return table
 
 
-def keep_rules(
+def enforce_rules(
     table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: Ints | None = None
-) -> KeptRules | None:
+) -> RuleEnforcement | None:
     """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
 
     Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` persons hold are left out; one
@@ -114,7 +114,7 @@ def keep_rules(
             raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; mend them, or remove it")
     rare = not found and any(rule.form == "->" for rule in rules)
     made = {rule.follows for rule in rules if rule.form != "<="}
-    kept = KeptRules(rules, codec, table, codec.schema, rare, table, cells)
+    kept = RuleEnforcement(rules, codec, table, codec.schema, rare, table, cells)
     seen, fields, anchors = table, [], {}
     before = _before(rules)
     for each in codec.schema:
@@ -200,7 +200,7 @@ def _in_turn(rules: Sequence[Rule]) -> list[Rule]:
     return [by_name[name] for name in _ordered({rule.follows: rule.givens for rule in rules})]
 
 
-def _distance(each: Field, before: Sequence[str], kept: KeptRules) -> tuple[pa.Array, Field, float]:
+def _distance(each: Field, before: Sequence[str], kept: RuleEnforcement) -> tuple[pa.Array, Field, float]:
     """Distance of a column from the latest of those before it, its field, and what stands in where these lack."""
     scale = _scale_of(each, [kept.codec.schema[name] for name in before])
     own = kept.cells[each.name]
@@ -227,7 +227,7 @@ def _scaled(values: Floats, scale: float | None) -> Floats:
 
 
 def _latest(
-    each: Field, before: Sequence[str], kept: KeptRules, cells: Mapping[str, Cells], scale: float | None
+    each: Field, before: Sequence[str], kept: RuleEnforcement, cells: Mapping[str, Cells], scale: float | None
 ) -> tuple[Floats, Bools]:
     """Latest of some columns, counted as the later one is, never before any of them; and where there is one."""
     unit = kept.cells[each.name].unit
@@ -244,7 +244,7 @@ def _latest(
 class _Maker:
     """Makes the columns of whole rows one after the other."""
 
-    def __init__(self, kept: KeptRules, seen: pa.Table, kinds: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, kept: RuleEnforcement, seen: pa.Table, kinds: Mapping[str, pa.DataType]) -> None:
         self.kept = kept
         self.kinds = kinds
         self.columns = {column.field.name: column for column in kept.codec.columns}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.arrays import Floats
-from sfumato.tables.evidence import Seen
+from sfumato.tables.evidence import ColumnSample
 
 __all__ = ["MOST_MARKS", "MOST_SHARE", "are_words", "frequent_marks", "sentinel_words"]
 
@@ -39,7 +39,7 @@ def are_words(texts: pa.Array) -> pa.Array:
     return pc.and_not(words, pc.match_substring_regex(texts, _INFINITE))
 
 
-def frequent_marks(seen: Seen) -> tuple[str, ...]:
+def frequent_marks(seen: ColumnSample) -> tuple[str, ...]:
     """Texts of a column that may be missing marks, the most frequent first: words that many persons hold.
 
     None if there are too many of them, or if they fill more than half of the cells.
@@ -63,7 +63,7 @@ def frequent_marks(seen: Seen) -> tuple[str, ...]:
     return tuple(word for _, word in marks)
 
 
-def sentinel_words(seen: Seen, values: Floats, distinct: Floats) -> str:
+def sentinel_words(seen: ColumnSample, values: Floats, distinct: Floats) -> str:
     """Point out numbers that may stand for a missing cell: frequent, -9, 99, 999 or the like, and far from the others.
 
     ``distinct`` has each of the ``values`` once, in order.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.core.arrays import Bools, Floats
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Answers, Grids, Records
-from sfumato.tables.cells import EXACT, Gap, Gaps, absent_cells, decimals_of_step, is_text, plain, write_numbers
+from sfumato.tables.cells import EXACT, Gap, MissingForms, absent_cells, decimals_of_step, is_text, plain, write_numbers
 from sfumato.tables.dates import is_time_of_day, microseconds_of_cells, write_moments
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid
@@ -71,7 +71,7 @@ def write_moved(
     field: Field,
     kind: pa.DataType,
     grid: tuple[float, float] | None = None,
-    gap: Gap | Gaps = None,
+    gap: Gap | MissingForms = None,
 ) -> pa.Array:
     """Write the moved numbers of a column: whole ones rounded, all others as doubles; as text where it came as text.
 

@@ -17,7 +17,7 @@ from sfumato.tables.cells import NUMBER, absent_cells, is_text, plain
 from sfumato.tables.evidence import MIN_EVIDENCE, least_evidence
 from sfumato.tables.marks import MOST_MARKS, MOST_SHARE, are_words
 
-__all__ = ["DECIMALS", "NumeralLook", "Numerals", "plain_numerals", "rewrite_numerals"]
+__all__ = ["DECIMALS", "NumeralScan", "Numerals", "plain_numerals", "rewrite_numerals"]
 
 DECIMALS = (".", ",")
 """Marks before the decimals of a number."""
@@ -173,7 +173,7 @@ class _Written:
         return next(iter(found), None)
 
 
-class NumeralLook:
+class NumeralScan:
     """How the texts of columns are written, of tables that come one after the other; mutable for one pass.
 
     Parameters
@@ -267,7 +267,7 @@ def plain_numerals(
     >>> found
     Numerals(commas=('cost',), thousands=('cost',), doubtful=())
     """
-    look, names = NumeralLook(marks), table.column_names
+    look, names = NumeralScan(marks), table.column_names
     numbers = [name for name in names if _are_plain(table.column(name))]
     look.add(table.select([name for name in names if name not in numbers]))
     if look.usual(decimal, likely) == ",":

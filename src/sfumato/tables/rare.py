@@ -18,13 +18,22 @@ from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.evidence import Evidence
 from sfumato.tables.field import NO_COMMON_VALUE, Field, Kind, Role
 from sfumato.tables.infer import complete_field
-from sfumato.tables.recoding import Codes, Floors, Mask, Recoding, Way, count_holders, recode, recode_column
+from sfumato.tables.recoding import (
+    Codes,
+    Mask,
+    MinimumFrequencies,
+    RareTreatment,
+    Recoding,
+    recode,
+    recode_column,
+    value_frequencies,
+)
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within, tied_columns
 from sfumato.tables.schema import Schema
 
-__all__ = ["WAYS", "SharedCategories", "check_way", "lost_cells", "share_values"]
+__all__ = ["RARE_TREATMENTS", "PooledCategories", "check_rare_treatment", "lost_cells", "pool_rare_values"]
 
-WAYS: tuple[Way, ...] = ("pool", "lift", "keep")
+RARE_TREATMENTS: tuple[RareTreatment, ...] = ("pool", "lift", "keep")
 """What becomes of categories that too few hold: one named other, a wider one of their hierarchy, or nothing."""
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
@@ -32,7 +41,7 @@ _DONORS = 16  # records that are compared with one whose cell is filled
 _MOST_MATCHED = 10_000  # cells of a column that are filled from similar records
 
 
-def check_way(way: str | None) -> Way | None:
+def check_rare_treatment(way: str | None) -> RareTreatment | None:
     """The way that was told.
 
     Raises
@@ -40,14 +49,14 @@ def check_way(way: str | None) -> Way | None:
     OptionError
         For a word that is none.
     """
-    known: Way | None = next((each for each in WAYS if each == way), None)
+    known: RareTreatment | None = next((each for each in RARE_TREATMENTS if each == way), None)
     if known is None and way is not None:
-        raise OptionError(f"there is no way {way!r} to take rare values; choose one of {', '.join(WAYS)}")
+        raise OptionError(f"there is no way {way!r} to take rare values; choose one of {', '.join(RARE_TREATMENTS)}")
     return known
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SharedCategories:
+class PooledCategories:
     """A table whose categories are each held by enough persons, its schema, and how it came about.
 
     ``told`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
@@ -105,18 +114,18 @@ class SharedCategories:
         return rows
 
 
-def share_values(
+def pool_rare_values(
     table: pa.Table,
     schema: Schema,
     *,
     k: int,
-    way: Way | None,
+    way: RareTreatment | None,
     persons: Codes | None,
     rng: np.random.Generator,
     most: int | None = MOST_CATEGORIES,
     stated: int = 0,
     decisions: Callable[[], Iterable[Rule]] | None = None,
-) -> SharedCategories:
+) -> PooledCategories:
     """A table in which at least ``k`` persons hold each category, and as many lack a cell if any does.
 
     Rare categories become a wider one of their hierarchy, or one named other, if more than ``k`` persons hold any of
@@ -152,16 +161,16 @@ def share_values(
     fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
     told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
     if k < 2:
-        return SharedCategories(table, schema, told)
+        return PooledCategories(table, schema, told)
     passed = sum(each.role is Role.PUBLIC and each.kind in _LISTED for each in schema)
     listed = [each for each in fields.values() if each.kind in _LISTED]
     fact = RareValues(way or "lift", stated or k, len(listed), passed, by_person=persons is not None)
     if way == "keep":
-        return SharedCategories(table, schema, told, fact if fact.columns + fact.passed else None)
-    floors = Floors.drawn(k, rng)
+        return PooledCategories(table, schema, told, fact if fact.columns + fact.passed else None)
+    floors = MinimumFrequencies.drawn(k, rng)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
     found = {each.name: recode_column(table.column(each.name), each, floors, way, persons, most) for each in listed}
-    dropped = {name for name, gone in absent.items() if count_holders(np.where(gone, -1, 0), 1, persons)[0] < k}
+    dropped = {name for name, gone in absent.items() if value_frequencies(np.where(gone, -1, 0), 1, persons)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
     recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
@@ -174,7 +183,7 @@ def share_values(
     filled = frozenset(
         name
         for name, gone in absent.items()
-        if name not in dropped and 0 < count_holders(np.where(gone, 0, -1), 1, persons)[0] < k
+        if name not in dropped and 0 < value_frequencies(np.where(gone, 0, -1), 1, persons)[0] < k
     )
     few = {name: each for name, each in fields.items() if name in filled}
     lost = {name: each for name, each in lost_cells(table, few, recodings).items() if each.any()}
@@ -190,7 +199,7 @@ def share_values(
     gone_to = {name: Field(name, fields[name].kind, Role.IDENTIFIER, missing=fields[name].missing) for name in dropped}
     left = tuple((after | gone_to).get(each.name, each) for each in schema)
     left = tuple(dataclasses.replace(each, missing=()) if each.name in filled else each for each in left)
-    return SharedCategories(
+    return PooledCategories(
         whole,
         dataclasses.replace(schema, fields=left),
         told,

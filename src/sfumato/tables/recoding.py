@@ -36,15 +36,14 @@ from sfumato.tables.schema import Schema
 
 __all__ = [
     "Codes",
-    "Floors",
     "Mask",
+    "MinimumFrequencies",
+    "RareTreatment",
     "Recoding",
-    "Way",
     "aggregated",
     "coarsen",
     "coarser",
     "column_and_level",
-    "count_holders",
     "hierarchy_of",
     "known_columns",
     "known_of",
@@ -53,6 +52,7 @@ __all__ = [
     "recode",
     "recode_column",
     "recode_counts",
+    "value_frequencies",
 ]
 
 
@@ -256,21 +256,21 @@ def known_of(known: Iterable[str], schema: Schema) -> list[str]:
     return [f"{name}@{level}" if wider else name for (name, level), wider in zip(left, wide, strict=True)]
 
 
-Way = Literal["pool", "lift", "keep"]
+RareTreatment = Literal["pool", "lift", "keep"]
 _OTHER, _REST = "other", "*"
 
 Codes = Ints
 Mask = Bools
 
 
-def count_holders(codes: Codes, size: int, persons: Codes | None) -> Codes:
+def value_frequencies(codes: Codes, size: int, persons: Codes | None) -> Codes:
     """Persons who hold each of so many values; a code below 0 is none, and a row is a person unless told.
 
     Examples
     --------
-    >>> count_holders(np.array([0, 0, 1, -1]), 3, None).tolist()
+    >>> value_frequencies(np.array([0, 0, 1, -1]), 3, None).tolist()
     [2, 1, 0]
-    >>> count_holders(np.array([0, 0, 1, -1]), 3, np.array([7, 7, 7, 8])).tolist()
+    >>> value_frequencies(np.array([0, 0, 1, -1]), 3, np.array([7, 7, 7, 8])).tolist()
     [1, 1, 0]
     """
     there = codes >= 0
@@ -373,7 +373,7 @@ def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Floors:
+class MinimumFrequencies:
     """Fewest persons behind a category that stays (``k``), and behind a new label that rare ones share (``pooled``).
 
     The second is larger by a random margin of up to k, so that no one person decides whether the label appears.
@@ -383,21 +383,28 @@ class Floors:
     pooled: int
 
     @classmethod
-    def drawn(cls, k: int, rng: np.random.Generator) -> Floors:
+    def drawn(cls, k: int, rng: np.random.Generator) -> MinimumFrequencies:
         """Floors with a random margin."""
         return cls(k, k + int(rng.integers(1, k + 1)))
 
 
 def recode_column(
-    column: pa.ChunkedArray, each: Field, floors: Floors, way: Way | None, persons: Codes | None, most: int | None
+    column: pa.ChunkedArray,
+    each: Field,
+    floors: MinimumFrequencies,
+    way: RareTreatment | None,
+    persons: Codes | None,
+    most: int | None,
 ) -> Recoding | None:
     """How a column's categories become ones that enough hold; None where all stay."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
-    return _recode_counted(each, codes, count_holders(codes, size, persons), floors, way, persons, most)
+    return _recode_counted(each, codes, value_frequencies(codes, size, persons), floors, way, persons, most)
 
 
-def recode_counts(each: Field, holders: Codes, floors: Floors, way: Way | None) -> Recoding | None:
+def recode_counts(
+    each: Field, holders: Codes, floors: MinimumFrequencies, way: RareTreatment | None
+) -> Recoding | None:
     """How a column's categories become ones that enough hold, where it is only known how many hold each.
 
     Nothing is given where all stay as they are.
@@ -441,8 +448,8 @@ def like_released(
         codes, _ = read_codes(both[0], before)
         names, inside = _coded(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
-        holders = np.maximum(count_holders(inside, len(names), None), 1)
-        rest = _pool(between, inside, holders, Floors(1, 1), None, most)
+        holders = np.maximum(value_frequencies(inside, len(names), None), 1)
+        rest = _pool(between, inside, holders, MinimumFrequencies(1, 1), None, most)
         if rest.after is not None:
             places = rest.places[np.array([names[label] for label in labels])]
             found.append(Recoding(before, rest.after, places, rest.rest))
@@ -460,7 +467,13 @@ def _wider(label: str, each: Field, extra: Collection[str]) -> str:
 
 
 def _recode_counted(
-    each: Field, codes: Codes, holders: Codes, floors: Floors, way: Way | None, persons: Codes | None, most: int | None
+    each: Field,
+    codes: Codes,
+    holders: Codes,
+    floors: MinimumFrequencies,
+    way: RareTreatment | None,
+    persons: Codes | None,
+    most: int | None,
 ) -> Recoding | None:
     size, left = len(holders), holders >= floors.k
     rare = (holders > 0) & ~left
@@ -493,7 +506,7 @@ def _pool(
     each: Field,
     codes: Codes,
     holders: Codes,
-    floors: Floors,
+    floors: MinimumFrequencies,
     persons: Codes | None,
     most: int | None = MOST_CATEGORIES,
 ) -> Recoding:
@@ -531,7 +544,7 @@ def _without(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recod
 
 
 def _lift(
-    each: Field, codes: Codes, holders: Codes, floors: Floors, persons: Codes | None, most: int | None
+    each: Field, codes: Codes, holders: Codes, floors: MinimumFrequencies, persons: Codes | None, most: int | None
 ) -> Recoding:
     """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
     hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
@@ -544,7 +557,7 @@ def _lift(
         moved |= rare
         names, inside = _coded(labels, codes)
         places = np.array([names[label] for label in labels])
-        rare = moved & (holders > 0) & (count_holders(inside, len(names), persons)[places] < floors.pooled)
+        rare = moved & (holders > 0) & (value_frequencies(inside, len(names), persons)[places] < floors.pooled)
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
             break
     between = Field(
@@ -556,7 +569,7 @@ def _lift(
         reason=each.reason,
         hierarchy=each.hierarchy,
     )
-    wide = count_holders(inside, len(names), persons)
+    wide = value_frequencies(inside, len(names), persons)
     wide[np.unique(places[rare])] = np.minimum(wide[np.unique(places[rare])], floors.k - 1)  # new labels need more
     rest = _pool(between, inside, wide, floors, persons, most)
     if rest.after is None:

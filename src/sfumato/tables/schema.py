@@ -11,7 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.documents import Inline, Misfit, Noted, plain, read_text, toml_entries, typed, write_toml
+from sfumato.core.documents import (
+    CommentedValue,
+    DocumentMismatch,
+    Inline,
+    plain,
+    read_text,
+    toml_entries,
+    typed,
+    write_toml,
+)
 from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown, spelled
 from sfumato.core.layout import text_table
 from sfumato.core.pages import html_table
@@ -100,7 +109,7 @@ def _column(document: dict[str, Any]) -> dict[str, Any]:
     """Entries of a column: the reason is a comment, the domain stands on its line."""
     reason, domain = document.pop("reason", None), document.pop("domain", None)
     if reason:
-        document["name"] = Noted(document["name"], f"why: {reason}")
+        document["name"] = CommentedValue(document["name"], f"why: {reason}")
     return document if domain is None else {**document, "domain": Inline(domain)}
 
 
@@ -136,7 +145,7 @@ def _field(document: dict[str, Any], place: int) -> Field:
         told = dict(vars(column.domain)) if column.domain is not None and document["domain"] else None
         if told is not None and told["step"] is not None and column.kind is Kind.DATE:
             told["step"] = typed(DateStep, told["step"])
-    except Misfit as wrong:
+    except DocumentMismatch as wrong:
         if wrong.problem == "unknown":
             known = ", ".join(sorted(wrong.hint.__dataclass_fields__))
             raise SchemaError(f"column {name!r} has an unknown entry {wrong.entry!r}; known are {known}") from None
@@ -381,7 +390,7 @@ class Schema:
         note += _HIERARCHY_NOTE if any(field.hierarchy for field in self) else ""
         note += _REPAIR_NOTE if any(field.repair for field in self) else ""
         head = write_toml({}, note.format(kinds=kinds, roles=roles))
-        told = {"rules": Noted(list(self.rules), _RULES_NOTE)} if self.rules else {}
+        told = {"rules": CommentedValue(list(self.rules), _RULES_NOTE)} if self.rules else {}
         return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
 
     @classmethod

@@ -14,10 +14,10 @@ import pyarrow.parquet
 
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
 
-__all__ = ["Sink", "writing"]
+__all__ = ["TableSink", "writing"]
 
 
-class Sink(Protocol):
+class TableSink(Protocol):
     """Takes a table part by part."""
 
     def write(self, part: pa.RecordBatch) -> None:
@@ -33,7 +33,7 @@ def writing(
     zipped: bool = False,
     numbers: Sequence[str] = (),
     spreadsheet_safe: bool = False,
-) -> Iterator[Sink]:
+) -> Iterator[TableSink]:
     """Open a file for writing, of CSV compressed by gzip where ``zipped``.
 
     In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost

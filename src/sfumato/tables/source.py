@@ -22,9 +22,9 @@ from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.encodings import encoding_of
 from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, found_words
 from sfumato.tables.header import csv_header
-from sfumato.tables.numerals import NumeralLook, rewrite_numerals
+from sfumato.tables.numerals import NumeralScan, rewrite_numerals
 
-__all__ = ["Source", "form_of", "open_people", "open_source", "runs_of_rows"]
+__all__ = ["TableSource", "form_of", "open_people", "open_source", "runs_of_rows"]
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BATCH = 1 << 16  # rows that are looked at together
@@ -33,7 +33,7 @@ _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A file whose rows come in batches.
 
     ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
@@ -182,7 +182,7 @@ def form_of(path: Path) -> FileForm:
 
 def open_source(
     path: str | Path, *, encoding: str | None = None, delimiter: str | None = None, header_row: int | None = None
-) -> Source:
+) -> TableSource:
     """Look at a file: its format, its columns and, if the format says, its rows; texts stay as they are.
 
     Without an encoding and a header row, those of CSV are detected from its first MiB.
@@ -210,18 +210,18 @@ def open_source(
             names, form = _csv_form(place, encoding, delimiter, header_row)
             schema = pa.schema([(name, pa.string()) for name in names])
         check_names(schema.names, repr(str(place)))  # decodes the names
-    return Source(place, form, schema, rows)
+    return TableSource(place, form, schema, rows)
 
 
 def open_people(
-    path: str | Path | Source,
+    path: str | Path | TableSource,
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     header_row: int | None = None,
     missing: tuple[str, ...] = (),
-) -> Source:
+) -> TableSource:
     """A file as people write it: of CSV also numbers with decimal commas or marks between thousands.
 
     How numbers are written is told by all rows, unless the first ones are written plainly. One that was opened is
@@ -234,14 +234,14 @@ def open_people(
     TableError
         As `open_source`.
     """
-    if isinstance(path, Source):
+    if isinstance(path, TableSource):
         return path
     source = open_source(path, encoding=encoding, delimiter=delimiter, header_row=header_row)
     if source.form.format is not FileFormat.CSV:
         if delimiter is not None or decimal is not None:
             raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
         return source
-    look, likely = NumeralLook((*MISSING_MARKS, *missing)), source.form.likely_decimal
+    look, likely = NumeralScan((*MISSING_MARKS, *missing)), source.form.likely_decimal
     for batch in source.batches(source.schema.names, _BATCH):
         look.add(pa.Table.from_batches([batch]))
         if look.all_plain and decimal is None and likely is None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.documents import plain, typed
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind
-from sfumato.tables.cells import Gap, Gaps
+from sfumato.tables.cells import Gap, MissingForms
 from sfumato.tables.codec import Codec, EncodedColumn
 from sfumato.tables.grid import Grid, extent_of_numbers, fitting_moments
 from sfumato.tables.moved_columns import own_units
@@ -124,8 +124,8 @@ def with_indicators(codec: Codec) -> Codec:
     return Codec(codec.schema, tuple(columns))
 
 
-def _stored_gap(gap: Gap | Gaps) -> dict[str, bool] | _StoredGaps | Gap:
-    if isinstance(gap, Gaps):
+def _stored_gap(gap: Gap | MissingForms) -> dict[str, bool] | _StoredGaps | Gap:
+    if isinstance(gap, MissingForms):
         return _StoredGaps(tuple(_stored_way(way) for way in gap.ways), gap.shares)
     return _stored_way(gap)
 
@@ -134,9 +134,9 @@ def _stored_way(way: Gap) -> dict[str, bool] | Gap:
     return {"nan": True} if isinstance(way, float) and math.isnan(way) else way
 
 
-def _restored_gap(stored: dict[str, bool] | _StoredGaps | Gap) -> Gap | Gaps:
+def _restored_gap(stored: dict[str, bool] | _StoredGaps | Gap) -> Gap | MissingForms:
     if isinstance(stored, _StoredGaps):
-        return Gaps(tuple(math.nan if isinstance(way, dict) else way for way in stored.ways), stored.shares)
+        return MissingForms(tuple(math.nan if isinstance(way, dict) else way for way in stored.ways), stored.shares)
     return math.nan if isinstance(stored, dict) else stored
 
 

@@ -22,7 +22,7 @@ from sfumato.tables.cells import is_span, is_text, numbers_of_cells, plain, writ
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import Grid, cut_grid, fit_grid, refuse_misfits, unbounded_grid
 from sfumato.tables.infer import complete_field
-from sfumato.tables.recoding import count_holders
+from sfumato.tables.recoding import value_frequencies
 from sfumato.tables.schema import Schema
 
 __all__ = ["NUMERIC", "TAIL_METHODS", "Tail", "TailMethod", "Tails", "check_tails", "fit_tails"]
@@ -223,7 +223,7 @@ def _fit_tail(
     field: Field, grid: Grid, values: Floats, persons: Ints | None, k: int, smooth: bool, rng: np.random.Generator
 ) -> Tail:
     distinct, places = np.unique(values, return_inverse=True)
-    held = count_holders(places.astype(np.int64), len(distinct), persons)
+    held = value_frequencies(places.astype(np.int64), len(distinct), persons)
     common = distinct[held >= k]
     rare, rest = int(held[held < k].sum()), int(held.sum() - held.max())
     if len(common) and (rare < k or rare <= (1.0 - _COMMON_SHARE) * rest):

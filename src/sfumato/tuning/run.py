@@ -18,7 +18,7 @@ from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
-from sfumato.methods.catalogue import usual_k
+from sfumato.methods.catalogue import default_k
 from sfumato.methods.chain import Chain
 from sfumato.options import RunOptions
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
@@ -28,7 +28,7 @@ from sfumato.publish.suggest import changes_for
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import check_weights, persons_of_table
-from sfumato.tables.rare import check_way
+from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repaired
@@ -158,7 +158,7 @@ def tune(
     outside = known_columns(quasi_identifiers, settled)
     everybody = RowsByPerson.of(arrow, settled)
     floor = _floor(k, level, asked, everybody.count)
-    options = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_way(rare))
+    options = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
     told = Told(settled, asked, found, options, floor, outside, measuring)
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
@@ -213,13 +213,13 @@ def check_tuning(
         raise OptionError(f"there is no search {search!r}; choose one of {', '.join(SEARCHES)}")
     check_metric(metric)
     check_methods(methods)
-    refuse_unattainable(asked, PlannedRun(control=True, rare=check_way(rare)), despite=None)
+    refuse_unattainable(asked, PlannedRun(control=True, rare=check_rare_treatment(rare)), despite=None)
     return asked
 
 
 def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) -> int | None:
     """Fewest persons behind a value of a chain; None where `sanitize` takes as many by itself."""
-    usual, few = Chain.k if level is None else 2, level is None and usual_k(people // 2) > Chain.k
+    usual, few = Chain.k if level is None else 2, level is None and default_k(people // 2) > Chain.k
     wanted = max(k or usual, int(policy.require.get("min_group_size", 1)))
     return wanted if k is not None or wanted != usual or few else None
 

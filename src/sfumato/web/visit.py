@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sfumato.core.documents import Misfit, Unparsable, parse_json, plain, typed, write_json
+from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column, shown
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
@@ -120,7 +120,7 @@ def parse_choices(shape: type[Any], body: bytes) -> Any:
     """Choices or a setting out of the JSON that a browser sent; what is none is refused by its entry, and no value."""
     try:
         found = typed(shape, parse_json(body, most=_MOST_BYTES))
-    except Misfit as wrong:
+    except DocumentMismatch as wrong:
         raise OptionError(f"the entry {shown(wrong.entry)} of what was chosen cannot be used; choose again") from None
     except Unparsable:
         raise OptionError("what was chosen cannot be read; reload the page and choose again") from None

@@ -21,7 +21,7 @@ from sfumato.assess.study import Matrix, Places, Study
 from sfumato.core.facts import EpochPublished, Fact, Joint
 from sfumato.core.neighbours import nearest
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [
     "DIFFERENCING",
@@ -67,7 +67,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Watched(Workings):
+class Watched(OwnerDetails):
     """The publications of a stream, one after the other, and who came between two of them; for the owner alone."""
 
     layout: Layout = ()  # of all coordinates here, in which numbers are in standard deviations
@@ -246,7 +246,7 @@ DIFFERENCING = Measure(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeenRounds(Workings):
+class SeenRounds(OwnerDetails):
     """What an owner saw of the rounds of a joint K-means, in whole steps; for this owner alone."""
 
     own: Places | None = None  # its rows

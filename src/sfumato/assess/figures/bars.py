@@ -29,7 +29,7 @@ from sfumato.assess.findings import Finding, rank
 from sfumato.assess.numbers import percent, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 
 __all__ = ["MOST_ROWS", "attack_figures", "by_figure", "distance_figures", "group_figures", "model_figures"]
 
@@ -271,7 +271,7 @@ def _paint_distances(axes: Axes, closest: Closest) -> None:
     axes.upright_line(float(np.median(closest.released)), MAIN)
 
 
-def group_figures(workings: Workings) -> tuple[Figure, ...]:
+def group_figures(workings: OwnerDetails) -> tuple[Figure, ...]:
     """Histogram of group sizes and the counts of records by level asked and got; for the owner alone."""
     if workings.labels is None or workings.levels is None:
         return ()

@@ -19,7 +19,7 @@ from sfumato.assess.findings import Family, median_interval, wilson
 from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, given, sample
 from sfumato.core.facts import Chained, Fact, Grouped
 from sfumato.core.neighbours import nearest
-from sfumato.methods.protocol import Workings
+from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [
     "COMPACTNESS",
@@ -40,7 +40,7 @@ _ASKING = 10  # records of the lowest levels, of which the highest is told
 _MANY = 200_000  # people of whom one shuffle is enough
 
 
-def group_sizes(workings: Workings, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
+def group_sizes(workings: OwnerDetails, facts: Sequence[Fact] = ()) -> Iterator[Stated]:
     """Group sizes, records that got their level, and groups too small to protect; all exact counts.
 
     Where only the groups are known, each of their records is taken to ask for the highest level inside. Without

@@ -26,7 +26,7 @@ from sfumato.core.errors import OptionError, SchemaError
 
 __all__ = [
     "Breach",
-    "Worst",
+    "WorstOutputs",
     "answer_breach",
     "holds",
     "percent",
@@ -69,7 +69,7 @@ def posterior_of(operator: Operator, prior: Floats, mask: Bools, output: int) ->
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstOutputs:
     """The output that raises a property most and the one that lowers it most, with the probability after each."""
 
     raising: int
@@ -78,7 +78,7 @@ class Worst:
     lowest: float
 
 
-def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> Worst:
+def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> WorstOutputs:
     """Find the outputs that tell most about a property, among all that can occur.
 
     Notes
@@ -95,7 +95,7 @@ def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> Worst:
         y, after = outputs[can], yes[can] / (yes[can] + no[can])
         high, low = after.max(), after.min()
         up, down = np.argmax(after >= high * (1.0 - _TIE)), np.argmax(after <= low * (1.0 + _TIE))
-        here = Worst(int(y[up]), float(high), int(y[down]), float(low))
+        here = WorstOutputs(int(y[up]), float(high), int(y[down]), float(low))
         found = here if found is None else _worse(found, here)
     if found is None:
         raise SchemaError("no output can occur under this prior and law; choose another prior")
@@ -112,10 +112,10 @@ def _parts(operator: Operator, prior: Floats, mask: Bools) -> Iterator[tuple[Int
         yield outputs, likely[:, mask] @ prior[mask], likely[:, ~mask] @ prior[~mask]
 
 
-def _worse(one: Worst, other: Worst) -> Worst:
+def _worse(one: WorstOutputs, other: WorstOutputs) -> WorstOutputs:
     up = other if other.highest > one.highest * (1.0 + _TIE) else one
     down = other if other.lowest < one.lowest * (1.0 - _TIE) else one
-    return Worst(up.raising, up.highest, down.lowering, down.lowest)
+    return WorstOutputs(up.raising, up.highest, down.lowering, down.lowest)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Breach:
     prior: float
     posterior: float
     output: Any
-    worst: Worst
+    worst: WorstOutputs
     raising: Any
     lowering: Any
     certain: bool

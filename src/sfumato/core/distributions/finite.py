@@ -15,9 +15,9 @@ from sfumato.core.distributions.exact import FINEST, check_codes, check_outputs,
 from sfumato.core.errors import OptionError
 
 __all__ = [
-    "Amplified",
+    "AmplifiedOperator",
     "Extremes",
-    "Finite",
+    "FiniteOperator",
     "KeepOrReplace",
     "Mixture",
     "Operator",
@@ -68,7 +68,7 @@ class Operator(Protocol):
         ...
 
 
-class Finite(Operator, Protocol):
+class FiniteOperator(Operator, Protocol):
     """An operator whose outputs are the places of its own domain."""
 
     @property
@@ -82,7 +82,7 @@ class Finite(Operator, Protocol):
         ...
 
 
-class Amplified:
+class AmplifiedOperator:
     """What the extremes tell: gamma and epsilon; outputs are the places of the domain unless told otherwise."""
 
     if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Amplified:
 
 
 @dataclass(frozen=True)
-class KeepOrReplace(Amplified):
+class KeepOrReplace(AmplifiedOperator):
     """R1: the value itself with chance ``keep``, else one of the *other* values, each as likely [JS07; errata JS07.2].
 
     Parameters
@@ -164,7 +164,7 @@ class KeepOrReplace(Amplified):
 
 
 @dataclass(frozen=True)
-class ShiftModulo(Amplified):
+class ShiftModulo(AmplifiedOperator):
     """R2: a shift of -reach to reach places, each as likely, modulo the size of the domain [JS07].
 
     Where the shifts do not go round the whole domain an output rules out inputs, and gamma is infinite.
@@ -206,7 +206,7 @@ class ShiftModulo(Amplified):
 
 
 @dataclass(frozen=True)
-class Mixture(Amplified):
+class Mixture(AmplifiedOperator):
     """R3: another operator with chance ``weight``, else any value of the domain, each as likely [JS07].
 
     Parameters
@@ -224,7 +224,7 @@ class Mixture(Amplified):
     """
 
     weight: float
-    of: Finite
+    of: FiniteOperator
     size: int
 
     def __post_init__(self) -> None:
@@ -271,7 +271,7 @@ _MOST = 4000  # answers: the matrix has their square
 
 
 @dataclass(frozen=True)
-class Response(Amplified):
+class Response(AmplifiedOperator):
     """Answer y for the truth x with the chance in row x and column y of a matrix.
 
     A row is brought to multiples of 2^-53: each chance is rounded down, though never to 0 from above it, and the

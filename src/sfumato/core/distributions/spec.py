@@ -26,7 +26,14 @@ from sfumato.core.distributions.domains import (
     domain_to_document,
 )
 from sfumato.core.distributions.exact import exact, short
-from sfumato.core.distributions.finite import Finite, KeepOrReplace, Mixture, Response, ShiftModulo, subset_response
+from sfumato.core.distributions.finite import (
+    FiniteOperator,
+    KeepOrReplace,
+    Mixture,
+    Response,
+    ShiftModulo,
+    subset_response,
+)
 from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
 from sfumato.core.distributions.operators import (
     Additive,
@@ -360,7 +367,7 @@ def _shift_modulo(domain: Universe, law: Mapping[str, Any]) -> Form:
 
 def _mixture(domain: Universe, law: Mapping[str, Any]) -> Form:
     inner = form_of(domain, law["of"])
-    operator = Mixture(law["weight"], cast(Finite, inner.operator), domain.size)
+    operator = Mixture(law["weight"], cast(FiniteOperator, inner.operator), domain.size)
     words = (
         f"With probability {law['weight']:g} this is done: {inner.words} Otherwise any of the {domain.size:,} values "
         "is drawn, each equally likely."

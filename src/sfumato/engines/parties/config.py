@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.documents import Misfit, Unparsable, parse_json, parse_toml, read_text, typed, write_json
+from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, parse_toml, read_text, typed, write_json
 from sfumato.core.documents import toml_value as _toml
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, shown
 from sfumato.core.replacing import put_in_place, reason, work_folder
@@ -90,7 +90,7 @@ class PartyConfig:
             raise OptionError(f"the party's settings have no 'format = {_FORMAT}'; this version reads no other")
         try:
             return _config(typed(_File, document), path.parent)
-        except Misfit as wrong:
+        except DocumentMismatch as wrong:
             raise OptionError(_sentence(wrong)) from None
 
     @property
@@ -203,7 +203,7 @@ class _File:
     output: str | None = None
 
 
-def _sentence(wrong: Misfit) -> str:
+def _sentence(wrong: DocumentMismatch) -> str:
     """Name the entry of ``party.toml`` that is missing, unknown or of another type."""
     where = wrong.path[:-1] if wrong.problem == "wrong" else wrong.path
     table = f"[[{where[0]}]] number {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]" if where else ""

@@ -33,7 +33,7 @@ from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.methods.geometry.key import Key
-from sfumato.methods.protocol import Mechanism, Sanitized
+from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.options import RunOptions
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind
@@ -41,8 +41,8 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.schema import Schema
-from sfumato.tables.sink import Sink, writing
-from sfumato.tables.source import Source, form_of, open_people, runs_of_rows
+from sfumato.tables.sink import TableSink, writing
+from sfumato.tables.source import TableSource, form_of, open_people, runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
 
 __all__ = [
@@ -85,7 +85,7 @@ class MovedFile:
 
 
 def transform_file(
-    source: str | Path | Source,
+    source: str | Path | TableSource,
     target: str | Path,
     key: Key,
     *,
@@ -210,8 +210,8 @@ def usual_rows(plan: ColumnPlan, schema: pa.Schema) -> int:
 
 
 def _write(
-    source: Source,
-    sink: Sink,
+    source: TableSource,
+    sink: TableSink,
     kinds: pa.Schema,
     mover: Mover,
     randomness: Randomness | None,
@@ -235,7 +235,7 @@ def _write(
     return sizes
 
 
-def _empty(source: Source, plan: ColumnPlan, rows: int) -> tuple[str, ...]:
+def _empty(source: TableSource, plan: ColumnPlan, rows: int) -> tuple[str, ...]:
     """Columns that are dropped and have no value in the whole file; others are known by its first rows."""
     left, fields = plan.dropped, dropped_fields(plan, csv=source.form.format is FileFormat.CSV)
     for batch in source.batches(left, rows, threads=False) if left else ():
@@ -295,7 +295,7 @@ class TriedOnSample:
     plan: Plan
     key: Key
     job: Prepared
-    sanitized: Sanitized
+    sanitized: MethodResult
 
     def __repr__(self) -> str:
         return f"Tried({self.plan!r})"
@@ -361,7 +361,7 @@ def _unbound(schema: Schema, sample: pa.Table) -> Schema:
 
 def run_in_chunks(
     tried: TriedOnSample,
-    source: Source,
+    source: TableSource,
     place: Path,
     *,
     batch_rows: int | None = None,

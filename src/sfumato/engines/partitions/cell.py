@@ -32,7 +32,7 @@ from sfumato.core.threads import one_blas_thread
 from sfumato.engines.memory import REGION_ROWS, MadeRows, draw_regions, make_rows
 from sfumato.engines.partitions.standing import Asked, count_in_cell
 from sfumato.engines.plan import Plan, Prepared
-from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.persons import persons_of_table
@@ -165,7 +165,7 @@ def _compared(
     """
     if not task.share:
         return None
-    workings = Workings() if made.workings is None else made.workings
+    workings = OwnerDetails() if made.workings is None else made.workings
     kept = np.arange(inside.num_rows) if workings.kept is None else workings.kept
     own, lying, far = _measured(made, workings, outside, task, rng)
     rows, drawn = np.flatnonzero(own), np.flatnonzero(lying)
@@ -182,7 +182,7 @@ def _compared(
 
 
 def _measured(
-    made: MadeRows, workings: Workings, outside: pa.Table, task: CellTask, rng: np.random.Generator
+    made: MadeRows, workings: OwnerDetails, outside: pa.Table, task: CellTask, rng: np.random.Generator
 ) -> tuple[Mask, Mask, Mask]:
     """Which records are measured, which released rows and which people held out."""
     values, names = made.job.records.values, made.job.original.column_names

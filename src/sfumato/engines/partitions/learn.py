@@ -35,7 +35,7 @@ from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.source import Source, runs_of_rows
+from sfumato.tables.source import TableSource, runs_of_rows
 
 __all__ = [
     "HEAD_ROWS",
@@ -75,7 +75,7 @@ class Run:
         return f"Run({len(self)} rows)"
 
 
-def read_runs(source: Source) -> Iterator[Run]:
+def read_runs(source: TableSource) -> Iterator[Run]:
     """Runs of a source from its first row to its last; how long they are hangs on the number of columns alone."""
     names, first = source.schema.names, 0
     rows = int(np.clip(_RUN_CELLS // max(1, len(names)), _FEWEST_ROWS, _MOST_ROWS))

@@ -13,7 +13,7 @@ from sfumato.core.errors import OptionError
 from sfumato.engines.memory import MEASURED_ROWS, MEASURED_WHOLE
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.tables.files import FileFormat
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 
 __all__ = [
     "LEAST_ROWS",
@@ -90,7 +90,7 @@ def cell_rows(memory: int, columns: int) -> int:
     return max(2 * LEAST_ROWS, (memory - _BASE) // (_WORK * max(columns, _FEWEST_COLUMNS)))
 
 
-def needed_bytes(source: Source, method: str | None, *, report: bool = False) -> int:
+def needed_bytes(source: TableSource, method: str | None, *, report: bool = False) -> int:
     """Bytes that a run takes, about, if all rows are in memory; with its ``report`` if told."""
     columns = max(1, len(source.schema.names))
     rows = _rows_about(source, columns)
@@ -99,7 +99,7 @@ def needed_bytes(source: Source, method: str | None, *, report: bool = False) ->
     return max(work, _report_bytes(measured, columns)) if report else work
 
 
-def least_bytes(source: Source, *, report: bool) -> int:
+def least_bytes(source: TableSource, *, report: bool) -> int:
     """Bytes that a run in partitions takes at least: the smallest partition, or the report of a sample."""
     columns = max(_FEWEST_COLUMNS, len(source.schema.names))
     text = _TEXT if source.form.format is FileFormat.CSV else 0
@@ -136,7 +136,7 @@ def _rounded(size: int) -> str:
     return f"{-(-size // step) * 10}M"
 
 
-def _rows_about(source: Source, columns: int) -> int:
+def _rows_about(source: TableSource, columns: int) -> int:
     if source.rows is not None:
         return source.rows
     size = source.path.stat().st_size

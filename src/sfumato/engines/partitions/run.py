@@ -31,18 +31,18 @@ from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
-from sfumato.methods.protocol import Mechanism, Workings
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.methods.randomize import Randomization
 from sfumato.options import RunOptions, first_needing_all_rows
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.kept_rules import keep_rules
+from sfumato.tables.kept_rules import enforce_rules
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.sink import Sink
-from sfumato.tables.source import Source
+from sfumato.tables.sink import TableSink
+from sfumato.tables.source import TableSource
 from sfumato.tables.spreadsheet import FormulaCount
 from sfumato.tables.stored_codec import rescale
 
@@ -67,7 +67,7 @@ ORDER = "\x1forder"
 
 _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
 
-Into = Callable[[pa.Schema], AbstractContextManager[Sink]]
+Into = Callable[[pa.Schema], AbstractContextManager[TableSink]]
 
 
 def in_cells(mechanism: Mechanism, options: RunOptions) -> None:
@@ -93,7 +93,7 @@ def in_cells(mechanism: Mechanism, options: RunOptions) -> None:
 
 
 def run_by_cells(
-    source: Source,
+    source: TableSource,
     mechanism: Mechanism,
     randomness: Randomness,
     options: RunOptions,
@@ -155,7 +155,7 @@ def _taken_up(spill: Spill, mark: str | None) -> CutCounts | None:
     return None
 
 
-def _cut_all(source: Source, cutter: Cutter, holdout: Any, spill: Spill) -> CutCounts:
+def _cut_all(source: TableSource, cutter: Cutter, holdout: Any, spill: Spill) -> CutCounts:
     """Put all rows aside by leaf, and count."""
     look = cutter.learned.look
     for run in read_runs(source):
@@ -256,7 +256,7 @@ def task_of(
     rows, pairs = learned.look.rows, False
     rules: tuple[str, ...] = ()
     if plan.mechanism.traits.synthetic and job.codec.schema.rules:
-        kept = keep_rules(
+        kept = enforce_rules(
             job.original, job.codec, crowd=crowd_of(job, plan), found=plan.found_rules, persons=job.records.persons
         )
         if kept is not None:
@@ -394,7 +394,7 @@ LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 
 def comparison_of(
     learned: Learned, spill: Spill, cells: int, bits: int, facts: Sequence[Fact], *, measured: bool
-) -> tuple[Comparison | Apart, Workings | None]:
+) -> tuple[Comparison | Apart, OwnerDetails | None]:
     """Rows of all cells that are measured, side by side with what they became."""
     if not measured:
         return Apart("no report was asked for", codec=learned.job.codec), None
@@ -435,7 +435,7 @@ def _compared(
     original: pa.Table,
     released: pa.Table,
     outside: pa.Table,
-) -> tuple[Comparison, Workings | None]:
+) -> tuple[Comparison, OwnerDetails | None]:
     plan, codec = learned.plan, learned.job.codec
     names = [column.field.name for column in codec.columns]
     levels = original.column(LEVEL).to_numpy().astype(np.int64)
@@ -444,15 +444,15 @@ def _compared(
     labels, drawn = original.column(LABEL).to_numpy(), released.column(DRAWN).to_numpy()
     origin = released.column(ORIGIN).to_numpy()
     found, labels = np.unique(labels, return_inverse=True)
-    workings: Workings | None = None
+    workings: OwnerDetails | None = None
     if len(found) and found[0] >= 0:
-        workings = Workings(labels, original.column(MET).to_numpy(), np.searchsorted(found, drawn))
+        workings = OwnerDetails(labels, original.column(MET).to_numpy(), np.searchsorted(found, drawn))
     elif (origin >= 0).any():
-        workings = Workings(origin=origin)
+        workings = OwnerDetails(origin=origin)
     else:
         order = learned.plan.randomness.generator("regrown").permutation(released.num_rows)
         regrown = grown_again(learned.job.codec, released.select(names).take(pa.array(order)), facts)
-        workings = None if regrown is None else Workings(regrown=regrown)
+        workings = None if regrown is None else OwnerDetails(regrown=regrown)
     whole, measured = learned.look.rows, original.num_rows
     note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     if standings:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
-from sfumato.tables.source import Source, open_people
+from sfumato.tables.source import TableSource, open_people
 
 __all__ = ["SAMPLE_ROWS", "Reservoir", "sample_file"]
 
@@ -47,7 +47,7 @@ class Reservoir:
 
 
 def sample_file(
-    path: str | Path | Source,
+    path: str | Path | TableSource,
     rows: int,
     rng: np.random.Generator,
     *,

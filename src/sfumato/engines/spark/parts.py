@@ -17,7 +17,7 @@ from sfumato.engines.partitions.learn import Run
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names
 from sfumato.tables.header import csv_header
-from sfumato.tables.numerals import NumeralLook, rewrite_numerals
+from sfumato.tables.numerals import NumeralScan, rewrite_numerals
 from sfumato.tables.source import runs_of_rows
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def open_on_spark(
         return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))
     frame, form = _csv(spark, name, encoding or "utf-8", delimiter)
     marks = (*MISSING_MARKS, *missing)
-    look, ragged = NumeralLook(marks), 0
+    look, ragged = NumeralScan(marks), 0
     for told in frames_from(frame, _Look(marks)):
         found = parse_json(bytes(told["frame"]))
         look.join(found["numbers"])
@@ -223,7 +223,7 @@ class _Look:
     marks: tuple[str, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        look, ragged = NumeralLook(self.marks), 0
+        look, ragged = NumeralScan(self.marks), 0
         for batch in batches:
             table = pa.Table.from_batches([batch])
             ragged += table.num_rows - table.column(_RAGGED).null_count

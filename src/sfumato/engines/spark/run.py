@@ -67,7 +67,7 @@ from sfumato.options import RunOptions
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ def move_on_spark(
     ``schema`` is that of the rows as workers get them. The chance of what was tried must be repeatable. The key goes to
     the workers.
     """
-    source, begin = Source(Path("spark"), FileForm(FileFormat.ARROW), schema, numbered.rows), perf_counter()
+    source, begin = TableSource(Path("spark"), FileForm(FileFormat.ARROW), schema, numbered.rows), perf_counter()
     allowed = tried.mechanism.pass_categories
     plan = plan_columns(source, tried.key, schema=tried.plan.schema, pass_categories=allowed)
     randomness, see = tried.plan.randomness, _See(plan, tried.key, csv)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
-from sfumato.core.records import BlockKind, Records, Wanted, width
+from sfumato.core.records import BlockKind, Records, RowRequest, width
 from sfumato.methods.condense import check_k, effective_levels
-from sfumato.methods.protocol import Sanitized, Traits, Workings, check_parameters, rows_drawn
+from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, rows_drawn
 
 if TYPE_CHECKING:
     from sfumato.methods.chain.columns import ChainColumn
-    from sfumato.methods.chain.draw import DrawnFrom, LeafCounts
+    from sfumato.methods.chain.draw import LeafCounts, SourceRecords
     from sfumato.methods.chain.rows import ChainRows
     from sfumato.methods.chain.trees import Tree
 
@@ -80,11 +80,11 @@ class Chain:
             grouped=True,
         )
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
         from sfumato.methods.chain.columns import read_columns
-        from sfumato.methods.chain.draw import DrawnFrom, prepare_step
-        from sfumato.methods.chain.rows import LeafLikelihood, Regrown, without_cells
+        from sfumato.methods.chain.draw import SourceRecords, prepare_step
+        from sfumato.methods.chain.rows import LeafLikelihood, RegrownTrees, without_cells
 
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         leaf, rare = max(self.leaf, self.k), max(int(levels.max()), records.highest)
@@ -92,11 +92,11 @@ class Chain:
         persons = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         _check_enough(levels, strata, persons, leaf, whole=records.among <= len(records))
         by_name = {column.name: column for column in read_columns(records, rare)}
-        names, wanted = self.sequence(records), records.wanted or Wanted(len(records))
+        names, wanted = self.sequence(records), records.wanted or RowRequest(len(records))
         columns = [by_name[name] for name in names]
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         apart = names[0] == records.target and columns[0].is_told_apart
-        people = DrawnFrom(codes, levels, strata, persons, rare, leaf, apart)
+        people = SourceRecords(codes, levels, strata, persons, rare, leaf, apart)
         rows, counts, known = _drawn(columns, people, wanted, width(records.layout), rng)
         again = self._again(records, names, wanted)
         if again is not None:
@@ -107,8 +107,8 @@ class Chain:
             else:
                 rows.draw_again(again, step, rng)
                 counts[again], known[again] = step.counts, without_cells(step)
-        workings = Workings(
-            likelihood=LeafLikelihood.of(known, rows), regrown=Regrown.of(rows, leaf, again, apart=apart)
+        workings = OwnerDetails(
+            likelihood=LeafLikelihood.of(known, rows), regrown=RegrownTrees.of(rows, leaf, again, apart=apart)
         )
         if again is not None:
             names = (*names[:again], *names[again + 1 :], names[again])
@@ -120,14 +120,16 @@ class Chain:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1))
         nothing = np.zeros(len(rows), dtype=np.int64)
         coordinates = rows.shuffled(records.layout, rng)
-        return Sanitized(Records(coordinates, records.layout, nothing, nothing.copy(), records.target), facts, workings)
+        return MethodResult(
+            Records(coordinates, records.layout, nothing, nothing.copy(), records.target), facts, workings
+        )
 
     def sequence(self, records: Records) -> tuple[str, ...]:
         """Names of the columns in the order in which they are drawn."""
         chosen = () if records.wanted is None else records.wanted.columns
         return _sequence(records, (*chosen, *(self.order or ())))
 
-    def _again(self, records: Records, names: tuple[str, ...], wanted: Wanted) -> int | None:
+    def _again(self, records: Records, names: tuple[str, ...], wanted: RowRequest) -> int | None:
         """Place of the target where it may be drawn again, by all others; None where it is last, or was told where."""
         told = {*wanted.columns, *(self.order or ())}
         if records.target is None or records.target in told or records.target == names[-1]:
@@ -136,7 +138,7 @@ class Chain:
 
 
 def _drawn(
-    columns: Sequence[ChainColumn], people: DrawnFrom, wanted: Wanted, d: int, rng: np.random.Generator
+    columns: Sequence[ChainColumn], people: SourceRecords, wanted: RowRequest, d: int, rng: np.random.Generator
 ) -> tuple[ChainRows, list[LeafCounts], list[tuple[ChainColumn, Tree]]]:
     """Rows drawn column by column, with the leaves of each column and what they were grown from."""
     from sfumato.methods.chain.draw import prepare_step
@@ -161,7 +163,7 @@ def _drawn(
 def _stated(
     names: tuple[str, ...],
     counts: Sequence[LeafCounts],
-    people: DrawnFrom,
+    people: SourceRecords,
     rows: ChainRows,
     k: int,
     *,

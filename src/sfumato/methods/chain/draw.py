@@ -19,8 +19,8 @@ __all__ = [
     "ColumnRegression",
     "ColumnStep",
     "DrawnCells",
-    "DrawnFrom",
     "LeafCounts",
+    "SourceRecords",
     "grow_on",
     "most_telling",
     "prepare_step",
@@ -146,7 +146,7 @@ LEAST_GAIN = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnFrom:
+class SourceRecords:
     """What is asked for the records that columns are drawn from.
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
@@ -249,7 +249,7 @@ class ColumnStep:
 
 
 def prepare_step(
-    column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom, rng: np.random.Generator
+    column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords, rng: np.random.Generator
 ) -> ColumnStep:
     """What a column is drawn from, given the columns before it by their places."""
     regressed = regress(column, before, people.codes)
@@ -271,7 +271,7 @@ def prepare_step(
     return ColumnStep(column, tree, supply, regression, people.k, people.far, counts)
 
 
-def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: DrawnFrom) -> Tree:
+def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords) -> Tree:
     """Tree for a column on the columns before it; of many on those that tell most of it."""
     score, classes = column.score()
     chosen = most_telling(score, classes, people.codes, before)

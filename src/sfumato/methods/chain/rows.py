@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Chained
-from sfumato.core.records import CellsByColumn, Layout, Records, Wanted, cells_of_block, smallest_places
+from sfumato.core.records import CellsByColumn, Layout, Records, RowRequest, cells_of_block, smallest_places
 from sfumato.methods.chain.columns import ChainColumn, read_columns
-from sfumato.methods.chain.draw import ColumnStep, DrawnCells, DrawnFrom, grow_on
+from sfumato.methods.chain.draw import ColumnStep, DrawnCells, SourceRecords, grow_on
 from sfumato.methods.chain.trees import MOST_BINS, Tree
 
-__all__ = ["MOST_GROWN", "ChainRows", "LeafLikelihood", "Regrown", "begin_rows", "draw_head", "without_cells"]
+__all__ = ["MOST_GROWN", "ChainRows", "LeafLikelihood", "RegrownTrees", "begin_rows", "draw_head", "without_cells"]
 
 _FEWEST = 1 << 12  # rows of a batch that is tried
 _MOST_TRIES = 200  # rows that may be tried for one that is wanted
@@ -100,7 +100,7 @@ def begin_rows(strata: NDArray[np.int64], rows: int, width: int, rng: np.random.
 def draw_head(
     steps: Sequence[ColumnStep],
     strata: NDArray[np.int64],
-    wanted: Wanted,
+    wanted: RowRequest,
     shape: tuple[int, int],
     rng: np.random.Generator,
 ) -> ChainRows:
@@ -194,7 +194,7 @@ class LeafLikelihood:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regrown:
+class RegrownTrees:
     """The same score of somebody who knows the algorithm and the release alone, and grows the trees on that."""
 
     columns: tuple[ChainColumn, ...]
@@ -204,7 +204,7 @@ class Regrown:
     apart: bool
 
     @classmethod
-    def of(cls, rows: ChainRows, leaf: int, again: int | None, *, apart: bool) -> Regrown:
+    def of(cls, rows: ChainRows, leaf: int, again: int | None, *, apart: bool) -> RegrownTrees:
         """Score of people by trees that are grown on some of these rows, as those were that they were drawn from."""
         some = rows.take(np.arange(min(len(rows), MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
@@ -214,7 +214,7 @@ class Regrown:
         return cls(tuple(columns), some.codes, leaf, again, apart)
 
     @classmethod
-    def on(cls, released: Records, stated: Chained) -> Regrown:
+    def on(cls, released: Records, stated: Chained) -> RegrownTrees:
         """The same by released records alone, and what the certificate states of them."""
         names, twice = stated.columns, bool(stated.twice)
         by_name = {column.name: column for column in read_columns(released, 0)}
@@ -226,7 +226,7 @@ class Regrown:
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
-        people = DrawnFrom(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
+        people = SourceRecords(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
         steps = []
         for place, each in enumerate(self.columns):
             last = len(self.columns) if place == self.again else place

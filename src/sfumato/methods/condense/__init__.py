@@ -10,7 +10,7 @@ from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
 from sfumato.core.records import Records
-from sfumato.methods.protocol import Sanitized, Traits, check_parameters
+from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 __all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
@@ -102,7 +102,7 @@ class Condensation:
         """The method's name on the command line."""
         return "condense-paper" if self.grouping == "paper" else "condense"
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         from sfumato.methods.condense.layers import partition_layers, synthesize_linked
         from sfumato.methods.condense.synthesize import NormalScores, synthesize

@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.facts import ClassPure
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
-from sfumato.methods.protocol import Sanitized, Traits, check_parameters
+from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 __all__ = [
     "FLOOR",
@@ -99,7 +99,7 @@ class ClasswiseCondensation:
         floor = FLOOR if self.k is None else self.k
         return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True, classed=True, grouped=True)
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many synthetic ones of the same classes.
 
         Implements [KCG12, fig. 5]. Where the records have strata too, a group crosses neither.

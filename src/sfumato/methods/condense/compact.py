@@ -29,7 +29,7 @@ __all__ = [
     "EFFORTS",
     "Effort",
     "Grouping",
-    "Team",
+    "WorkerThreads",
     "collect",
     "compact_groups",
     "even",
@@ -114,7 +114,7 @@ def compact_groups(
     doublings = max(0, round(np.log2(max(n, among) / 100_000.0)))
     legs = (EFFORTS["default"], plan) if effort == "thorough" else (plan,)  # so it never ends above the default
     workers = _lent() if threads is None else threads
-    with Team(workers if n >= _ALONE else 1) as team:
+    with WorkerThreads(workers if n >= _ALONE else 1) as team:
         grouping = first_grouping(values, levels, team)
         if n < d and n <= _FOLDED:
             values = fixed(in_fewer_columns(values), np.float64)
@@ -136,7 +136,13 @@ def compact_groups(
 
 
 def _kicked(
-    values: Floats, levels: Ints, grouping: Grouping, plan: Effort, kicks: int, seeds: NDArray[np.uint64], team: Team
+    values: Floats,
+    levels: Ints,
+    grouping: Grouping,
+    plan: Effort,
+    kicks: int,
+    seeds: NDArray[np.uint64],
+    team: WorkerThreads,
 ) -> Grouping:
     """Search by rounds of kicks for the best grouping, which is never worse than the given one.
 
@@ -186,7 +192,7 @@ def _lent() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def first_grouping(values: Floats, levels: Ints, team: Team) -> Grouping:
+def first_grouping(values: Floats, levels: Ints, team: WorkerThreads) -> Grouping:
     """Make the first groups: all records together or, where few levels are much higher, those apart, as is better.
 
     A record of a very high level makes its whole neighbourhood one group. Where such records are scattered it may cost
@@ -234,7 +240,7 @@ def _centres(values: Floats, grouping: Grouping) -> Floats:
     return np.asarray(np.add.reduceat(values[grouping.order], grouping.starts[:-1], axis=0) / sizes[:, None])
 
 
-def _start(values: Floats, levels: Ints, team: Team) -> Grouping:
+def _start(values: Floats, levels: Ints, team: WorkerThreads) -> Grouping:
     """Cut records into leaves along principal axes and group each leaf from its extremes inwards."""
     n, d = values.shape
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
@@ -352,13 +358,13 @@ class Grouping(NamedTuple):
     centres: Floats
 
 
-class Team:
+class WorkerThreads:
     """Threads that work through parts; one thread works alone."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> WorkerThreads:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -373,7 +379,7 @@ class Team:
         return list(self._pool.map(lambda part: work(*part), parts))
 
 
-def grow_tree(n: int, cut: Callable[[int, int, int, Ints], int], team: Team) -> Ints:
+def grow_tree(n: int, cut: Callable[[int, int, int, Ints], int], team: WorkerThreads) -> Ints:
     """Build the top of a tree alone and its parts by threads; give where leaves begin, and the end."""
     bounds = np.empty(n + 1, dtype=np.int64)
     tops = cut(0, n, _TOP, bounds)
@@ -388,7 +394,14 @@ def grow_tree(n: int, cut: Callable[[int, int, int, Ints], int], team: Team) -> 
 
 
 def improved_grouping(
-    values: Floats, levels: Ints, grouping: Grouping, passes: int, kicks: int, tries: int, seed: np.uint64, team: Team
+    values: Floats,
+    levels: Ints,
+    grouping: Grouping,
+    passes: int,
+    kicks: int,
+    tries: int,
+    seed: np.uint64,
+    team: WorkerThreads,
 ) -> Grouping:
     """Search neighbouring groups once, over a fresh random tree of their centres; never raises the sum of squares.
 
@@ -406,7 +419,9 @@ def improved_grouping(
     return _over_leaves(values, grouping, seed, team, search)
 
 
-def widened_grouping(values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64, team: Team) -> Grouping:
+def widened_grouping(
+    values: Floats, levels: Ints, grouping: Grouping, seed: np.uint64, team: WorkerThreads
+) -> Grouping:
     """Search neighbouring groups once for groups of different width, over a fresh random tree of their centres.
 
     Records are searched as seen from the first of them. Equal records then lie at exactly 0, so do their means, and no
@@ -447,7 +462,11 @@ class _Made(NamedTuple):
 
 
 def _over_leaves(
-    values: Floats, grouping: Grouping, seed: np.uint64, team: Team, search: Callable[[int, int, _Tree, _Made], None]
+    values: Floats,
+    grouping: Grouping,
+    seed: np.uint64,
+    team: WorkerThreads,
+    search: Callable[[int, int, _Tree, _Made], None],
 ) -> Grouping:
     """Cut the centres of groups into leaves by a random tree and search each leaf."""
     n, d = values.shape

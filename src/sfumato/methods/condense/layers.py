@@ -17,7 +17,7 @@ from sfumato.core.facts import PersonsApart
 from sfumato.core.records import Layout, Records
 from sfumato.methods.condense.partition import can_begin, partition
 from sfumato.methods.condense.synthesize import group_facts, redraw_coded
-from sfumato.methods.protocol import Sanitized, Workings
+from sfumato.methods.protocol import MethodResult, OwnerDetails
 
 __all__ = ["Layers", "check_persons", "first_of_person", "layers_of", "partition_layers", "synthesize_linked"]
 
@@ -249,7 +249,7 @@ def synthesize_linked(
     *,
     weights: Floats | None = None,
     **options: Any,
-) -> Sanitized:
+) -> MethodResult:
     """Draw as many persons as there are, each with all rows, from groups of persons who have as many rows.
 
     The first rows of such a group's members are a group of records, their second rows another, and so on: none holds
@@ -314,7 +314,7 @@ def _shuffled(
     labels: list[Ints],
     values: Floats,
     drawn: Ints,
-) -> Sanitized:
+) -> MethodResult:
     """Rows in random order under random numbers of persons, with the facts; ``drawn`` are persons and groups."""
     whole, rows = len(records), np.concatenate(kept)
     order = np.argsort(rows)
@@ -339,4 +339,4 @@ def _shuffled(
         PersonsApart(len(np.unique(records.persons))),
     )
     left_out = rows if len(rows) < whole else None
-    return Sanitized(released, facts, Workings(group, levels, drawn[shuffle, 1], kept=left_out))
+    return MethodResult(released, facts, OwnerDetails(group, levels, drawn[shuffle, 1], kept=left_out))

@@ -37,7 +37,7 @@ from sfumato.methods.condense.slots import (
 )
 
 __all__ = [
-    "Absorbed",
+    "AbsorptionResult",
     "GroupRows",
     "Maintainer",
     "MaintainerState",
@@ -48,7 +48,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Absorbed:
+class AbsorptionResult:
     """What became of a batch: counts, and for the owner alone the group of each record.
 
     Parameters
@@ -316,7 +316,7 @@ class Maintainer:
             self.tally.start(values, labels)
         self._run(values[:0], levels[:0], strata[:0])  # records that came before may wait
 
-    def absorb(self, values: Floats, levels: Ints, strata: Ints | None = None) -> Absorbed:
+    def absorb(self, values: Floats, levels: Ints, strata: Ints | None = None) -> AbsorptionResult:
         """Let records join the closest group that is large enough for them, one after the other; split what has grown.
 
         Parameters
@@ -345,7 +345,7 @@ class Maintainer:
             raise refusal_of(self.pending_limit, len(values))
         gained = self._numbers - before
         waited = int((where < 0).sum())
-        return Absorbed(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
+        return AbsorptionResult(len(values) - waited, waited, int(gained[ADMITTED]), int(gained[SPLITS]), where)
 
     def changed(self) -> tuple[Ints, Ints]:
         """Ids written and ids retired since the last call, ascending; the count of both begins anew.

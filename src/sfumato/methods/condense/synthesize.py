@@ -20,7 +20,7 @@ from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks,
 from sfumato.core.groups.generate import generate, redraw
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense.slots import MISSING
-from sfumato.methods.protocol import Sanitized, Workings, rows_drawn
+from sfumato.methods.protocol import MethodResult, OwnerDetails, rows_drawn
 
 __all__ = ["NormalScores", "generate_coded", "group_facts", "redraw_coded", "synthesize"]
 
@@ -36,7 +36,7 @@ def synthesize(
     *,
     shared: slice | None = None,
     kept: Ints | None = None,
-) -> Sanitized:
+) -> MethodResult:
     """Draw as many rows as each group has records, or as are wanted, in random order, and state what was done.
 
     More rows are drawn by going through the groups again; of the last time those that leave are chosen by chance.
@@ -78,7 +78,7 @@ def synthesize(
     facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
         facts = (*facts, PersonsApart(len(np.unique(records.persons))))
-    return Sanitized(released, facts, Workings(labels, levels, drawn_from, kept=kept))
+    return MethodResult(released, facts, OwnerDetails(labels, levels, drawn_from, kept=kept))
 
 
 def _in_order(values: Floats, order: Ints) -> Floats:
@@ -196,7 +196,7 @@ class NormalScores:
             columns.append((block, mark, curve))
         return cls(replace(records, coordinates=values), tuple(columns), k)
 
-    def back(self, made: Sanitized) -> Sanitized:
+    def back(self, made: MethodResult) -> MethodResult:
         """What was made of the scores, with numbers in their place and the fact that says so."""
         values = made.records.values.copy()
         for block, mark, curve in self.columns:

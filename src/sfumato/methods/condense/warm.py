@@ -14,7 +14,7 @@ from sfumato.core.groups import summarize
 from sfumato.core.groups.discrete import carry_along, place_categories, place_missing
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.methods.condense.compact import Team, first_grouping
+from sfumato.methods.condense.compact import WorkerThreads, first_grouping
 from sfumato.methods.condense.leaves import improve_leaves, start_leaves
 from sfumato.methods.condense.trees import principal_tree, random_tree
 
@@ -75,7 +75,7 @@ def compile_search() -> None:
 def compile_start() -> None:
     """Call the kernels of the first grouping and of generation once."""
     values, levels = _sample()
-    first_grouping(values, levels, Team(1))
+    first_grouping(values, levels, WorkerThreads(1))
     bounds = np.empty(len(values) + 1, dtype=np.int64)
     centres, weight = values.copy(), levels.copy()
     random_tree(centres, weight, 32, 1024, np.uint64(1), np.arange(200), np.empty(200), 0, 200, -1, bounds)

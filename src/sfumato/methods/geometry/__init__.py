@@ -12,9 +12,9 @@ from sfumato.core.distributions.noise import Means, Pairs, check_enhance, means_
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout, Records
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
-from sfumato.methods.geometry.move import Extra, move, number_blocks
+from sfumato.methods.geometry.move import EnhancementNoise, move, number_blocks
 from sfumato.methods.geometry.transformations import PAIRS, Ranges, check_range, invert
-from sfumato.methods.protocol import Sanitized, Traits, check_parameters
+from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 __all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]
 
@@ -67,13 +67,15 @@ class _Geometric:
     def _pairs(self) -> str:
         return PAIRS[0]
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Move the numbers of every record by the key, or by one that is drawn; give the rows in random order.
 
         The key that was used is in the workings, which stay with the owner.
         """
         key = self._key or self.new_key(records.layout, rng=rng)
-        extra = Extra(self.enhance, self.enhance_size, pairs_of(self.enhance_laws), means_of(self.enhance_means))
+        extra = EnhancementNoise(
+            self.enhance, self.enhance_size, pairs_of(self.enhance_laws), means_of(self.enhance_means)
+        )
         return move(
             records,
             key,

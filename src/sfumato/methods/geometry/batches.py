@@ -26,7 +26,7 @@ from sfumato.tables.infer import MISSING_MARKS, infer_field
 from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
 from sfumato.tables.repair import repaired
 from sfumato.tables.schema import Schema, check_columns
-from sfumato.tables.source import Source
+from sfumato.tables.source import TableSource
 
 __all__ = [
     "ColumnPlan",
@@ -79,7 +79,7 @@ class ColumnPlan:
 
 
 def plan_columns(
-    source: Source,
+    source: TableSource,
     key: Key,
     *,
     columns: Sequence[str] | None = None,
@@ -126,7 +126,7 @@ def plan_columns(
     return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))
 
 
-def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:
+def _infer(source: TableSource, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:
     """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
     told = {*identifiers}
     head = source.head([name for name in source.schema.names if name not in told], _HEAD)
@@ -145,7 +145,7 @@ def _infer(source: Source, numbers: Sequence[str], identifiers: Sequence[str], p
     return Schema(tuple(fields))
 
 
-def _check_types(moved: Sequence[Field], source: Source) -> None:
+def _check_types(moved: Sequence[Field], source: TableSource) -> None:
     kinds = {field.name: _plain(source.schema, field.name) for field in moved}
     wrong = [name for name, kind in kinds.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
     if wrong:
@@ -306,7 +306,7 @@ def numbers_there(column: pa.Array | pa.ChunkedArray, field: Field) -> NDArray[n
     return np.asarray(numbers[~absent])
 
 
-def read_spacings(source: Source, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
+def read_spacings(source: TableSource, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
     """Read how far apart the numbers of each column lie, in a pass that ends where nothing is left to learn.
 
     A column's numbers lie no nearer than their step, so most columns of whole numbers are known after a batch; so are
@@ -346,7 +346,7 @@ def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
     return fit_grid(np.empty(0), field, kind, crowd=2)
 
 
-def read_means(source: Source, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
+def read_means(source: TableSource, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:
     """Read the means of the turned columns in a pass of their own."""
     turned = turned_fields(plan, key)
     found = {field.name: ExactMean() for field in turned}

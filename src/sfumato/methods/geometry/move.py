@@ -14,9 +14,9 @@ from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transforme
 from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import hybrid
-from sfumato.methods.protocol import Sanitized, Workings
+from sfumato.methods.protocol import MethodResult, OwnerDetails
 
-__all__ = ["Extra", "KeyedWorkings", "Spacing", "move", "number_blocks"]
+__all__ = ["EnhancementNoise", "KeyedOwnerDetails", "Spacing", "move", "number_blocks"]
 
 _MOST_DECIMALS = 12  # of numbers that are looked at for a spacing
 _SHARES = (1, 9 * 7 * 11 * 13)  # of a decimal: degrees of Fahrenheit in Celsius are ninths, means of three are thirds
@@ -142,7 +142,7 @@ _USUAL = "gaussian"  # law of the extra noise of a column that is not named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeyedWorkings(Workings):
+class KeyedOwnerDetails(OwnerDetails):
     """The owner's workings with the key, and the unit in which each column was turned."""
 
     key: Key | None = None
@@ -155,7 +155,7 @@ def number_blocks(layout: Layout) -> tuple[Block, ...]:
 
 
 @dataclass(frozen=True)
-class Extra:
+class EnhancementNoise:
     """Noise that a share of the rows gets after the move: the privacy enhance rho [OZ03, sec. 5.4].
 
     ``size`` and ``means`` are in standard deviations of the moved column. Columns without a law in ``laws`` get a
@@ -172,12 +172,12 @@ def move(
     records: Records,
     key: Key,
     *,
-    extra: Extra,
+    extra: EnhancementNoise,
     pass_categories: bool,
     method: str,
     rng: np.random.Generator,
     exact_digits: bool = False,
-) -> Sanitized:
+) -> MethodResult:
     """Move every number by the key, add noise to a share of the rows where that is asked for, and shuffle the rows.
 
     A missing cell counts as its column's mean where it is turned with another, and stays missing. Moved numbers are
@@ -207,7 +207,7 @@ def move(
     grids = _grids(records, blocks, key, exact_digits=exact_digits)
     moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
     facts.extend([*untouched, Shuffled(len(records))])
-    return Sanitized(moved, tuple(facts), KeyedWorkings(origin=order.astype(np.int64), key=key, units=key.units))
+    return MethodResult(moved, tuple(facts), KeyedOwnerDetails(origin=order.astype(np.int64), key=key, units=key.units))
 
 
 def _grids(records: Records, blocks: Sequence[Block], key: Key, *, exact_digits: bool) -> Grids:
@@ -229,7 +229,9 @@ def _spacing(records: Records, block: Block) -> Spacing:
     return spacing
 
 
-def _enhance(values: Floats, names: Sequence[str], extra: Extra, rng: np.random.Generator) -> tuple[Floats, int]:
+def _enhance(
+    values: Floats, names: Sequence[str], extra: EnhancementNoise, rng: np.random.Generator
+) -> tuple[Floats, int]:
     """Add noise to the moved numbers of a share of the rows, and count these.
 
     All rows are brought to the grid of the noise: on another one those that got it would stand out.

@@ -12,7 +12,7 @@ from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, closest_name
 from sfumato.core.facts import Alike, Fact, Shuffled, Unchanged
 from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
-from sfumato.methods.protocol import Sanitized, Workings, refuse_levels, refuse_strata
+from sfumato.methods.protocol import MethodResult, OwnerDetails, refuse_levels, refuse_strata
 
 __all__ = [
     "ColumnCells",
@@ -161,8 +161,8 @@ def released(
     left: Iterable[ColumnCells],
     rng: np.random.Generator,
     texts: dict[str, str] | None = None,
-) -> Sanitized:
+) -> MethodResult:
     """Rows with other cells, shuffled; ``left`` are the columns that were not touched, which is a fact too."""
     made, order = shuffled(records, values, rng)
     facts = (fact, *unchanged(list(left), values), Shuffled(len(records)))
-    return Sanitized(made, facts, Workings(origin=order, texts=texts or {}))
+    return MethodResult(made, facts, OwnerDetails(origin=order, texts=texts or {}))

@@ -26,7 +26,14 @@ from sfumato.methods.modify import (
     shuffled,
     unchanged,
 )
-from sfumato.methods.protocol import Coarsened, Sanitized, Traits, Workings, check_parameters, refuse_strata
+from sfumato.methods.protocol import (
+    CoarsenedColumn,
+    MethodResult,
+    OwnerDetails,
+    Traits,
+    check_parameters,
+    refuse_strata,
+)
 
 __all__ = ["Aggregation", "Blocking", "block_rare"]
 
@@ -76,16 +83,16 @@ class Aggregation:
     @property
     def traits(self) -> Traits:
         """What an engine must know of it."""
-        wide = tuple(Coarsened(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
-        levels = tuple(Coarsened(name, None, level) for name, level in dict(self.coarsened).items())
+        wide = tuple(CoarsenedColumn(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
+        levels = tuple(CoarsenedColumn(name, None, level) for name, level in dict(self.coarsened).items())
         return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Shuffle the rows, whose columns stand at their levels already."""
         columns = modifiable(records, "aggregation").values()
         released, order = shuffled(records, records.values, rng)
         facts = (*unchanged(columns, released.values), alike_rows(columns, released.values), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order))
+        return MethodResult(released, facts, OwnerDetails(origin=order))
 
 
 def _pairs(told: Any, option: str) -> tuple[tuple[str, Any], ...]:
@@ -135,7 +142,7 @@ class Blocking:
         if self.k < 2:
             raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Turn cells to missing and shuffle the rows."""
         from sfumato.methods.chain.columns import count_persons
 
@@ -171,7 +178,7 @@ class Blocking:
             told,
         )
         facts = (fact, alike_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order))
+        return MethodResult(released, facts, OwnerDetails(origin=order))
 
 
 def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> Bools:

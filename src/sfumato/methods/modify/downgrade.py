@@ -16,7 +16,7 @@ from sfumato.core.facts import Downgraded
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.methods.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
 from sfumato.methods.modify.swap import people_drawn
-from sfumato.methods.protocol import Sanitized, Traits, check_parameters
+from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 if TYPE_CHECKING:
     from sfumato.methods.modify.rules import InferenceChannel
@@ -70,7 +70,7 @@ class Downgrading:
         if self.leaf < 2:
             raise OptionError("a rule of fewer than 2 persons tells of one alone; try --leaf 50")
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Grow rules, give up those that tell too much, turn cells to missing and shuffle the rows."""
         columns = modifiable(records, "downgrading")
         (private,) = columns_told(columns, (self.private,), "private")

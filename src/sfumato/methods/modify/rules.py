@@ -16,11 +16,11 @@ from sfumato.methods.chain.columns import ChainColumn, count_persons, read_colum
 from sfumato.methods.chain.draw import LEAST_GAIN
 from sfumato.methods.chain.trees import Tree, grow_tree
 
-__all__ = ["Grown", "InferenceChannel", "Kept", "entropy_of", "grow_on"]
+__all__ = ["ColumnTree", "InferenceChannel", "Kept", "entropy_of", "grow_on"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grown:
+class ColumnTree:
     """A tree for a column, the columns that it asks about, and the leaf of each record.
 
     ``asked`` are the other columns, ``codes`` their bins, by record; a missing cell has a bin to itself.
@@ -38,7 +38,7 @@ class Grown:
         return int(count_persons(places, persons).min())
 
 
-def grow_on(records: Records, column: str, leaf: int) -> Grown:
+def grow_on(records: Records, column: str, leaf: int) -> ColumnTree:
     """A tree that tells a column from all others, no leaf of fewer persons than told.
 
     It is grown on the records that have a value there; the others fall into its leaves.
@@ -65,7 +65,7 @@ def grow_on(records: Records, column: str, leaf: int) -> Grown:
         leaf=leaf,
         least_gain=LEAST_GAIN,
     )
-    return Grown(told, asked, codes, tree, tree.leaves_of(codes, np.zeros(len(codes), dtype=np.int64)))
+    return ColumnTree(told, asked, codes, tree, tree.leaves_of(codes, np.zeros(len(codes), dtype=np.int64)))
 
 
 _ROUNDING = 1e-12  # of an entropy
@@ -115,12 +115,12 @@ class InferenceChannel:
     the probability that stands for an answer that is blocked.
     """
 
-    grown: Grown
+    grown: ColumnTree
     counts: Floats
     theta: Floats
 
     @classmethod
-    def of(cls, grown: Grown, classes: int) -> InferenceChannel:
+    def of(cls, grown: ColumnTree, classes: int) -> InferenceChannel:
         """The channel of a tree; the label is the place of a category, NaN where it is missing."""
         nodes = grown.tree.nodes
         counts = np.zeros((len(nodes), classes))

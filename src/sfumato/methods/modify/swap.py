@@ -24,7 +24,7 @@ from sfumato.methods.modify import (
     shuffled,
     unchanged,
 )
-from sfumato.methods.protocol import Sanitized, Traits, Workings, check_parameters
+from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters
 
 __all__ = ["WITHIN", "Subsampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]
 
@@ -83,7 +83,7 @@ class Swapping:
         if self.leaf < 2:
             raise OptionError("a leaf of fewer than 2 persons has nobody to swap with; try 50")
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Exchange cells and shuffle the rows."""
         columns = modifiable(records, "swapping")
         values = records.values.copy()
@@ -266,7 +266,7 @@ class Subsampling:
         if not 0.0 < self.share < 1.0:
             raise OptionError("the share of people to draw must lie between 0 and 1; try 0.1")
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Draw people and shuffle their rows."""
         columns = modifiable(records, "sampling")
         told = records.persons is not None
@@ -284,4 +284,4 @@ class Subsampling:
             *unchanged(columns.values(), released.values),
             Shuffled(len(kept)),
         )
-        return Sanitized(released, facts, Workings(origin=order, sample=kept))
+        return MethodResult(released, facts, OwnerDetails(origin=order, sample=kept))

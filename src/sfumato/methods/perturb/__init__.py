@@ -29,7 +29,7 @@ from sfumato.core.distributions.noise import (
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
 from sfumato.core.records import Block, BlockKind, Layout, Records
-from sfumato.methods.protocol import Sanitized, Traits, Workings, check_parameters, refuse_levels, refuse_strata
+from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 
 __all__ = [
     "AdditiveNoise",
@@ -79,7 +79,7 @@ def check_records(records: Records, noise: Noise) -> None:
     check_columns(pairs_of(noise.enhance_laws), means_of(noise.enhance_means), names)
 
 
-def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Generator) -> Sanitized:
+def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Generator) -> MethodResult:
     """Enhance, put missing cells back, shuffle, and state what was done."""
     blocks = number_blocks(records.layout)
     facts: list[Fact] = [Noised(noise.law, noise.kind, noise.size, len(blocks), noise.correlated, noise.grid)]
@@ -99,7 +99,7 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
     nothing = np.zeros(len(records), dtype=np.int64)
     noised = frozenset(block.column for block in blocks)
     released = Records(values[order], records.layout, nothing, nothing.copy(), records.target, unbounded=noised)
-    return Sanitized(released, (*facts, Shuffled(len(records))), Workings(origin=order))
+    return MethodResult(released, (*facts, Shuffled(len(records))), OwnerDetails(origin=order))
 
 
 def _restore_missing(records: Records, values: Floats) -> None:
@@ -192,7 +192,7 @@ class AdditiveNoise(_Noise):
         if self.correlated and self.law != "gaussian":
             raise OptionError("noise with the data's correlations is Gaussian; choose the law 'gaussian'")
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Add noise to the numbers of every row and shuffle the rows."""
         check_records(records, self)
         values = records.values.copy()
@@ -265,7 +265,7 @@ class MultiplicativeNoise(_Noise):
     enhance_means: Means | Mapping[str, float] = ()
     pass_categories: bool = False
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Multiply the numbers of every row by noise and shuffle the rows."""
         check_records(records, self)
         zeros = _zeros(records)

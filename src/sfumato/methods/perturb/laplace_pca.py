@@ -19,7 +19,7 @@ from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
 from sfumato.methods.perturb import number_blocks
-from sfumato.methods.protocol import Sanitized, Traits, Workings, check_parameters
+from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters
 
 __all__ = [
     "ALGORITHMS",
@@ -139,7 +139,7 @@ class LaplacePCA:
         """Scale of the noise on each of m components, in ranges of the component."""
         return self.noise * (components if self.guarantee == "record" else 1)
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Group the records, add noise to the components of each group, and shuffle the rows.
 
         Implements [BCG10, alg. 2] for one owner.
@@ -160,8 +160,8 @@ class LaplacePCA:
         released = Records(
             values[shuffled], records.layout, nothing, nothing.copy(), records.target, unbounded=noised_columns
         )
-        workings = Workings(labels, levels, labels[origin], origin)
-        return Sanitized(released, state_facts(self, records, levels, labels, components), workings)
+        workings = OwnerDetails(labels, levels, labels[origin], origin)
+        return MethodResult(released, state_facts(self, records, levels, labels, components), workings)
 
 
 def form_groups(

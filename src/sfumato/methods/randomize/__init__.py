@@ -14,7 +14,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
-from sfumato.methods.protocol import Sanitized, Traits, Workings, check_parameters, refuse_levels, refuse_strata
+from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 from sfumato.methods.randomize.columns import RandomizedColumn, fit_column, places_of_layout, spec_for_epsilon
 
 __all__ = ["Randomization", "answer", "check_spec"]
@@ -67,7 +67,7 @@ class Randomization:
             raise OptionError(f"epsilon must be a number above 0 and at most {_LARGEST:g}; try 1")
         object.__setattr__(self, "epsilon", None if epsilon is None else float(epsilon))
 
-    def sanitize(self, records: Records, *, rng: np.random.Generator) -> Sanitized:
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Randomize every cell and shuffle the rows."""
         refuse_levels(records, "randomization")
         refuse_strata(records, "randomization")
@@ -83,7 +83,9 @@ class Randomization:
             values[order], records.layout, nothing, nothing.copy(), records.target, moved, grids, answers=answers
         )
         facts = (*_facts(columns, observed), Shuffled(len(records)))
-        return Sanitized(released, facts, Workings(origin=order, answers={each.column: each.codes for each in answers}))
+        return MethodResult(
+            released, facts, OwnerDetails(origin=order, answers={each.column: each.codes for each in answers})
+        )
 
     def _columns(self, layout: Layout) -> tuple[list[RandomizedColumn], tuple[str, ...]]:
         """Specification of each column, and those whose domain was read off the data."""

@@ -16,7 +16,7 @@ from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_coun
 from sfumato.tables.transactions import TransactionTable
 
 __all__ = [
-    "OfNamedRules",
+    "NamedRuleMethod",
     "SanitizedTransactions",
     "TransactionMechanism",
     "TransactionRule",
@@ -77,7 +77,7 @@ class TransactionMechanism(Protocol):
         ...
 
 
-class OfNamedRules:
+class NamedRuleMethod:
     """What mechanisms have in common whose owner names the rules to hide."""
 
     takes_rules: ClassVar[bool] = True  # the owner names what is to be hidden

@@ -32,7 +32,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "cut-and-paste": {"cutoff": 3},
     "select-a-size": {"gamma": 19.0},
 }
-"""What each operator takes where nothing else is said; `usual_insert` besides, but for the first two."""
+"""What each operator takes where nothing else is said; `default_insert` besides, but for the first two."""
 
 _TOLD = ("keep", "insert", "cutoff", "gamma")
 _INSERT = 0.1
@@ -85,7 +85,7 @@ class TransactionRandomization:
 
     def law(self, transactions: Transactions) -> TransactionOperator:
         """The operator for these transactions: the one that was asked for, or the usual one for so many items."""
-        insert, width = usual_insert(transactions), transactions.width
+        insert, width = default_insert(transactions), transactions.width
         if self.operator == "usual":
             name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
             told = {"insert": insert, **USUAL[name]}
@@ -106,7 +106,7 @@ class TransactionRandomization:
             raise OptionError(
                 f"about {made_up:,.0f} entries would be made up beside {entries:,} true ones, for any of {law.width:,} "
                 f"items may come in; leave --operator and --insert to what is usual, take --insert "
-                f"{usual_insert(table.transactions):g}, or allow it with --most-entries "
+                f"{default_insert(table.transactions):g}, or allow it with --most-entries "
                 f"{_rounded_up(entries + made_up)}"
             )
         drawn = law.randomize(table.transactions, rng)
@@ -120,7 +120,7 @@ class TransactionRandomization:
         return SanitizedTransactions(dataclasses.replace(table, transactions=drawn, sizes=shown), (fact,))
 
 
-def usual_insert(transactions: Transactions) -> float:
+def default_insert(transactions: Transactions) -> float:
     """Chance for an item to come in: 0.1, or so much less that 10 come in for each true one, to two digits."""
     entries = len(transactions.items)
     free = len(transactions) * transactions.width - entries

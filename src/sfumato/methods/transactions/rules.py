@@ -26,7 +26,7 @@ from sfumato.core.itemsets.confidence import confidence_bounds
 from sfumato.core.itemsets.estimate import merged
 from sfumato.core.itemsets.transactions import Transactions, are_within, distinct_keys, least_count
 from sfumato.methods.protocol import check_parameters
-from sfumato.methods.transactions import OfNamedRules, SanitizedTransactions, TransactionRule, count_sets, holding
+from sfumato.methods.transactions import NamedRuleMethod, SanitizedTransactions, TransactionRule, count_sets, holding
 from sfumato.tables.transactions import TransactionTable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True)
-class RuleHiding(OfNamedRules):
+class RuleHiding(NamedRuleMethod):
     """Hides rules that the owner names.
 
     Parameters
@@ -261,7 +261,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class RuleBlocking(OfNamedRules):
+class RuleBlocking(NamedRuleMethod):
     """Makes entries unknown until every rule that the owner names may be below a threshold.
 
     Parameters

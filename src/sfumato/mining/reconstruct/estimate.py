@@ -41,7 +41,7 @@ from sfumato.mining.reconstruct.channel import Channel, Ridge
 from sfumato.mining.reconstruct.held_out import Folds
 from sfumato.mining.reconstruct.iterate import LIMIT, METHODS, STOPS, bayes_step, iterate, make_stop
 
-__all__ = ["DOUBTFUL", "HELD_OUT", "Counted", "doubt", "reconstruct", "solve"]
+__all__ = ["DOUBTFUL", "HELD_OUT", "ReleasedCounts", "doubt", "reconstruct", "solve"]
 
 HELD_OUT = "held-out"
 """Stop that goes on from the likelihood stop while records held out become likelier."""
@@ -189,7 +189,7 @@ def _count(codes: Ints, outputs: Ints | None, channel: Channel, *, tails: bool) 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counted:
+class ReleasedCounts:
     """Released values as counts, and the chances that lead to them.
 
     Parameters
@@ -209,16 +209,18 @@ class Counted:
     begins: Ints
 
 
-def _count_released(codes: Ints, spec: NoiseSpec, cells: DomainCells, channel: Channel, *, split: bool) -> Counted:
+def _count_released(
+    codes: Ints, spec: NoiseSpec, cells: DomainCells, channel: Channel, *, split: bool
+) -> ReleasedCounts:
     """Count released values, with the cells split into small parts where asked for."""
     parts, begins = refine(cells, spec.operator) if split else (cells, np.arange(len(cells)))
     outputs = cut_outputs(parts, spec.operator, codes)
     fine = channel if parts is cells else Channel(summed(spec.operator, parts.cuts, outputs))
-    return Counted(_count(codes, outputs, fine, tails=isinstance(spec.operator, Additive)), fine, parts, begins)
+    return ReleasedCounts(_count(codes, outputs, fine, tails=isinstance(spec.operator, Additive)), fine, parts, begins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solved:
+class SolvedEstimate:
     """The estimate of each part, and how it was reached."""
 
     probability: Floats
@@ -227,14 +229,14 @@ class Solved:
     method: str
 
 
-def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit: int) -> Solved:
+def solve(seen: ReleasedCounts, stop: str | None, method: str, *, ordered: bool, limit: int) -> SolvedEstimate:
     """Estimate the probability of each part."""
     counts, channel = seen.counts, seen.channel
     named = "em" if method == "auto" else method
     if channel.inputs == 1:
-        return Solved(np.ones(1), 0, "start", named)
+        return SolvedEstimate(np.ones(1), 0, "start", named)
     if method == "direct":
-        return Solved(Ridge.of(channel, ordered=ordered).solve(counts), 0, "penalty", "direct")
+        return SolvedEstimate(Ridge.of(channel, ordered=ordered).solve(counts), 0, "penalty", "direct")
     first = STOPS[0] if stop in (None, HELD_OUT) else str(stop)
     path = iterate(counts[None, :], channel, make_stop(first, channel), limit=limit)
     done, probability = int(path.iterations[0]), path.probability
@@ -245,11 +247,11 @@ def solve(seen: Counted, stop: str | None, method: str, *, ordered: bool, limit:
         if method == "auto" and stop is None:
             ridge = Ridge.of(channel, ordered=ordered)
             if folds.prefer_direct(ridge, predicted, ordered=ordered):
-                return Solved(ridge.solve(counts), 0, "penalty", "direct")
+                return SolvedEstimate(ridge.solve(counts), 0, "penalty", "direct")
         for _ in range(last - done):
             probability = bayes_step(counts[None, :], channel, probability, channel.mix(probability))
         done, ended = last, HELD_OUT if last > done else ended
-    return Solved(probability[0], done, ended, named)
+    return SolvedEstimate(probability[0], done, ended, named)
 
 
 def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands, coarse: float) -> tuple[str, ...]:

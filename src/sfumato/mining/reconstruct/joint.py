@@ -25,7 +25,7 @@ from sfumato.mining.reconstruct.answers import Answer, moments_of
 from sfumato.mining.reconstruct.bands import LEAST, cell_bands, refuse_too_few
 from sfumato.mining.reconstruct.cells import DomainCells, cut_domain, cut_outputs, refine, summed
 from sfumato.mining.reconstruct.channel import Channel
-from sfumato.mining.reconstruct.estimate import DOUBTFUL, Counted, doubt, solve
+from sfumato.mining.reconstruct.estimate import DOUBTFUL, ReleasedCounts, doubt, solve
 from sfumato.mining.reconstruct.iterate import LIMIT
 
 __all__ = ["CrossTable", "Regression", "cross_table", "regress"]
@@ -212,7 +212,7 @@ class _JointColumn:
         return np.asarray(np.add.reduceat(self.chances, self.begins, axis=0) / sizes[:, None])
 
 
-def _pairs(sides: list[_JointColumn]) -> Counted:
+def _pairs(sides: list[_JointColumn]) -> ReleasedCounts:
     """Counts of pairs of outputs, and the chances of these given pairs of parts, those of a pair of cells in a row."""
     one, other = sides
     counts = np.bincount(
@@ -223,7 +223,7 @@ def _pairs(sides: list[_JointColumn]) -> Counted:
     order = np.argsort(pair, kind="stable")
     chances = np.kron(one.chances, other.chances)[order]
     begins = np.searchsorted(pair[order], np.arange(len(one.begins) * len(other.begins)))
-    return Counted(counts.astype(np.float64), Channel(np.ascontiguousarray(chances)), one.cells, begins)
+    return ReleasedCounts(counts.astype(np.float64), Channel(np.ascontiguousarray(chances)), one.cells, begins)
 
 
 @dataclass(frozen=True)
