@@ -51,7 +51,7 @@ test slow: export MKL_NUM_THREADS := 1
 
 # Kernels whose sources changed are compiled before, once: every process of a run would compile them for itself. Two processes
 # share the rooms of the tests, about half of the work each, so that each loads its own and no third one has to follow them.
-HALF := tests/assess tests/cli tests/survey tests/fuzz tests/streams tests/tables tests/tuning
+HALF := tests/assess tests/cli tests/survey tests/fuzz tests/stream tests/tables tests/tuning
 TESTS := $(BIN)/pytest -q -m 'not slow and not pages' --durations=10
 
 test: check engine

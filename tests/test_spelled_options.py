@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.cli.options import WORDS
 from sfumato.core.errors import _ARGUMENTS, Notice, OptionError, PrivacyLeakWarning, SfumatoError, spelled, with_options
-from sfumato.streams.run import init_stream
+from sfumato.stream.run import init_stream
 from sfumato.web.visit import LABELS
 
 SOURCES = Path(sf.__file__).parent

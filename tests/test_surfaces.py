@@ -225,7 +225,7 @@ def test_the_command_line_has_the_words_of_the_function(verb: str) -> None:
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_is_a_function_whatever_was_imported_before(name: str) -> None:
     import sfumato.cli
-    import sfumato.streams.session
+    import sfumato.stream.session
     import sfumato.tuning.run  # noqa: F401
 
     verb = getattr(sf, name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from inspect import isfunction
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.version import __version__
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from sfumato.publish.signing_key import new_signing_key, signing_key
     from sfumato.publish.transactions import transactions
     from sfumato.publish.verify import verify_release as verify
-    from sfumato.streams.verb import stream
+    from sfumato.stream.verb import stream
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.tuning.run import tune
     from sfumato.verbs import inspect, reconstruct, relate
@@ -132,11 +134,22 @@ _HOMES = {
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "signing_key": "sfumato.publish.signing_key",
-    "stream": "sfumato.streams.verb",
+    "stream": "sfumato.stream.verb",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",
 }
 """Where a name lives, and what it is called there if otherwise."""
+
+
+class _Package(ModuleType):
+    """The package, in which a public name stays what it is when a subpackage of that name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

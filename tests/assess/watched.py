@@ -13,7 +13,7 @@ from sfumato.assess.study import Study
 from sfumato.core.facts import EpochPublished
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
-from sfumato.streams.epochs import Publication, renew
+from sfumato.stream.epochs import Publication, renew
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema

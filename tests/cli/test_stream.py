@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.streams.session import StreamSession
+from sfumato.stream.session import StreamSession
 from tests.cli.conftest import Run
 
 SCHEMA = """format = 1

@@ -23,10 +23,10 @@ from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.streams.entries import cut_batches
-from sfumato.streams.publish import publish_stream
-from sfumato.streams.run import init_stream
-from sfumato.streams.session import StreamSession
+from sfumato.stream.entries import cut_batches
+from sfumato.stream.publish import publish_stream
+from sfumato.stream.run import init_stream
+from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Field, Kind, Schema
 
 KEY = Key((Add("age", 3.0), Add("pay", -2.0)))

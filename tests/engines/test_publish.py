@@ -30,10 +30,10 @@ from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import verify_release
-from sfumato.streams.entries import cut_batches
-from sfumato.streams.publish import publish_stream
-from sfumato.streams.run import init_stream
-from sfumato.streams.session import StreamSession
+from sfumato.stream.entries import cut_batches
+from sfumato.stream.publish import publish_stream
+from sfumato.stream.run import init_stream
+from sfumato.stream.session import StreamSession
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.goldens.runs import numbers, people

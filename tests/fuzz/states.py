@@ -15,15 +15,15 @@ import pyarrow as pa
 from sfumato.core import documents
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind, Extent
-from sfumato.streams.connectors import ReadOptions, read_lines
-from sfumato.streams.entries import entry_of_left, families_left, rows_of_entries, tally_of_bytes
-from sfumato.streams.epochs import Publication
-from sfumato.streams.measuring import KeptRow, open_kept_rows
-from sfumato.streams.pending import Vault, open_vault
-from sfumato.streams.rare import counts_of_bytes, rare_on_disk
-from sfumato.streams.screen import open_persons
-from sfumato.streams.session import StreamSession
-from sfumato.streams.settings import (
+from sfumato.stream.connectors import ReadOptions, read_lines
+from sfumato.stream.entries import entry_of_left, families_left, rows_of_entries, tally_of_bytes
+from sfumato.stream.epochs import Publication
+from sfumato.stream.measuring import KeptRow, open_kept_rows
+from sfumato.stream.pending import Vault, open_vault
+from sfumato.stream.rare import counts_of_bytes, rare_on_disk
+from sfumato.stream.screen import open_persons
+from sfumato.stream.session import StreamSession
+from sfumato.stream.settings import (
     EpochLine,
     Head,
     Progress,
@@ -33,8 +33,8 @@ from sfumato.streams.settings import (
     entry_digest,
     entry_of,
 )
-from sfumato.streams.state import PAGE, State, StateStore, seal
-from sfumato.streams.tails import counts_of_bins
+from sfumato.stream.state import PAGE, State, StateStore, seal
+from sfumato.stream.tails import counts_of_bins
 from sfumato.tables.codec import Codec
 from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser

@@ -27,10 +27,10 @@ from sfumato.engines.parties.plan import JointPlan
 from sfumato.methods.geometry import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.streams.entries import cut_batches
-from sfumato.streams.publish import publish_stream
-from sfumato.streams.run import init_stream
-from sfumato.streams.session import StreamSession
+from sfumato.stream.entries import cut_batches
+from sfumato.stream.publish import publish_stream
+from sfumato.stream.run import init_stream
+from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
 FROZEN = Path(__file__).parent / "folders"

@@ -32,15 +32,15 @@ from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
 from sfumato.publish.signature import Signer
 from sfumato.publish.verify import verify_release
-from sfumato.streams.publish import publish_stream
-from sfumato.streams.run import init_stream
-from sfumato.streams.settings import StateEntry
-from sfumato.streams.state import State
+from sfumato.stream.publish import publish_stream
+from sfumato.stream.run import init_stream
+from sfumato.stream.settings import StateEntry
+from sfumato.stream.state import State
 from sfumato.survey.client import KeptAnswer, KeptAnswers
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.examples import at_length, sized
 from tests.faulty_files import FaultyFiles, short_files
-from tests.streams import cases
+from tests.stream import cases
 
 Job = Callable[[Path], Any]
 FORMS = tuple(each.value for each in FileFormat)

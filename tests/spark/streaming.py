@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.streams import publish as publishing
+from sfumato.stream import publish as publishing
 from tests.spark.sessions import session
 
 COLUMNS = "pay double, age long, sex string, who string"

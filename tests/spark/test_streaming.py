@@ -17,8 +17,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.publish.verify import verify_release
-from sfumato.streams.publish import totals_on_spark
-from sfumato.streams.session import StreamSession
+from sfumato.stream.publish import totals_on_spark
+from sfumato.stream.session import StreamSession
 from tests.spark.sessions import session, wait_for
 from tests.spark.streaming import stream, take_in_all
 

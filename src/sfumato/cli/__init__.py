@@ -27,7 +27,7 @@ _VERBS = {
     "breach": "cli.randomized",
     "survey": "cli.survey",
     "transactions": "cli.transactions",
-    "stream": "streams.commands",
+    "stream": "stream.commands",
     "reconstruct": "cli.randomized",
     "relate": "cli.randomized",
     "party": "cli.party",

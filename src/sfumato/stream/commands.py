@@ -1,0 +1,397 @@
+"""stream: dynamic condensation with a durable state, published by epochs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+import sfumato as sf
+from sfumato.cli.console import Console, verb
+from sfumato.cli.options import (
+    COUNT,
+    FILE,
+    INPUT,
+    check_output,
+    keeping_owner_part,
+    options,
+    signer_at,
+    tell_signer,
+    usual,
+)
+from sfumato.cli.panels import Panel, VerbGroup
+from sfumato.core.errors import OptionError
+from sfumato.tables.reading import read_people, reading_words
+
+if TYPE_CHECKING:
+    from sfumato.stream.entries import Batch
+    from sfumato.stream.session import StreamSession
+    from sfumato.stream.settings import Acknowledged, Status
+
+__all__ = ["stream"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_EVERY = 1.0  # seconds between two words about progress
+
+_state = click.option("--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="Where the state lies.")
+_pending_key = click.option(
+    "--pending-key",
+    type=FILE,
+    panel=Panel.PRIVACY,
+    help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
+)
+_person_key = click.option(
+    "--person-key",
+    type=FILE,
+    panel=Panel.COLUMNS,
+    help="Key file that persons are known under: 32 bytes or more, mode 600.",
+)
+_measure_key = click.option(
+    "--measure-key",
+    type=FILE,
+    panel=Panel.MEASURING,
+    help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
+)
+_source = click.option(
+    "--source",
+    default="",
+    metavar="NAME",
+    panel=Panel.INPUT,
+    help="Name of the source, where two may hold the very same rows.",
+)
+
+
+def _choice(name: str, *choices: str, panel: Panel, words: str) -> Callable[[F], F]:
+    return usual(name, type=click.Choice(choices), default=choices[0], panel=panel, words=words)
+
+
+@click.group(cls=VerbGroup)
+def stream() -> None:
+    """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
+
+    init makes a state from the first records, ingest takes in more, publish writes a release, status tells how it
+    stands, attack takes published epochs from each other, forget deletes rows that were kept for measuring. The state
+    is a file, or a PostgreSQL database by its URL, and stays with you.
+    """
+
+
+@stream.command("init")
+@click.argument("file", metavar="FILE", type=INPUT)
+@_state
+@options("target", "identifier", "person", first=True, schema="Schema; what it declares binds all rows.")
+@options("level", "strata", "missing", "rare", "tails")
+@usual(
+    "--person-rows",
+    type=COUNT,
+    default=1,
+    panel=Panel.COLUMNS,
+    words="Rows of a person that are taken in, with --person.",
+)
+@_person_key
+@click.option(
+    "--k", type=click.IntRange(min=2), panel=Panel.FIRST, help="Lowest level of all.  [default: 10, with --level 2]"
+)
+@click.option("--init-number", type=COUNT, panel=Panel.INPUT, help="Begin with so many rows of FILE.  [default: all]")
+@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Of the first rows.")
+@_choice(
+    "--split",
+    "strict",
+    "paper",
+    panel=Panel.METHOD,
+    words="Split groups never below the highest level inside, or by the average level.",
+)
+@_choice(
+    "--pending",
+    "memory",
+    "encrypted",
+    panel=Panel.PRIVACY,
+    words="Keep records that wait in memory only, or in the state under a key.",
+)
+@_pending_key
+@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, panel=Panel.PRIVACY, words="Most that wait.")
+@click.option(
+    "--measure-rows",
+    type=COUNT,
+    panel=Panel.MEASURING,
+    help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
+)
+@_measure_key
+@usual(
+    "--measure-share",
+    type=click.FloatRange(min=0.0, max=0.5),
+    default=0.1,
+    panel=Panel.MEASURING,
+    words="Share of rows that is kept out, with --measure-rows.",
+)
+@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows of a batch.")
+@options("seed", recipe="Begin as another stream: its recipe.toml.")
+@_source
+@options("sheet", "header_row", "encoding")
+@verb
+def init(
+    console: Console,
+    file: str,
+    state: str,
+    *,
+    schema: Path | None,
+    measure_rows: int | None,
+    encoding: str | None,
+    sheet: str | None,
+    header_row: int | None,
+    **told: Any,
+) -> None:
+    """Make a state from the first records, in FILE; they count as ingested.
+
+    FILE is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, or - for CSV on standard input.
+    """
+    from sfumato.tables.schema import missing_marks
+
+    known = None if schema is None else sf.Schema.load(schema)
+    marks = missing_marks(known, told["missing"])
+    table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
+    if form.is_detected:
+        console.say(reading_words(file, form))
+    with console.progress():
+        sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
+    if known is not None:
+        _note_observed(console, known, {told["level"], *told["identifiers"]})
+    _tell(console, state)
+
+
+def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> None:
+    bounded = [
+        field.name
+        for field in schema.encoded
+        if field.name not in dropped
+        and not field.domain.declared
+        and (field.domain.low is not None or field.domain.high is not None)
+    ]
+    if bounded:
+        console.note(
+            f"Note: {len(bounded)} columns have bounds that were read off data ({', '.join(map(repr, bounded[:5]))}); "
+            "rows outside them will be kept out. Declare the bounds, or remove them, to let such rows in."
+        )
+
+
+@stream.command("ingest")
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=INPUT)
+@_state
+@_pending_key
+@_person_key
+@_measure_key
+@click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init; any other is refused.")
+@click.option(
+    "--stdin-format",
+    "form",
+    type=click.Choice(["csv", "jsonl"]),
+    panel=Panel.INPUT,
+    help="Format of standard input.  [default: detected]",
+)
+@click.option(
+    "--acknowledge",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print the id of each batch on stderr once it is on disk.",
+)
+@_source
+@options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
+@verb
+def ingest(
+    console: Console,
+    inputs: tuple[str, ...],
+    state: str,
+    *,
+    pending_key: Path | None,
+    measure_key: Path | None,
+    person_key: Path | None,
+    batch_rows: int | None,
+    acknowledge: bool,
+    **told: Any,
+) -> None:
+    """Take in rows; each batch is on disk before the next is read.
+
+    INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, or - for CSV or JSON lines
+    on standard input. Stopped at any moment, run it again on the same input: what was counted is not counted twice.
+    Rows with a cell outside the declared domain are kept out and counted.
+    """
+    from sfumato.stream.session import StreamSession
+
+    with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key, person_key=person_key) as session:
+        rows = session.settings.batch_rows
+        if batch_rows not in (None, rows):
+            raise OptionError(
+                f"this state cuts its sources into batches of {rows} rows; another size would make known rows look "
+                "new, so leave out --batch-rows"
+            )
+        words = _Words(console, acknowledge=acknowledge)
+        try:
+            done = session.ingest(_batches(session, inputs, told), tell=words)
+        except KeyboardInterrupt:
+            click.echo(
+                f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
+            )
+            sys.exit(1)
+        status = session.status()
+    console.say(
+        f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
+        f"{done.quarantined} were kept out; {done.repeated} rows were known already."
+        + (f" {done.outside} were set aside for measuring." if done.outside else "")
+    )
+    _say_status(console, status)
+    console.result({"ingested": done, **vars(status)})
+
+
+def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
+    """Batches of the inputs one after the other."""
+    from sfumato.stream.connectors import ReadOptions, read_batches
+
+    for place in inputs:
+        reading = ReadOptions(
+            rows=session.settings.batch_rows,
+            columns=session.codec.schema.names,
+            known=session.known,
+            marks=session.settings.marks,
+            **told,
+        )
+        yield from read_batches(place, reading)
+
+
+class _Words:
+    """Says how far ingestion has come, on stderr."""
+
+    def __init__(self, console: Console, *, acknowledge: bool) -> None:
+        self._console, self._acknowledge = console, acknowledge
+        self._rows, self._next = 0, time.monotonic() + _EVERY
+        self.batches = 0
+
+    def __call__(self, done: Acknowledged) -> None:
+        self.batches += 1
+        self._rows += done.rows + done.repeated
+        if self._acknowledge:
+            click.echo(f"acknowledged {done.batch}", err=True)
+        elif sys.stderr.isatty() and time.monotonic() > self._next:
+            self._next = time.monotonic() + _EVERY
+            self._console.note(f"{self._rows} rows in {self.batches} batches")
+
+
+@stream.command("publish")
+@_state
+@click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
+@options("no_report", form="[default: the first rows']")
+@_measure_key
+@options("policy", "despite_policy", "sign", "no_sign", "overwrite")
+@verb
+def publish(
+    console: Console,
+    state: str,
+    output: Path,
+    no_report: bool,
+    sign: Path | None,
+    no_sign: bool,
+    overwrite: bool,
+    **told: Any,
+) -> None:
+    """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
+
+    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
+    """
+    from sfumato.cli.sanitize import rare_words
+    from sfumato.core.facts import EpochPublished, RareValues
+
+    check_output(output, overwrite=overwrite)
+    try:
+        with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
+            chosen: Any = None  # the owner's own key, unless the state is of a dry run
+            if no_sign or sign is not None:
+                chosen = signer_at(sign, output, no_sign=no_sign, dry_run=False) or False
+            options = {"report": not no_report, "overwrite": overwrite, "sign": chosen, **told}
+            release = sf.stream(state).publish(output, **options)
+    except KeyboardInterrupt:
+        click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
+        sys.exit(1)
+    line = [fact for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1]
+    console.say(
+        f"Epoch {line.epoch}: {line.renewed} families of groups leave in a new state, {line.repeated} repeat their "
+        f"rows; {line.rows} rows."
+    )
+    for fact in release.certificate.facts:
+        if isinstance(fact, RareValues):
+            console.say(rare_words(fact))
+    if release.certificate.randomness != "release":
+        console.say("DRY RUN: made with a seed, not for release.")
+    console.say(f"To send:      {output / 'release'}")
+    console.say(f"Keep private: {output / 'owner'}")
+    tell_signer(console, release)
+    told = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
+    console.result({"folder": str(output), **vars(line), **told})
+
+
+@stream.command("attack")
+@click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_state
+@_measure_key
+@verb
+def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key: Path | None) -> None:
+    """Take published epochs from each other, as somebody does who keeps them all, and tell what that gives away.
+
+    RELEASE... are two or more folders 'release' of this stream, in the order of their epochs; each is verified first.
+    With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
+    changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
+    """
+    with console.progress():
+        found = sf.stream(state).attack(releases, measure_key=measure_key)
+    for pair in found.pairs:
+        fewest = "no group changed" if pair.fresh is None else f"at least {pair.fresh} fresh records behind each change"
+        console.say(
+            f"Epoch {pair.first} to {pair.last}: {pair.changed} of {pair.rows} rows are new; {fewest}; "
+            f"{pair.arrived} sampled records came between."
+        )
+    for finding in found.findings:
+        if finding.value is None:
+            console.say(f"{finding.name}: not run, because {finding.reason}")
+        else:
+            low, high = finding.interval or (finding.value, finding.value)
+            console.say(
+                f"{finding.name}: {finding.value:.1%} ({low:.1%} to {high:.1%}) of {finding.attempts}, guessing gives "
+                f"{finding.baseline or 0.0:.1%}"
+            )
+    console.say(found.words())
+    console.result(found.to_json())
+
+
+@stream.command("forget")
+@_state
+@verb
+def forget(console: Console, state: str) -> None:
+    """Delete the rows kept for measuring from a state, for good; needs no key.
+
+    People who were kept out of the stream stay out and are counted; later certificates say that the rows are gone. What
+    a backup, an older copy, a snapshot of the disk or the log of a database server holds is not reached: see to those.
+    """
+    found = sf.stream(state).forget()
+    _say_status(console, found)
+    console.result(vars(found))
+
+
+@stream.command("status")
+@_state
+@verb
+def status(console: Console, state: str) -> None:
+    """Check a state as a whole and tell how it stands."""
+    _tell(console, state)
+
+
+def _tell(console: Console, state: str) -> None:
+    found = sf.stream(state).status()
+    _say_status(console, found)
+    console.result(vars(found))
+
+
+def _say_status(console: Console, found: Status) -> None:
+    for line in found.lines():
+        console.say(line)
