@@ -13,8 +13,8 @@ import numpy as np
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
 from sfumato.core.itemsets.transactions import Transactions, least_count
-from sfumato.methods.transactions import TransactionRule, count_sets
-from sfumato.methods.transactions.rules import RuleHiding, changes_needed
+from sfumato.transactions.mechanism import TransactionRule, count_sets
+from sfumato.transactions.rules import RuleHiding, changes_needed
 
 __all__ = ["BestHiding", "best_hiding", "sets_lost"]
 

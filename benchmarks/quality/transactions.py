@@ -19,15 +19,15 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.best_hiding import best_hiding, sets_lost  # noqa: E402
 from sfumato.assess.algebra import Values  # noqa: E402
-from sfumato.assess.transactions import breach_level, origins_told  # noqa: E402
 from sfumato.core.distributions.transaction_operators import TransactionOperator  # noqa: E402
 from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
-from sfumato.core.itemsets.estimate import estimate_counts, estimate_itemsets  # noqa: E402
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of  # noqa: E402
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count  # noqa: E402
-from sfumato.methods.transactions import TransactionRule  # noqa: E402
-from sfumato.methods.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals  # noqa: E402
-from sfumato.tables.transactions import TransactionTable, read_transactions  # noqa: E402
+from sfumato.transactions.estimate import estimate_counts, estimate_itemsets  # noqa: E402
+from sfumato.transactions.measures import breach_level, origins_told  # noqa: E402
+from sfumato.transactions.mechanism import TransactionRule  # noqa: E402
+from sfumato.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals  # noqa: E402
+from sfumato.transactions.table import TransactionTable, read_transactions  # noqa: E402
 
 RESULT = ROOT / "benchmarks" / "results" / "transactions.md"
 LONGEST = 3

@@ -36,12 +36,12 @@ def draw(path: Path) -> int:
 
 def steps() -> tuple[dict[str, Any], list[str]]:
     """Lines of a table, a step each, and what was drawn."""
-    from sfumato.core.itemsets.estimate import estimate_itemsets
     from sfumato.core.itemsets.mining import frequent_itemsets
-    from sfumato.methods.transactions import read_rules
-    from sfumato.methods.transactions.randomize import TransactionRandomization
-    from sfumato.methods.transactions.rules import RuleHiding
-    from sfumato.tables.transactions import read_transactions
+    from sfumato.transactions.estimate import estimate_itemsets
+    from sfumato.transactions.mechanism import read_rules
+    from sfumato.transactions.randomize import TransactionRandomization
+    from sfumato.transactions.rules import RuleHiding
+    from sfumato.transactions.table import read_transactions
 
     lines: list[str] = []
 

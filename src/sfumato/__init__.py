@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.methods.randomize import Randomization
-    from sfumato.methods.transactions.randomize import TransactionRandomization
-    from sfumato.methods.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.privacy.certificate import Certificate
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
@@ -35,10 +33,12 @@ if TYPE_CHECKING:
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.signing_key import new_signing_key, signing_key
-    from sfumato.publish.transactions import transactions
     from sfumato.publish.verify import verify_release as verify
     from sfumato.stream.verb import stream
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+    from sfumato.transactions.randomize import TransactionRandomization
+    from sfumato.transactions.rules import RuleBlocking, RuleHiding
+    from sfumato.transactions.verb import transactions
     from sfumato.tuning.run import tune
     from sfumato.verbs import inspect, reconstruct, relate
 
@@ -94,7 +94,7 @@ __all__ = [
 _HOMES = {
     "AdditiveNoise": "sfumato.methods.perturb",
     "Aggregation": "sfumato.methods.modify.block",
-    "TransactionRandomization": "sfumato.methods.transactions.randomize",
+    "TransactionRandomization": "sfumato.transactions.randomize",
     "Blocking": "sfumato.methods.modify.block",
     "Certificate": "sfumato.privacy.certificate",
     "Chain": "sfumato.methods.chain",
@@ -117,14 +117,14 @@ _HOMES = {
     "Report": "sfumato.assess.report",
     "Role": "sfumato.tables.schema",
     "Rotation": "sfumato.methods.geometry",
-    "RuleBlocking": "sfumato.methods.transactions.rules",
-    "RuleHiding": "sfumato.methods.transactions.rules",
+    "RuleBlocking": "sfumato.transactions.rules",
+    "RuleHiding": "sfumato.transactions.rules",
     "Subsampling": "sfumato.methods.modify.swap",
     "Scaling": "sfumato.methods.geometry",
     "Schema": "sfumato.tables.schema",
     "Swapping": "sfumato.methods.modify.swap",
     "Translation": "sfumato.methods.geometry",
-    "transactions": "sfumato.publish.transactions",
+    "transactions": "sfumato.transactions.verb",
     "breach": "sfumato.core.distributions.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",

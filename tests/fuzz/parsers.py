@@ -52,7 +52,7 @@ from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
 from sfumato.tables.source import open_people
-from sfumato.tables.transactions import read_transactions, transactions_of_table
+from sfumato.transactions.table import read_transactions, transactions_of_table
 from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
 from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory

@@ -8,9 +8,9 @@ from hypothesis import given
 
 from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.estimate import estimate_itemsets, interval_itemsets
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.itemsets.transactions import Transactions
+from sfumato.transactions.estimate import estimate_itemsets, interval_itemsets
 from tests.examples import examples
 from tests.transactions.slow_miner import count_slowly, draw_transactions, transaction_lists
 

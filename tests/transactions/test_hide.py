@@ -9,9 +9,9 @@ from benchmarks.best_hiding import best_hiding, sets_lost
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.itemsets.transactions import Transactions, least_count
-from sfumato.methods.transactions import TransactionRule, count_sets, read_rules
-from sfumato.methods.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
-from sfumato.tables.transactions import TransactionTable
+from sfumato.transactions.mechanism import TransactionRule, count_sets, read_rules
+from sfumato.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
+from sfumato.transactions.table import TransactionTable
 from tests.transactions.slow_miner import draw_transactions
 
 SUPPORT, CONFIDENCE = 0.1, 0.4

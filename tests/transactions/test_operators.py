@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from sfumato.assess.transactions import breach_level
 from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.itemsets.estimate import CountEstimates, estimate_counts
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions
+from sfumato.transactions.estimate import CountEstimates, estimate_counts
+from sfumato.transactions.measures import breach_level
 
 WIDTH = 6
 LAWS = (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.core.distributions.transaction_operators import TransactionOperator
-from sfumato.core.itemsets.estimate import estimate_itemsets
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.core.itemsets.selection import edges, selected_ends, simultaneous_deviations
+from sfumato.transactions.estimate import estimate_itemsets
+from sfumato.transactions.selection import edges, selected_ends, simultaneous_deviations
 from tests.transactions.slow_miner import draw_transactions
 
 DRAWS = 40_000

@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import TransactionsRandomized, TransactionsReleased
 from sfumato.publish import verify_rows
-from sfumato.publish.transactions import TransactionSource
+from sfumato.transactions.verb import TransactionSource
 
 
 def shop(items: int, transactions: int = 270) -> TransactionSource:

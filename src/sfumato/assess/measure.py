@@ -32,6 +32,7 @@ from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails
+from sfumato.registry import vertical_measures
 from sfumato.tables.codec import Codec
 
 __all__ = [
@@ -71,7 +72,6 @@ def declared() -> tuple[Measure, ...]:
     They are those that were there when it was first asked, whatever a test leaves out later.
     """
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
-    from sfumato.assess.transactions import TRANSACTION_ATTACKS, TRANSACTIONS
     from sfumato.assess.utility.distortion import COSTS
 
     return (
@@ -82,8 +82,7 @@ def declared() -> tuple[Measure, ...]:
         *_attacks(),
         KNOWN_CLASSES,
         COSTS,
-        TRANSACTIONS,
-        TRANSACTION_ATTACKS,
+        *vertical_measures(),
     )
 
 

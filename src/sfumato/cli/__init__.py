@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import rich_click as click
@@ -12,48 +11,26 @@ from click.exceptions import NoSuchOption
 from sfumato import __version__
 from sfumato.cli.console import tell_error
 from sfumato.core.errors import closest_name, shown
+from sfumato.registry import COMMANDS, load_command
 
 __all__ = ["app", "main"]
-
-_VERBS = {
-    "demo": "cli.verbs",
-    "inspect": "cli.verbs",
-    "tune": "cli.evaluate",
-    "sanitize": "cli.sanitize",
-    "evaluate": "cli.evaluate",
-    "policy": "cli.verbs",
-    "verify": "cli.verbs",
-    "signing-key": "cli.signing",
-    "breach": "cli.randomized",
-    "survey": "cli.survey",
-    "transactions": "cli.transactions",
-    "stream": "stream.commands",
-    "reconstruct": "cli.randomized",
-    "relate": "cli.randomized",
-    "party": "cli.party",
-    "web": "cli.verbs",
-    "doctor": "cli.verbs",
-}
-"""Verbs, in the order of the help, and the module of each."""
 
 
 class _Verbs(click.RichGroup):
     """Loads a verb when it is named, so that help stays quick."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(_VERBS)
+        return list(COMMANDS)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb; of a misspelt one say which was probably meant."""
-        meant = None if not args or args[0] in _VERBS else closest_name(args[0], _VERBS)
+        meant = None if not args or args[0] in COMMANDS else closest_name(args[0], COMMANDS)
         if meant is not None:
             ctx.fail(f"No such command {shown(args[0])}; did you mean {meant!r}?")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        if cmd_name not in _VERBS:
-            return None
-        return getattr(import_module(f"sfumato.{_VERBS[cmd_name]}"), cmd_name.replace("-", "_"))
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +25,10 @@ from sfumato.tables.reading import READING_OPTIONS, FileReading
 from sfumato.tables.schema import Schema, field_to_document, fields_from_document, rules_from_document
 
 if TYPE_CHECKING:
+    from sfumato.assess.report import Report
     from sfumato.assess.risk.uniqueness import Standing
-    from sfumato.assess.transactions import TransactionPair
 
-__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "TransactionComparison", "bounds_kept"]
+__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "SeparateComparison", "bounds_kept"]
 
 _FORMAT = 1
 _RUNS = {
@@ -170,23 +170,17 @@ class Apart:
         return f"Apart({self.reason})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TransactionComparison:
-    """Raw transactions that stand beside the released ones where it is measured; they stay with the owner.
+class SeparateComparison(Protocol):
+    """Raw data that are no table of records, beside what was released of them; they have measures of their own."""
 
-    Parameters
-    ----------
-    pair : TransactionPair
-        The transactions before and after, and those held out.
-    notes : tuple of str
-        What a reader must know of these transactions.
-    """
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of them."""
+        ...
 
-    pair: TransactionPair
-    notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return "TransactionComparison(owner only)"
+    def assess(self, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Report:
+        """Report of what the release still gives and what it gives away."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +198,7 @@ class Outcome:
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
         What was done.
-    comparison : Comparison, TransactionComparison or Apart
+    comparison : Comparison, SeparateComparison or Apart
         What it may be compared with, or why there is nothing.
     workings : Workings, optional
         How, for the owner alone.
@@ -226,7 +220,7 @@ class Outcome:
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]
-    comparison: Comparison | TransactionComparison | Apart
+    comparison: Comparison | SeparateComparison | Apart
     workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None

@@ -1,8 +1,7 @@
-"""Methods by name, those for transactions too, and their parameters as Python, commands and recipes name them."""
+"""Methods by name, and their parameters as Python, commands and recipes name them."""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
@@ -23,21 +22,16 @@ from sfumato.methods.perturb import make_noise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
-from sfumato.methods.transactions import TransactionMechanism
-from sfumato.methods.transactions.randomize import TransactionRandomization
-from sfumato.methods.transactions.rules import RuleBlocking, RuleHiding
 
 __all__ = [
     "METHODS",
     "MIN_ROWS_FOR_CHAIN",
-    "TRANSACTION_METHODS",
     "Parameter",
     "all_parameters",
     "default_k",
     "default_method",
     "is_keyed",
     "make_mechanism",
-    "make_transaction_mechanism",
     "parameters_of_method",
 ]
 
@@ -207,22 +201,3 @@ def _parameter(name: str, hint: Any) -> Parameter:
 
 def _is_of(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-
-TRANSACTION_METHODS: dict[str, type[TransactionRandomization | RuleHiding | RuleBlocking]] = {
-    "randomize-transactions": TransactionRandomization,
-    "hide-rules": RuleHiding,
-    "block-rules": RuleBlocking,
-}
-
-
-def make_transaction_mechanism(method: str, parameters: Mapping[str, Any]) -> TransactionMechanism:
-    """Mechanism of a method with these parameters; those that are None are left to its defaults."""
-    if method not in TRANSACTION_METHODS:
-        raise OptionError(
-            f"there is no method for transactions of that name; choose one of {', '.join(TRANSACTION_METHODS)}"
-        )
-    told = {name: value for name, value in parameters.items() if value is not None}
-    if not told.keys() <= {field.name for field in dataclasses.fields(TRANSACTION_METHODS[method])}:
-        raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
-    return TRANSACTION_METHODS[method](**told)

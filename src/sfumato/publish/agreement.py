@@ -437,7 +437,7 @@ def _fits_specs(mechanism: Any, facts: Sequence[Fact]) -> bool:
 
 
 def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.methods.catalogue import make_transaction_mechanism
+    from sfumato.transactions.methods import make_transaction_mechanism
 
     mechanism = make_transaction_mechanism(method, parameters)
     (fact,) = (each for each in facts if isinstance(each, TransactionsRandomized | RulesHidden | RulesBlocked))
@@ -449,7 +449,7 @@ def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[
 
 def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> bool:
     """Tell whether an operator is the one that was asked for, or one that is usual where none was."""
-    from sfumato.methods.transactions.randomize import USUAL
+    from sfumato.transactions.randomize import USUAL
 
     if fact.chosen != (parameters["operator"] == "usual") or (
         fact.chosen and fact.operator not in ("flip", "select-a-size")

@@ -23,7 +23,7 @@ from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, Outcome, Recipe, TransactionComparison
+from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import KeyedOwnerDetails
@@ -365,10 +365,8 @@ def _measure(
             rng=rng,
         )
         return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
-    if isinstance(comparison, TransactionComparison):
-        from sfumato.assess.transactions import assess_transactions
-
-        report = assess_transactions(comparison.pair, outcome.facts, judged=judged, rng=rng)
+    if not isinstance(comparison, Comparison):
+        report = comparison.assess(outcome.facts, judged=judged, rng=rng)
     else:
         study = study_of(
             comparison.original,

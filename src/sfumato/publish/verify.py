@@ -27,8 +27,8 @@ from sfumato.publish.folder import sha256_of
 from sfumato.publish.signature import SIGNATURE_FILE, expected_signer, read_signature
 from sfumato.publish.verify_columns import ColumnCells
 from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
+from sfumato.registry import vertical_checks
 from sfumato.tables.schema import Schema
-from sfumato.tables.transactions import read_transactions
 
 __all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
 
@@ -286,7 +286,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     if table.outside:
         domains = f"{counted(len(table.outside), 'column has', 'columns have')} values outside the declared domain"
     return [
-        *_transactions(path / name, certificate, most_bytes),
+        *(Check(*found) for found in vertical_checks(path / name, certificate.facts, most_bytes)),
         Check("rows", rows, height if rows or more else f"{height}, certified are {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
         columns_check(certificate, table.names),
@@ -297,20 +297,6 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
         *(() if persons is None else (persons.check(),)),
         *_formulas(certificate, table.formulas.facts(quoted=quoted)),
     ]
-
-
-def _transactions(file: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
-    """Count the transactions, items and entries of a table again; no check for other tables."""
-    certified = [fact for fact in certificate.facts if isinstance(fact, TransactionsReleased)]
-    if not certified:
-        return []
-    try:
-        found = read_transactions(file, most_bytes=most_bytes).counted()
-    except SfumatoError:
-        return [Check("transactions", False, "the table cannot be read as transactions")]
-    counts = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
-    same = certified == [found]
-    return [Check("transactions", same, counts if same else f"{counts}, not as certified")]
 
 
 def _row_checks(

@@ -13,9 +13,9 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.transaction_operators import TransactionOperator
-from sfumato.core.itemsets.estimate import Estimates, check_share, classes_of, estimate_counts
-from sfumato.core.itemsets.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, partial_counts
+from sfumato.transactions.estimate import Estimates, check_share, classes_of, estimate_counts
+from sfumato.transactions.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
 
 __all__ = ["RuleEstimates", "confidence_bounds", "estimate_rules", "interval_rules"]
 

@@ -22,12 +22,12 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RulesBlocked, RulesHidden
-from sfumato.core.itemsets.confidence import confidence_bounds
-from sfumato.core.itemsets.estimate import merged
 from sfumato.core.itemsets.transactions import Transactions, are_within, distinct_keys, least_count
 from sfumato.methods.protocol import check_parameters
-from sfumato.methods.transactions import NamedRuleMethod, SanitizedTransactions, TransactionRule, count_sets, holding
-from sfumato.tables.transactions import TransactionTable
+from sfumato.transactions.confidence import confidence_bounds
+from sfumato.transactions.estimate import merged
+from sfumato.transactions.mechanism import NamedRuleMethod, SanitizedTransactions, TransactionRule, count_sets, holding
+from sfumato.transactions.table import TransactionTable
 
 if TYPE_CHECKING:
     from sfumato.core.itemsets.mining import Itemsets

@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Fact
-from sfumato.core.itemsets.estimate import check_share
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
-from sfumato.tables.transactions import TransactionTable
+from sfumato.transactions.estimate import check_share
+from sfumato.transactions.table import TransactionTable
 
 __all__ = [
     "NamedRuleMethod",

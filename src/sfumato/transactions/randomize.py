@@ -15,8 +15,8 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.methods.protocol import check_parameters
-from sfumato.methods.transactions import SanitizedTransactions, TransactionRule
-from sfumato.tables.transactions import TransactionTable
+from sfumato.transactions.mechanism import SanitizedTransactions, TransactionRule
+from sfumato.transactions.table import TransactionTable
 
 __all__ = ["MOST_ENTRIES", "USUAL", "TransactionRandomization"]
 

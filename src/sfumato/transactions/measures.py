@@ -20,13 +20,12 @@ from sfumato.assess.report import Report
 from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import Fact, RulesBlocked, RulesHidden, TransactionsRandomized
-from sfumato.core.itemsets.estimate import estimate_itemsets, least_told, merged
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, are_within, least_count, partial_counts
+from sfumato.transactions.estimate import estimate_itemsets, least_told, merged
 
 __all__ = [
-    "TRANSACTIONS",
-    "TRANSACTION_ATTACKS",
+    "MEASURES",
     "TransactionPair",
     "assess_transactions",
     "breach_level",
@@ -538,3 +537,5 @@ TRANSACTION_ATTACKS = Measure(
         "rest of the transaction; 0.5 is guessing"
     ),
 )  # fmt: skip
+
+MEASURES = (TRANSACTIONS, TRANSACTION_ATTACKS)

@@ -15,17 +15,17 @@ from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import TransactionsRandomized
-from sfumato.core.itemsets.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.core.randomness import Randomness
 from sfumato.publish.verify import certificate_beside
-from sfumato.tables.transactions import TransactionTable, read_transactions
+from sfumato.transactions.estimate import Estimates, estimate_itemsets, interval_itemsets
+from sfumato.transactions.table import TransactionTable, read_transactions
 
 if TYPE_CHECKING:
-    from sfumato.core.itemsets.confidence import RuleEstimates
     from sfumato.engines.outcome import Recipe
-    from sfumato.methods.transactions import TransactionMechanism
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
+    from sfumato.transactions.confidence import RuleEstimates
+    from sfumato.transactions.mechanism import TransactionMechanism
 
 __all__ = ["FoundItemsets", "TransactionSource", "transactions"]
 
@@ -136,7 +136,7 @@ class TransactionSource:
         are certain; others are counted. With ``min_confidence`` also the rules with one item on their right that are
         right at least so often, with intervals of their confidence.
         """
-        from sfumato.core.itemsets.confidence import estimate_rules, interval_rules
+        from sfumato.transactions.confidence import estimate_rules, interval_rules
 
         if isinstance(longest, bool) or not 1 <= longest <= 15:
             raise OptionError("longest must lie between 1 and 15; it is the most items of a set")
@@ -164,11 +164,11 @@ class TransactionSource:
         options: dict[str, Any],
         items: tuple[str, ...] | None = None,
     ) -> Release:
-        from sfumato.engines.transactions import TransactionPlan, run_transactions
-        from sfumato.methods.catalogue import make_transaction_mechanism
         from sfumato.publish.attainable import PlannedRun, refuse_unattainable
         from sfumato.publish.judge import asked_policy, policy_of
         from sfumato.publish.release import publish
+        from sfumato.transactions.methods import make_transaction_mechanism
+        from sfumato.transactions.run import TransactionPlan, run_transactions
 
         told: dict[str, Any] = {name: options.pop(name, None) for name in ("holdout", "seed", "policy")}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
@@ -198,7 +198,7 @@ class TransactionSource:
 def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, options: dict[str, Any]) -> Recipe:
     """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
     from sfumato.engines.outcome import Recipe
-    from sfumato.methods.catalogue import TRANSACTION_METHODS
+    from sfumato.transactions.methods import TRANSACTION_METHODS
 
     told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
     if told:
@@ -226,7 +226,7 @@ def transactions(
     Parameters
     ----------
     source : path, or pandas, polars or pyarrow table
-        A .dat file (FIMI), CSV or Parquet, as `sfumato.tables.transactions.read_transactions` says; or the folder
+        A .dat file (FIMI), CSV or Parquet, as `sfumato.transactions.table.read_transactions` says; or the folder
         ``release`` of transactions that were released, or its table, to estimate from.
     person : str, optional
         Column that says whom a transaction is of: dropped, and held out and attacked by person.

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.transactions import TransactionPair
+from sfumato.assess.report import Report
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled, TransactionPersons
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.core.randomness import Randomness
-from sfumato.engines.outcome import Outcome, Recipe, TransactionComparison
-from sfumato.methods.transactions import TransactionMechanism, TransactionRule, read_rules
+from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.options import RunOptions
-from sfumato.tables.transactions import TransactionTable
+from sfumato.transactions.measures import TransactionPair, assess_transactions
+from sfumato.transactions.mechanism import TransactionMechanism, TransactionRule, read_rules
+from sfumato.transactions.table import TransactionTable
 from sfumato.version import __version__
 
 __all__ = ["TransactionPlan", "run_transactions"]
@@ -51,6 +53,21 @@ class TransactionPlan:
 
     def __repr__(self) -> str:
         return f"TransactionPlan({self.mechanism.method}, {len(self.rules)} rules)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransactionComparison:
+    """Raw transactions beside the released ones; they stay with the owner."""
+
+    pair: TransactionPair
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "TransactionComparison(owner only)"
+
+    def assess(self, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Report:
+        """Report of what the released transactions still give and what they give away."""
+        return assess_transactions(self.pair, facts, judged=judged, rng=rng)
 
 
 def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:

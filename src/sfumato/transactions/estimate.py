@@ -17,8 +17,8 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.transaction_operators import MOST_SIZE, TransactionOperator, hypergeometric
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.selection import selected_ends, wilson_ends
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, distinct_keys, least_count, partial_counts
+from sfumato.transactions.selection import selected_ends, wilson_ends
 
 if TYPE_CHECKING:
     from sfumato.core.itemsets.mining import Itemsets

@@ -1,0 +1,59 @@
+"""Commands and measures by name, each with the module that holds it, which is loaded at its first use.
+
+The verticals (`stream`, `survey`, `transactions`) are known here alone: the core loads them by name and imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["COMMANDS", "load_command", "vertical_checks", "vertical_measures"]
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "demo": "cli.verbs",
+        "inspect": "cli.verbs",
+        "tune": "cli.evaluate",
+        "sanitize": "cli.sanitize",
+        "evaluate": "cli.evaluate",
+        "policy": "cli.verbs",
+        "verify": "cli.verbs",
+        "signing-key": "cli.signing",
+        "breach": "cli.randomized",
+        "survey": "cli.survey",
+        "transactions": "transactions.commands",
+        "stream": "stream.commands",
+        "reconstruct": "cli.randomized",
+        "relate": "cli.randomized",
+        "party": "cli.party",
+        "web": "cli.verbs",
+        "doctor": "cli.verbs",
+    }
+)
+"""Commands in the order of the help, and the module of each."""
+
+_MEASURES = ("transactions.measures",)  # modules with MEASURES
+_CHECKS = ("transactions.table",)  # modules with check_released
+
+
+def load_command(name: str) -> Any:
+    """Command of this name; raises KeyError if there is none."""
+    return getattr(_module(COMMANDS[name]), name.replace("-", "_"))
+
+
+def vertical_measures() -> tuple[Any, ...]:
+    """Measures that the verticals add."""
+    return tuple(measure for name in _MEASURES for measure in _module(name).MEASURES)
+
+
+def vertical_checks(table: Path, facts: Sequence[Any], most_bytes: int | None) -> list[tuple[str, bool, str]]:
+    """What the verticals find in a released table: what was checked, whether it is as certified, and the detail."""
+    return [found for name in _CHECKS for found in _module(name).check_released(table, facts, most_bytes)]
+
+
+def _module(name: str) -> Any:
+    return import_module(f"sfumato.{name}")
