@@ -13,8 +13,8 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli import app
-from sfumato.cli.options import WORDS
 from sfumato.core.errors import _ARGUMENTS, Notice, OptionError, PrivacyLeakWarning, SfumatoError, spelled, with_options
+from sfumato.methods.catalogue import all_parameters
 from sfumato.stream.run import init_stream
 from sfumato.web.visit import LABELS
 
@@ -75,7 +75,7 @@ def every_option(command: click.Command) -> Iterator[str]:
 
 
 def test_every_option_in_a_message_is_one() -> None:
-    known = {*every_option(app), *(name.replace("_", "-") for name in WORDS), *OF_OTHERS}
+    known = {*every_option(app), *(name.replace("_", "-") for name in all_parameters()), *OF_OTHERS}
     unknown = {}
     for path in SOURCES.rglob("*.py"):
         for name in re.findall(r"(?<=[ (\"])--([a-z][a-z-]+[a-z])(?=[ ,;.)\"])", path.read_text("utf-8")):
@@ -86,7 +86,7 @@ def test_every_option_in_a_message_is_one() -> None:
 
 def test_arguments_that_are_called_otherwise_than_their_options_are_there() -> None:
     calls = (sf.sanitize, sf.evaluate, sf.tune, sf.inspect, sf.Release.save, init_stream)
-    arguments = {name for call in calls for name in inspect.signature(call).parameters} | set(WORDS)
+    arguments = {name for call in calls for name in inspect.signature(call).parameters} | set(all_parameters())
     assert {name.partition("=")[0] for name in _ARGUMENTS.values()} <= arguments
     assert {"sheet", "encoding", "header_row", "missing"} <= set(inspect.signature(sf.sanitize).parameters)
 

@@ -14,21 +14,17 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli import app
-from sfumato.cli.options import CHOICES, WORDS, parameters_told
+from sfumato.cli.options import parameters_told
 from sfumato.core.arguments import check_argument
-from sfumato.core.distributions.amplification import GUARANTEES
 from sfumato.core.distributions.domains import Labels
-from sfumato.core.distributions.noise import LAWS
 from sfumato.core.errors import OptionError
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.catalogue import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
-from sfumato.methods.condense import ALGORITHMS
-from sfumato.methods.condense.compact import EFFORTS
 from sfumato.methods.geometry.key import Add, Key
-from sfumato.methods.geometry.transformations import PAIRS
-from sfumato.methods.modify.swap import WITHIN
 from sfumato.methods.protocol import parameters_of
 from sfumato.mining.reconstruct import reconstruct as reconstruct_values
+from sfumato.options import PublishOptions, RunOptions
+from sfumato.tables.reading import FileReading
 
 SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})
 TABLE = pa.table(
@@ -113,16 +109,17 @@ def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_opti
         fields = {field.name for field in dataclasses.fields(mechanism)}
         holding = [each for each, names in reached.items() if fields <= names and method in (None, each)]
         assert holding, mechanism
-    assert set(WORDS) == set(VALUES) == set(all_parameters())
+    assert set(VALUES) == set(all_parameters())
+    assert all(each.option is not None and each.option.help for each in all_parameters().values())
 
 
-def test_every_word_that_a_parameter_takes_is_a_choice() -> None:
-    assert set(CHOICES["grouping"]) == set(ALGORITHMS)
-    assert set(CHOICES["effort"]) == set(EFFORTS)
-    assert set(CHOICES["law"]) == set(LAWS)
-    assert set(CHOICES["guarantee"]) == set(GUARANTEES)
-    assert set(CHOICES["pairs"]) == set(PAIRS)
-    assert set(CHOICES["within"]) == set(WITHIN)
+def test_no_value_but_a_choice_is_taken() -> None:
+    for method in METHODS:
+        for name, parameter in parameters_of_method(method).items():
+            option = all_parameters()[name].option
+            if option is not None and option.choices and not parameter.by_column:
+                with pytest.raises(OptionError):
+                    make_mechanism(method, {**told(method, name), name: "no such word"})
 
 
 @pytest.mark.parametrize(("method", "name"), CASES)
@@ -142,7 +139,7 @@ def test_a_parameter_is_reached_from_everywhere(method: str, name: str, tmp_path
 @pytest.mark.parametrize("name", ["shifts", "units", "enhance_laws", "enhance_means"])
 @pytest.mark.parametrize("text", ["age", "=1", "age=", "age=1,2,3", "age=,"])
 def test_a_value_of_a_column_that_is_none_is_refused(name: str, text: str) -> None:
-    nothing = dict.fromkeys(WORDS)
+    nothing = dict.fromkeys(all_parameters())
     with pytest.raises(OptionError, match=f"{name}= takes a column and its value, as in"):
         parameters_told({**nothing, name: (text,)})
 
@@ -183,11 +180,15 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
         sf.sanitize(TABLE, recipe=first.recipe, level=5)
 
 
+OF_THE_COMMAND: dict[str, set[str]] = {  # options for how files are read and written, which Python does by other calls
+    "sanitize": {"engine", "master", "resume_key", "batch_rows", "form", "sign", "overwrite", "delimiter", "decimal"},
+    "evaluate": {"despite_policy", "overwrite", "delimiter", "decimal"},
+    "tune": {"overwrite", "delimiter", "decimal"},
+}  # fmt: skip
 FILES = {"decimal", "delimiter", "sheet", "output", "overwrite", "encoding", "query", "quiet", "as_json", "debug"}
 OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that are no arguments
     "sanitize": {
         "source",
-        "no_report",
         "sign",
         "no_sign",
         "form",
@@ -199,7 +200,7 @@ OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that
         "engine",
         "master",
         "resume_key",
-        *WORDS,
+        *all_parameters(),
     },
     "evaluate": {"most_bytes", "despite_policy", "level", "strata", "allow_level_1", "recipe", "format", "method", "k"},
     "tune": {"source"},
@@ -220,6 +221,19 @@ def test_the_command_line_has_the_words_of_the_function(verb: str) -> None:
     if verb == "reconstruct":
         known |= set(inspect.signature(reconstruct_values).parameters)
     assert words - FILES - OTHERWISE[verb] - {"help"} <= known
+
+
+@pytest.mark.parametrize("verb", ["sanitize", "evaluate", "tune"])
+def test_options_are_arguments_with_the_defaults_that_were_declared(verb: str) -> None:
+    arguments = inspect.signature(PUBLIC[verb]).parameters
+    for owner in (RunOptions, PublishOptions, FileReading):
+        for each in dataclasses.fields(owner):
+            option = each.metadata["option"]
+            if each.name in arguments:
+                default = arguments[each.name].default
+                assert default == each.default or f"[default: {default}]" in option.helps[verb], each.name
+            else:
+                assert verb not in option.verbs or each.name in OF_THE_COMMAND[verb], each.name
 
 
 @pytest.mark.parametrize("name", VERBS)

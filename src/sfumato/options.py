@@ -7,102 +7,27 @@ page and the tables of the documentation are read off these fields.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from sfumato.core.option import Panel, offered, options_of, spelled_option
 
 if TYPE_CHECKING:
     from sfumato.tables.schema import Schema
 
 __all__ = [
-    "Group",
-    "Option",
     "PublishOptions",
     "RunOptions",
     "first_needing_all_rows",
     "given",
-    "option_of",
-    "options_of",
-    "spelled_option",
     "types_of_options",
 ]
 
 
-class Group(StrEnum):
-    """What an option is about: the panels of the help, in their order."""
-
-    FIRST = "Most used"
-    INPUT = "Input"
-    COLUMNS = "Columns"
-    METHOD = "Method"
-    PRIVACY = "Privacy"
-    MEASURING = "Measuring"
-    OUTPUT = "Output"
-    ENGINE = "Engine"
-    SERVER = "Server"
-
-
 _ALL = ("sanitize", "evaluate", "tune")
 _MAKING = ("sanitize", "tune")
-
-
-@dataclass(frozen=True)
-class Option:
-    """How an option is offered.
-
-    Parameters
-    ----------
-    help : str
-        One sentence; the default in brackets if it needs words.
-    group : Group
-    verbs : tuple of str
-        The verbs that accept it.
-    first : tuple of str
-        Those of them whose help lists it among the most used options.
-    helps : mapping of str to str
-        Help for verbs where it means something narrower.
-    spelled : str
-        Its name on the command line, if it is another than that of the field.
-    metavar : str, optional
-    choices : tuple of str
-        Allowed values.
-    least : int, optional
-        Smallest whole number that is allowed.
-    above : float, optional
-        Numbers must be larger.
-    path : bool
-        The command line reads it as a path.
-    in_recipe : bool
-        A recipe repeats it.
-    beside_recipe : bool
-        It may be given beside a recipe; else it is refused there.
-    needs_all_rows : bool
-        Only a run in memory honours it.
-    needs_groups_of_rows : bool
-        A run that transforms a file batch by batch cannot honour it.
-    """
-
-    help: str
-    group: Group
-    verbs: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
-    helps: Mapping[str, str] = field(default_factory=dict)
-    spelled: str = ""
-    metavar: str | None = None
-    choices: tuple[str, ...] = ()
-    least: int | None = None
-    above: float | None = None
-    path: bool = False
-    in_recipe: bool = False
-    beside_recipe: bool = False
-    needs_all_rows: bool = False
-    needs_groups_of_rows: bool = False
-
-
-def _offered(words: str, group: Group, verbs: tuple[str, ...] = (), **more: Any) -> Mapping[str, Option]:
-    return {"option": Option(words, group, verbs, **more)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -111,9 +36,9 @@ class RunOptions:
 
     schema: Schema | str | Path | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Schema file, from inspect.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _ALL,
             first=_ALL,
             path=True,
@@ -123,13 +48,13 @@ class RunOptions:
     )
     target: str | None = field(
         default=None,
-        metadata=_offered("Column to predict: a class or a response.", Group.COLUMNS, _ALL, first=_ALL, metavar="COL"),
+        metadata=offered("Column to predict: a class or a response.", Panel.COLUMNS, _ALL, first=_ALL, metavar="COL"),
     )
     identifiers: tuple[str, ...] = field(
         default=(),
-        metadata=_offered(
+        metadata=offered(
             "Direct identifier to drop; repeatable.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _ALL,
             first=_ALL,
             spelled="identifier",
@@ -139,9 +64,9 @@ class RunOptions:
     )
     person: str | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Person identifier: dropped, and group sizes count persons.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _ALL,
             first=_ALL,
             metavar="COL",
@@ -150,18 +75,18 @@ class RunOptions:
     )
     rows_are_people: bool = field(
         default=False,
-        metadata=_offered(
+        metadata=offered(
             "Each row is one person, even if a column looks like a person identifier.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _MAKING,
             beside_recipe=True,
         ),
     )
     keep_persons: bool = field(
         default=False,
-        metadata=_offered(
+        metadata=offered(
             "condense: several rows per person, under new person numbers.",
-            Group.METHOD,
+            Panel.METHOD,
             ("sanitize",),
             in_recipe=True,
             needs_all_rows=True,
@@ -169,9 +94,9 @@ class RunOptions:
     )
     weight: str | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Survey weight: how many people a row represents; the total is kept.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _ALL,
             metavar="COL",
             needs_all_rows=True,
@@ -179,9 +104,9 @@ class RunOptions:
     )
     public: tuple[str, ...] = field(
         default=(),
-        metadata=_offered(
+        metadata=offered(
             "Column to release unchanged; repeatable.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             ("sanitize", "evaluate"),
             metavar="COL",
             helps={"evaluate": "A column that was passed through; repeatable."},
@@ -189,19 +114,19 @@ class RunOptions:
     )
     missing: tuple[str, ...] = field(
         default=(),
-        metadata=_offered(
+        metadata=offered(
             "Text or number that stands for a missing value, in every column; repeatable.  [default: the usual ones, "
             "and those detected]",
-            Group.INPUT,
+            Panel.INPUT,
             _ALL,
             metavar="MARK",
         ),
     )
     level: str | int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Minimum group size of each record: a column, a number, or 'age > 60: 12, else: 5'.",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             _MAKING,
             metavar="COL|N|RULE",
             in_recipe=True,
@@ -210,9 +135,9 @@ class RunOptions:
     )
     strata: str | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Form groups within each value of this column, which becomes certain.",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             _MAKING,
             metavar="COL",
             in_recipe=True,
@@ -221,9 +146,9 @@ class RunOptions:
     )
     holdout: Any = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Control group for the attacks: a file, or the share to hold out.",
-            Group.MEASURING,
+            Panel.MEASURING,
             _ALL,
             first=_ALL,
             metavar="FILE|FRACTION",
@@ -238,9 +163,9 @@ class RunOptions:
     )
     seed: int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Dry run: reproducible, marked as not for release.",
-            Group.METHOD,
+            Panel.METHOD,
             _ALL,
             least=0,
             metavar="N",
@@ -251,9 +176,9 @@ class RunOptions:
     )
     no_rules: bool = field(
         default=False,
-        metadata=_offered(
+        metadata=offered(
             "Allow rows that break rules between columns which hold in the original.",
-            Group.COLUMNS,
+            Panel.COLUMNS,
             _ALL,
             in_recipe=True,
             helps={"evaluate": "Do not count rules between columns."},
@@ -262,9 +187,9 @@ class RunOptions:
     )
     rare: Literal["pool", "lift", "keep"] | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Rare categories (fewer than k persons): pool, lift in their hierarchy, or keep.  [default: lift or pool]",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             _MAKING,
             choices=("pool", "lift", "keep"),
             in_recipe=True,
@@ -273,9 +198,9 @@ class RunOptions:
     )
     rows: int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Number of synthetic rows.  [default: as many as records]",
-            Group.METHOD,
+            Panel.METHOD,
             ("sanitize",),
             least=1,
             metavar="N",
@@ -285,9 +210,9 @@ class RunOptions:
     )
     tails: Literal["code", "smooth", "keep"] | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Extreme values (fewer than k persons): code to a cut-off, smooth, or keep.  [default: code]",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             ("sanitize",),
             choices=("code", "smooth", "keep"),
             in_recipe=True,
@@ -296,13 +221,13 @@ class RunOptions:
     )
     tails_k: int | None = field(
         default=None,
-        metadata=_offered("Fewest persons that a cut-off is computed from.", Group.PRIVACY, in_recipe=True),
+        metadata=offered("Fewest persons that a cut-off is computed from.", Panel.PRIVACY, in_recipe=True),
     )
     where: str | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "chain: synthetic rows only where 'age > 60 and sex == F'.",
-            Group.METHOD,
+            Panel.METHOD,
             ("sanitize",),
             metavar="RULE",
             in_recipe=True,
@@ -311,10 +236,10 @@ class RunOptions:
     )
     engine: Literal["memory", "chunks", "spark"] | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "All rows in memory; a file in partitions, with encrypted temporary files; or a cluster.  [default: "
             "memory, unless the file needs more than --memory]",
-            Group.ENGINE,
+            Panel.ENGINE,
             ("sanitize",),
             choices=("memory", "chunks", "spark"),
             beside_recipe=True,
@@ -322,9 +247,9 @@ class RunOptions:
     )
     master: str | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Spark master, such as spark://host:7077 or local[2].",
-            Group.ENGINE,
+            Panel.ENGINE,
             ("sanitize",),
             metavar="URL",
             beside_recipe=True,
@@ -332,9 +257,9 @@ class RunOptions:
     )
     memory: str | int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Memory limit of the run, such as 512M or 2G.  [default: 1.5G, or half of the memory]",
-            Group.ENGINE,
+            Panel.ENGINE,
             ("sanitize",),
             metavar="SIZE",
             beside_recipe=True,
@@ -342,9 +267,9 @@ class RunOptions:
     )
     resume_key: str | Path | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "In partitions: key to resume an interrupted run, created here (mode 600) and removed at the end.",
-            Group.ENGINE,
+            Panel.ENGINE,
             ("sanitize",),
             path=True,
             metavar="FILE",
@@ -353,9 +278,9 @@ class RunOptions:
     )
     batch_rows: int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Geometric methods with --engine chunks: rows per batch.  [default: about 32 MB]",
-            Group.ENGINE,
+            Panel.ENGINE,
             ("sanitize",),
             least=1,
             metavar="N",
@@ -384,13 +309,13 @@ class PublishOptions:
 
     report: bool = field(
         default=True,
-        metadata=_offered("Do not measure risk and utility.", Group.MEASURING, ("sanitize",), spelled="no-report"),
+        metadata=offered("Do not measure risk and utility.", Panel.MEASURING, ("sanitize",), spelled="no-report"),
     )
     time_limit: float | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Time limit of the measurement; fewer rows are measured if necessary.",
-            Group.MEASURING,
+            Panel.MEASURING,
             _ALL,
             first=("tune",),
             above=0.0,
@@ -403,10 +328,10 @@ class PublishOptions:
     )
     quasi_identifiers: tuple[str, ...] = field(
         default=(),
-        metadata=_offered(
+        metadata=offered(
             "Quasi-identifier: a column an attacker may know, or COL@N, its labels at level N; repeatable.  "
             "[default: a few columns, and half of them]",
-            Group.MEASURING,
+            Panel.MEASURING,
             _ALL,
             spelled="quasi-identifier",
             metavar="COL",
@@ -414,19 +339,20 @@ class PublishOptions:
     )
     accurate_within: float | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Largest error at which a predicted response counts as correct, in its units.  [default: its step, or a "
             "tenth of its standard deviation]",
-            Group.MEASURING,
+            Panel.MEASURING,
             _ALL,
+            least=0.0,
             metavar="X",
         ),
     )
     clusters: int | None = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Number of clusters when clusterings are compared.  [default: the classes of the target, else 5]",
-            Group.MEASURING,
+            Panel.MEASURING,
             ("sanitize", "evaluate"),
             least=2,
             metavar="K",
@@ -434,9 +360,9 @@ class PublishOptions:
     )
     policy: Any = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Policy that the release must meet: trusted, research, public, or a file.",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             _ALL,
             first=_ALL,
             metavar="NAME|FILE",
@@ -445,17 +371,17 @@ class PublishOptions:
     )
     despite_policy: bool = field(
         default=False,
-        metadata=_offered(
+        metadata=offered(
             "Release even if the policy is not met; the certificate records it.",
-            Group.PRIVACY,
+            Panel.PRIVACY,
             ("sanitize", "evaluate"),
         ),
     )
     form: Any = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "File format of the release.  [default: that of INPUT]",
-            Group.OUTPUT,
+            Panel.OUTPUT,
             ("sanitize",),
             spelled="format",
             choices=("csv", "parquet", "arrow", "xlsx", "ods", "sqlite"),
@@ -463,19 +389,19 @@ class PublishOptions:
     )
     spreadsheet_safe: bool = field(
         default=False,
-        metadata=_offered(
-            "CSV: put an apostrophe before text that a spreadsheet would run as a formula.", Group.OUTPUT, ("sanitize",)
+        metadata=offered(
+            "CSV: put an apostrophe before text that a spreadsheet would run as a formula.", Panel.OUTPUT, ("sanitize",)
         ),
     )
     native: bool = field(
         default=False,
-        metadata=_offered("Write numbers and dates that came as text in types of their own.", Group.OUTPUT),
+        metadata=offered("Write numbers and dates that came as text in types of their own.", Panel.OUTPUT),
     )
     sign: Any = field(
         default=None,
-        metadata=_offered(
+        metadata=offered(
             "Private key (Ed25519) to sign with, instead of your own (see signing-key).",
-            Group.OUTPUT,
+            Panel.OUTPUT,
             ("sanitize",),
             path=True,
             metavar="FILE",
@@ -483,9 +409,9 @@ class PublishOptions:
     )
     overwrite: bool = field(
         default=False,
-        metadata=_offered(
+        metadata=offered(
             "Replace an earlier release in that folder.",
-            Group.OUTPUT,
+            Panel.OUTPUT,
             _ALL,
             first=("sanitize", "evaluate"),
             helps={
@@ -495,16 +421,11 @@ class PublishOptions:
         ),
     )
     command: Sequence[str] = field(
-        default=(), metadata=_offered("Words of the command line, for what to try next.", Group.OUTPUT)
+        default=(), metadata=offered("Words of the command line, for what to try next.", Panel.OUTPUT)
     )
 
     def __repr__(self) -> str:
         return f"PublishOptions({', '.join(given(self))})"
-
-
-def spelled_option(name: str, option: Option) -> str:
-    """An option as it is written on the command line."""
-    return f"--{option.spelled or name.replace('_', '-')}"
 
 
 def first_needing_all_rows(options: RunOptions, *, batches: bool = False) -> str | None:
@@ -529,18 +450,8 @@ def given(options: RunOptions | PublishOptions) -> dict[str, object]:
     }
 
 
-def options_of(owner: type[Any]) -> list[tuple[str, Option]]:
-    """Fields of a class that are options, by name and in order, and how they are offered."""
-    return [(each.name, each.metadata["option"]) for each in dataclasses.fields(owner) if "option" in each.metadata]
-
-
 def types_of_options(owner: type[Any]) -> dict[str, Any]:
     """Type of each option of a class, by name."""
     from sfumato.tables.schema import Schema
 
     return get_type_hints(owner, localns={"Schema": Schema})
-
-
-def option_of(owner: type[Any], name: str) -> Option:
-    """How one option is offered."""
-    return dict(options_of(owner))[name]

@@ -19,9 +19,9 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
-from sfumato.cli.panels import Panel
 from sfumato.core.errors import SfumatoError, printable, with_options
 from sfumato.core.layout import broken_lines
+from sfumato.core.option import Panel
 from sfumato.core.progress import listening
 
 __all__ = ["Console", "tell_error", "verb"]

@@ -16,13 +16,15 @@ from sfumato.cli.options import (
     files_named,
     holdout_of,
     options,
+    options_of_verb,
     other_file,
     read_as,
     reading_told,
     time_limit_words,
 )
-from sfumato.cli.panels import Panel, Verb
+from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.option import Panel
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
@@ -38,20 +40,8 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.command(cls=Verb)
 @click.argument("original", metavar="ORIGINAL", type=INPUT)
 @click.argument("released", metavar="RELEASED", type=INPUT)
-@options(
-    "target",
-    first=True,
-    output="Folder for the report in two editions.",
-    schema="Schema of ORIGINAL, from inspect.",
-    identifier="A column to leave out, it was dropped; repeatable.",
-    person="Who a row of ORIGINAL is about: left out; people are attacked one row each.",
-)
-@click.option(
-    "--holdout", metavar="FILE", panel=Panel.FIRST, help="Rows like ORIGINAL's that RELEASED was not made from."
-)
-@options("policy", first=True, overwrite="Replace an earlier evaluation of that name.")
-@options("weight", "quasi_identifier", "accurate_within", "clusters", no_rules="Do not count rules between columns.")
-@options(public="A column that was passed through; repeatable.", seed="Measure reproducibly.")
+@options(first=True, output="Folder for the report in two editions.")
+@options_of_verb("evaluate")
 @click.option("--level", hidden=True)
 @click.option("--strata", hidden=True)
 @click.option("--allow-level-1", is_flag=True, hidden=True)
@@ -60,7 +50,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
 @options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
-@options("despite_policy", "time_limit", "missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
+@options("query")
 @verb
 def evaluate(
     console: Console,
@@ -160,25 +150,12 @@ _OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "o
 
 @click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options(
-    "target",
-    first=True,
-    policy="What the release must meet: trusted, research, public, or a file.  [default: research]",
-    time_limit="Ends by then with what was measured.  [default: what eight trials on the whole table take, 45 or more]",
-    output="Folder for report.html, report.json and, where something qualifies, recipe.toml.",
-)
+@options(first=True, output="Folder for report.html, report.json and, where something qualifies, recipe.toml.")
 @click.option(
     "--methods",
     metavar="A,B",
     panel=Panel.FIRST,
     help="Of chain, condense, classwise and condense-paper.  [default: the first three, as far as they apply]",
-)
-@options(
-    "identifier",
-    "person",
-    "schema",
-    first=True,
-    holdout="People kept out of the release, for measuring.  [default: 0.3]",
 )
 @click.option(
     "--k",
@@ -200,27 +177,8 @@ _OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "o
     show_default=True,
     help="The last two are the paper's, for group sizes.",
 )
-@options(
-    "level",
-    "strata",
-    "rows_are_people",
-    "weight",
-    "no_rules",
-    "rare",
-    "quasi_identifier",
-    "accurate_within",
-    seed="Repeat the same samples and draws.",
-)
-@options(
-    "missing",
-    "sheet",
-    "header_row",
-    "encoding",
-    "delimiter",
-    "decimal",
-    "query",
-    overwrite="Replace an earlier tuning of that name.",
-)
+@options_of_verb("tune")
+@options("query")
 @verb
 def tune(
     console: Console,

@@ -5,6 +5,7 @@ The parameters of all methods are options, too, read off the methods.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.cli.panels import Panel, Verb
+from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, SfumatoError, shown
+from sfumato.core.option import Option, Panel, spelled_option
 from sfumato.core.replacing import check_target, reason, replacing_file
+from sfumato.options import PublishOptions, RunOptions
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
 if TYPE_CHECKING:
@@ -29,12 +32,10 @@ if TYPE_CHECKING:
     from sfumato.tables.files import FileForm
 
 __all__ = [
-    "CHOICES",
     "COUNT",
     "FILE",
     "INPUT",
     "SEED",
-    "WORDS",
     "WithMethods",
     "check_new",
     "check_output",
@@ -45,6 +46,7 @@ __all__ = [
     "keeping_owner_part",
     "offered_methods",
     "options",
+    "options_of_verb",
     "other_file",
     "parameters_told",
     "passphrase_prompt",
@@ -68,157 +70,35 @@ COUNT = click.IntRange(min=1)
 
 _OF_OUTPUT = ("quiet", "as_json", "debug")
 _WRITTEN = ("output", "plot")  # files and folders that are not read
-_FLAG: dict[str, Any] = {"is_flag": True}
-_OPTIONS: dict[str, tuple[Panel, str, dict[str, Any]]] = {
-    "accurate_within": (
-        Panel.MEASURING,
-        "Largest error at which a predicted response counts as correct, in its units.  [default: its step, or a tenth "
-        "of its standard deviation]",
-        {"type": click.FloatRange(min=0.0), "metavar": "X"},
-    ),
-    "time_limit": (
-        Panel.MEASURING,
-        "Time limit of the measurement; fewer rows are measured if necessary.",
-        {"type": click.FloatRange(min=0, min_open=True), "metavar": "SECONDS"},
-    ),
-    "clusters": (
-        Panel.MEASURING,
-        "Number of clusters when clusterings are compared.  [default: the classes of the target, else 5]",
-        {"type": click.IntRange(min=2), "metavar": "K"},
-    ),
-    "decimal": (
-        Panel.INPUT,
-        "Decimal separator of CSV.  [default: detected from the numbers]",
-        {"type": click.Choice([".", ","])},
-    ),
-    "delimiter": (Panel.INPUT, "Delimiter of CSV.  [default: detected from the header]", {"metavar": "MARK"}),
-    "despite_policy": (Panel.PRIVACY, "Release even if the policy is not met; the certificate records it.", _FLAG),
-    "engine": (
-        Panel.ENGINE,
-        "All rows in memory; a file in partitions, with encrypted temporary files; or a cluster.  [default: memory, "
-        "unless the file needs more than --memory]",
-        {"type": click.Choice(["memory", "chunks", "spark"])},
-    ),
-    "encoding": (
-        Panel.INPUT,
-        "Encoding of CSV, such as utf-8, cp1252 or latin-1.  [default: utf-8, or detected]",
-        {"metavar": "NAME"},
-    ),
-    "form": (
-        Panel.OUTPUT,
-        "File format of the release.  [default: that of INPUT]",
-        {"type": click.Choice(["csv", "parquet", "arrow", "xlsx", "ods", "sqlite"])},
-    ),
-    "header_row": (
-        Panel.INPUT,
-        "Row of a workbook, or line of CSV, with the column names, counted from 1.  [default: the first, or the one "
-        "below a title]",
-        {"type": COUNT, "metavar": "N"},
-    ),
-    "holdout": (
-        Panel.MEASURING,
-        "Control group for the attacks: a file, or the share to hold out.",
-        {"metavar": "FILE|FRACTION"},
-    ),
-    "identifier": (Panel.COLUMNS, "Direct identifier to drop; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "keep_persons": (Panel.METHOD, "condense: several rows per person, under new person numbers.", _FLAG),
-    "master": (Panel.ENGINE, "Spark master, such as spark://host:7077 or local[2].", {"metavar": "URL"}),
-    "memory": (
-        Panel.ENGINE,
-        "Memory limit of the run, such as 512M or 2G.  [default: 1.5G, or half of the memory]",
-        {"metavar": "SIZE"},
-    ),
-    "resume_key": (
-        Panel.ENGINE,
-        "In partitions: key to resume an interrupted run, created here (mode 600) and removed at the end.",
-        {"type": FILE, "metavar": "FILE"},
-    ),
-    "quasi_identifier": (
-        Panel.MEASURING,
-        "Quasi-identifier: a column an attacker may know, or COL@N, its labels at level N; repeatable.  "
-        "[default: a few columns, and half of them]",
-        {"multiple": True, "metavar": "COL"},
-    ),
-    "level": (
-        Panel.PRIVACY,
-        "Minimum group size of each record: a column, a number, or 'age > 60: 12, else: 5'.",
-        {"metavar": "COL|N|RULE"},
-    ),
-    "missing": (
-        Panel.INPUT,
-        "Text or number that stands for a missing value, in every column; repeatable.  [default: the usual ones, and "
-        "those detected]",
-        {"multiple": True, "metavar": "MARK"},
-    ),
-    "most_bytes": (Panel.INPUT, "", {"type": COUNT, "metavar": "N"}),
-    "no_sign": (Panel.OUTPUT, "Do not sign the release; recipients cannot check who made it.", _FLAG),
-    "no_report": (Panel.MEASURING, "Do not measure risk and utility.", _FLAG),
-    "no_rules": (Panel.COLUMNS, "Allow rows that break rules between columns which hold in the original.", _FLAG),
-    "output": (Panel.OUTPUT, "Folder for release/ and owner/.", {"type": FILE}),
-    "overwrite": (Panel.OUTPUT, "Replace an earlier release in that folder.", _FLAG),
-    "person": (Panel.COLUMNS, "Person identifier: dropped, and group sizes count persons.", {"metavar": "COL"}),
-    "plot": (Panel.OUTPUT, "Save a plot (.svg).", {"type": FILE}),
-    "policy": (
-        Panel.PRIVACY,
-        "Policy that the release must meet: trusted, research, public, or a file.",
-        {"metavar": "NAME|FILE"},
-    ),
-    "public": (Panel.COLUMNS, "Column to release unchanged; repeatable.", {"multiple": True, "metavar": "COL"}),
-    "query": (Panel.INPUT, "SQL query, if INPUT is a database URL.", {}),
-    "rare": (
-        Panel.PRIVACY,
-        "Rare categories (fewer than k persons): pool, lift in their hierarchy, or keep.  [default: lift or pool]",
-        {"type": click.Choice(["pool", "lift", "keep"])},
-    ),
-    "recipe": (Panel.METHOD, "Repeat a run from its owner/recipe.toml.", {"type": FILE}),
-    "rows": (
-        Panel.METHOD,
-        "Number of synthetic rows.  [default: as many as records]",
-        {"type": COUNT, "metavar": "N"},
-    ),
-    "rows_are_people": (
-        Panel.COLUMNS,
-        "Each row is one person, even if a column looks like a person identifier.",
-        _FLAG,
-    ),
-    "schema": (Panel.COLUMNS, "Schema file, from inspect.", {"type": FILE}),
-    "seed": (Panel.METHOD, "Dry run: reproducible, marked as not for release.", {"type": SEED, "metavar": "N"}),
-    "sheet": (
-        Panel.INPUT,
-        "Sheet of a workbook, or table of an SQLite file.  [default: the first that contains a table]",
-        {"metavar": "NAME"},
-    ),
-    "sign": (
-        Panel.OUTPUT,
-        "Private key (Ed25519) to sign with, instead of your own (see signing-key).",
-        {"type": FILE},
-    ),
-    "strata": (
-        Panel.PRIVACY,
-        "Form groups within each value of this column, which becomes certain.",
-        {"metavar": "COL"},
-    ),
-    "tails": (
-        Panel.PRIVACY,
-        "Extreme values (fewer than k persons): code to a cut-off, smooth, or keep.  [default: code]",
-        {"type": click.Choice(["code", "smooth", "keep"])},
-    ),
-    "target": (Panel.COLUMNS, "Column to predict: a class or a response.", {"metavar": "COL"}),
-    "weight": (
-        Panel.COLUMNS,
-        "Survey weight: how many people a row represents; the total is kept.",
-        {"metavar": "COL"},
-    ),
-    "where": (Panel.METHOD, "chain: synthetic rows only where 'age > 60 and sex == F'.", {"metavar": "RULE"}),
+_OF_COMMANDS: dict[str, Option] = {
+    "most_bytes": Option("", Panel.INPUT, least=1, metavar="N"),
+    "no_sign": Option("Do not sign the release; recipients cannot check who made it.", Panel.OUTPUT),
+    "output": Option("Folder for release/ and owner/.", Panel.OUTPUT, path=True),
+    "plot": Option("Save a plot (.svg).", Panel.OUTPUT, path=True),
+    "query": Option("SQL query, if INPUT is a database URL.", Panel.INPUT),
+    "recipe": Option("Repeat a run from its owner/recipe.toml.", path=True),
 }
-"""Options that mean the same whatever verb has them: help, and how they are read."""
+"""Options of the command line alone."""
 
-_SPELT = {
-    "form": ("--format", "form"),
-    "identifier": ("--identifier", "identifiers"),
-    "quasi_identifier": ("--quasi-identifier", "quasi_identifiers"),
-    "output": ("-o", "--output"),
-}
+_DECLARED = {
+    each.name: (each.metadata["option"], each.default)
+    for owner in (RunOptions, PublishOptions, FileReading)
+    for each in dataclasses.fields(owner)
+    if "option" in each.metadata
+} | {name: (option, False if name == "no_sign" else None) for name, option in _OF_COMMANDS.items()}
+
+
+def options_of_verb(verb: str) -> Callable[[F], F]:
+    """Add every option that a verb accepts, in the order in which they are declared."""
+    accepted = {name: option for name, (option, _) in _DECLARED.items() if verb in option.verbs}
+
+    def add(function: F) -> F:
+        for name, option in reversed(accepted.items()):
+            panel = Panel.FIRST if verb in option.first else option.panel
+            function = _declared(name, panel, option.helps.get(verb, option.help))(function)
+        return function
+
+    return add
 
 
 def options(*names: str, first: bool = False, **words: str) -> Callable[[F], F]:
@@ -229,13 +109,35 @@ def options(*names: str, first: bool = False, **words: str) -> Callable[[F], F]:
 
     def add(function: F) -> F:
         for name in reversed((*names, *words)):
-            panel, usual, settings = _OPTIONS[name]
-            spelt = _SPELT.get(name, (f"--{name.replace('_', '-')}", name))
-            settings = {"panel": Panel.FIRST if first else panel, "help": words.get(name, usual), **settings}
-            function = click.option(*spelt, **settings)(function)
+            option, _ = _DECLARED[name]
+            function = _declared(name, Panel.FIRST if first else option.panel, words.get(name, option.help))(function)
         return function
 
     return add
+
+
+def _declared(name: str, panel: Panel, words: str) -> Callable[[F], F]:
+    """An option as it was declared, for the command line."""
+    option, default = _DECLARED[name]
+    spelt = (("-o",) if name == "output" else ()) + (spelled_option(name, option), name)
+    if isinstance(default, bool):
+        return click.option(*spelt, is_flag=True, default=default, flag_value=not default, panel=panel, help=words)
+    return click.option(
+        *spelt, type=_type_of(option), multiple=default == (), metavar=option.metavar, panel=panel, help=words
+    )
+
+
+def _type_of(option: Option) -> Any:
+    """How a value is read: one of the choices, a path, a number within bounds, or a text."""
+    if option.choices:
+        return click.Choice(option.choices)
+    if option.path:
+        return FILE
+    if option.above is not None:
+        return click.FloatRange(min=option.above, min_open=True)
+    if option.least is None:
+        return None
+    return click.IntRange(min=option.least) if isinstance(option.least, int) else click.FloatRange(min=option.least)
 
 
 @contextmanager
@@ -442,70 +344,6 @@ def _ask_passphrase() -> str:
     return str(click.prompt("Passphrase of the key", hide_input=True, err=True, default="", show_default=False))
 
 
-WORDS: dict[str, str] = {
-    "k": "Minimum group size of all records.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
-    "grouping": "How records are grouped.  [default: compact]",
-    "effort": "How long the compact grouping searches.",
-    "allow_level_1": "Allow records with a minimum group size of 1, which are not protected.",
-    "tolerance": "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]",
-    "scores": "condense: form groups on the numbers themselves, or on their normal scores.",
-    "response_weight": "Weight of the target in the distance between records.",
-    "leaf": "chain, swap, downgrade: minimum number of people in a leaf of a tree.  [default: 50]",
-    "order": "chain: column to synthesize first, before the target; repeatable.",
-    "kind": "noise: kind of noise.  [default: additive]",
-    "law": "noise: distribution of the noise.  [default: gaussian]",
-    "size": "noise: standard deviation of the noise, in standard deviations of each column.",
-    "correlated": "noise: give the noise the correlations of the data.",
-    "enhance": "noise and geometry: share of the rows that get extra noise.",
-    "enhance_size": "noise and geometry: standard deviation of the extra noise.",
-    "enhance_laws": "noise and geometry: distribution of a column's extra noise, as in age=uniform; repeatable.",
-    "enhance_means": "noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable.",
-    "exact_digits": "geometry: write all digits of the transformed numbers, which reveal the key.",
-    "groups": "laplace-pca: number of groups, instead of --k.",
-    "b": "laplace-pca: noise scale in ranges; odds change by at most e^(1/b).  [default: 0.2]",
-    "guarantee": "laplace-pca: bound the odds of each component, or of the whole record.",
-    "rho1": "laplace-pca: prior probability.  [default: 0.001]",
-    "rho2": "laplace-pca: largest posterior probability, which determines b.",
-    "epsilon": "randomize: local epsilon of each column without --spec.",
-    "specs": "randomize: noise specification of a column, as in age=age.toml; repeatable.",
-    "pass_missing": "randomize: release which values are missing.",
-    "allow_observed": "randomize: use domains observed in the data.",
-    "shifts": "translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable.",
-    "deviations": "translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]",
-    "factors": "scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.",
-    "factor": "scale, hybrid: range of all other factors.  [default: 0.5 2]",
-    "degrees": "rotate, hybrid: range of the angles.  [default: 0 360]",
-    "units": "rotate, hybrid: unit of a column, as in pay=1000; repeatable.",
-    "pairs": "rotate, hybrid: which columns are rotated together.  [default: chain]",
-    "pass_categories": "noise, geometry, swap: release categories as they are.",
-    "within": "swap: between rows of similar rank, or in a leaf of a tree that predicts the target.  [default: window]",
-    "window": "swap: largest difference in rank, in percent of the rows.  [default: 5]",
-    "columns": "swap: column to swap; block: a quasi-identifier; repeatable.  [default: see the docs]",
-    "share": "subsample: share of the people in the sample.  [default: 0.1]",
-    "coarsened": "aggregate: level of a column's hierarchy, as in born=3; repeatable.",
-    "widths": "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable.",
-    "private": "downgrade: column of the label to hide.",
-    "limit": "downgrade: largest information gain of a rule about it, in bits.  [default: 0.3]",
-    "hidden": "downgrade: share of the people whose label is hidden.  [default: 1]",
-}
-"""Help of each parameter of a method, in the order of the help page."""
-
-CHOICES = {
-    "grouping": ("compact", "mdav", "paper", "modified", "holistic"),
-    "effort": ("fast", "default", "thorough"),
-    "scores": ("plain", "normal"),
-    "kind": ("additive", "multiplicative"),
-    "law": ("gaussian", "uniform", "laplace"),
-    "guarantee": ("component", "record"),
-    "pairs": ("chain", "disjoint"),
-    "within": ("window", "leaves"),
-}
-"""Allowed values of some parameters."""
-
-_ALSO = {"kind": ("--noise",), "specs": ("--spec",)}
-_PANELS = {"k": Panel.FIRST, "allow_level_1": Panel.PRIVACY}  # of parameters that are not about one method
-
-
 class WithMethods(Verb):
     """Has an option for each parameter of each method, read off the methods when the verb is run."""
 
@@ -514,16 +352,18 @@ class WithMethods(Verb):
         from sfumato.methods.catalogue import all_parameters
 
         if not any(param.name == "k" for param in self.params):
-            derived = [_option(all_parameters()[name]) for name in WORDS]
+            derived = [_parameter_option(each) for each in all_parameters().values()]
             first = next(place for place, param in enumerate(self.params) if param.name == "key")
             self.params[first:first] = derived
         return super().get_params(ctx)
 
 
-def _option(parameter: Parameter) -> click.Option:
-    name = parameter.name
-    spelt = (f"--{name.replace('_', '-')}", *_ALSO.get(name, ()), name)
-    settings: dict[str, Any] = {"help": WORDS[name], "panel": _PANELS.get(name, Panel.METHOD)}
+def _parameter_option(parameter: Parameter) -> click.Option:
+    name, option = parameter.name, parameter.option
+    assert option is not None
+    plain = f"--{name.replace('_', '-')}"
+    spelt = (plain, *(each for each in (spelled_option(name, option),) if each != plain), name)
+    settings: dict[str, Any] = {"help": option.help, "panel": option.panel}
     if parameter.kind is bool:
         return click.RichOption(spelt, is_flag=True, **settings)
     if parameter.by_column:
@@ -533,7 +373,7 @@ def _option(parameter: Parameter) -> click.Option:
         return click.RichOption(spelt, multiple=True, metavar=f"COLUMN={value}", **settings)
     if parameter.several:
         return click.RichOption(spelt, multiple=True, metavar="COL", **settings)
-    choices = click.Choice(CHOICES[name]) if name in CHOICES else parameter.kind
+    choices = click.Choice(option.choices) if option.choices else parameter.kind
     metavar = "LOW HIGH" if parameter.width > 1 else None
     return click.RichOption(spelt, type=choices, nargs=parameter.width, metavar=metavar, **settings)
 
@@ -542,10 +382,11 @@ def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
     from sfumato.methods.catalogue import all_parameters
 
-    chosen = {name: told[name] for name in WORDS if told[name] not in (None, ()) and told[name] is not False}
+    known = all_parameters()
+    chosen = {name: told[name] for name in known if told[name] not in (None, ()) and told[name] is not False}
     for name, given in chosen.items():
-        if all_parameters()[name].by_column:
-            chosen[name] = tuple(_of_column(all_parameters()[name], text) for text in given)
+        if known[name].by_column:
+            chosen[name] = tuple(_of_column(known[name], text) for text in given)
     return chosen
 
 
@@ -563,6 +404,7 @@ def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:
     except ValueError:
         values = ()
     if not column or len(values) != parameter.values or "" in values:
-        example = WORDS[name].rpartition("as in ")[2].partition(";")[0]
+        assert parameter.option is not None
+        example = parameter.option.help.rpartition("as in ")[2].partition(";")[0]
         raise OptionError(f"--{name.replace('_', '-')} takes a column and its value, as in {example}; write both")
     return column, *values

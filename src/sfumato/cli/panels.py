@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import rich_click as click
 
-__all__ = ["Panel", "Verb", "VerbGroup"]
+from sfumato.core.option import Panel
+
+__all__ = ["Verb", "VerbGroup"]
 
 _FEW = 15  # options that need no panels
-
-
-class Panel(StrEnum):
-    """What an option is about; its declaration says it."""
-
-    FIRST = "Most used"
-    INPUT = "Input"
-    COLUMNS = "Columns"
-    METHOD = "Method"
-    PRIVACY = "Privacy"
-    MEASURING = "Measuring"
-    OUTPUT = "Output"
-    ENGINE = "Engine"
-    SERVER = "Server"
 
 
 class Verb(click.RichCommand):

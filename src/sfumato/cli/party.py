@@ -14,8 +14,9 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
-from sfumato.cli.panels import Panel, VerbGroup
+from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
+from sfumato.core.option import Panel
 from sfumato.core.progress import listening, tell
 from sfumato.version import __version__
 
@@ -43,7 +44,7 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     show_default=True,
     panel=Panel.OUTPUT,
 )
-@options(no_report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
+@options(report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
 @options("no_sign", "overwrite", sign="This owner's private key (Ed25519) to sign with, in place of its own.")
 @verb
 @click.pass_context
@@ -120,7 +121,7 @@ def _run(
     seed: int | None,
     recipe: Path | None,
     form: str,
-    no_report: bool,
+    report: bool,
     policy: str | None,
     overwrite: bool,
     sign: Path | None,
@@ -146,7 +147,7 @@ def _run(
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
         check_output(folder, overwrite=overwrite, inputs=config.files)
         signer = signer_at(sign, folder, no_sign=no_sign, dry_run=config.plan.seed is not None)
-        refuse_unattainable(asked_policy(policy, report=not no_report), without_control(), despite=None)
+        refuse_unattainable(asked_policy(policy, report=report), without_control(), despite=None)
         data = config.data
         table, _ = read_file(str(data.file), encoding=encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
@@ -162,7 +163,7 @@ def _run(
             engine,
             folder,
             form=form,
-            report=not no_report,
+            report=report,
             overwrite=overwrite,
             sign=signer or False,
             policy=policy,

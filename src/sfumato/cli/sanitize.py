@@ -15,10 +15,8 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import (
-    COUNT,
     FILE,
     INPUT,
-    WORDS,
     WithMethods,
     check_output,
     command_words,
@@ -26,6 +24,7 @@ from sfumato.cli.options import (
     keeping_owner_part,
     offered_methods,
     options,
+    options_of_verb,
     other_file,
     parameters_told,
     say_dropped,
@@ -34,7 +33,6 @@ from sfumato.cli.options import (
     time_limit_words,
     whereabouts,
 )
-from sfumato.cli.panels import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import (
     Alike,
@@ -53,7 +51,8 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
 )
-from sfumato.options import RunOptions, options_of
+from sfumato.core.option import Panel, options_of
+from sfumato.options import RunOptions
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
 
 if TYPE_CHECKING:
@@ -219,7 +218,6 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 @click.command(cls=WithMethods)
 @click.argument("source", metavar="INPUT", type=INPUT)
 @click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help="Folder for release/ and owner/.")
-@options("target", "identifier", "person", "schema", first=True)
 @click.option(
     "--method",
     metavar="NAME",
@@ -230,34 +228,15 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
 )
 @click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
 @click.option("--new-key", type=FILE, panel=Panel.METHOD, help="Draw a key and write it here (mode 600).")
-@options("holdout", "policy", "overwrite", first=True)
-@options("level", "strata", "rows_are_people", "keep_persons")
-@options("weight", "public")
-@options("no_rules", "rare", "tails", "rows", "where", "recipe", "seed", "form")
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    panel=Panel.OUTPUT,
-    help="CSV: put an apostrophe before text that a spreadsheet would run as a formula.",
-)
-@options("quasi_identifier", "accurate_within", "clusters", "no_report", "sign", "no_sign")
+@options_of_verb("sanitize")
+@options("recipe", "no_sign", "query")
 @click.option(
     "--pdf",
     is_flag=True,
     panel=Panel.OUTPUT,
     help="Also save owner/summary.html as PDF (needs a browser).",
 )
-@options("engine", "master", "memory", "resume_key")
 @click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
-@click.option(
-    "--batch-rows",
-    type=COUNT,
-    metavar="N",
-    panel=Panel.ENGINE,
-    help="Geometric methods with --engine chunks: rows per batch.  [default: about 32 MB]",
-)
-@options("despite_policy", "time_limit", "missing", "sheet", "header_row", "encoding", "delimiter")
-@options("decimal", "query")
 @verb
 def sanitize(
     console: Console,
@@ -270,7 +249,7 @@ def sanitize(
     holdout: str | None,
     recipe: Path | None,
     form: str | None,
-    no_report: bool,
+    report: bool,
     sign: Path | None,
     no_sign: bool,
     overwrite: bool,
@@ -290,6 +269,7 @@ def sanitize(
     or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.engines.outcome import Recipe
+    from sfumato.methods.catalogue import all_parameters
     from sfumato.methods.geometry.key import keeping_key
     from sfumato.publish.sanitize import check_beside_recipe, check_run, file_of, sanitize, sanitize_file
     from sfumato.tables.files import FileForm, FileFormat
@@ -297,10 +277,10 @@ def sanitize(
 
     check_output(output, overwrite=overwrite)
     if pdf:
-        _check_pdf(report=not no_report)
+        _check_pdf(report=report)
     given = FileReading(**{name: told.pop(name) for name in READING_OPTIONS})
-    run: dict[str, Any] = {name: value for name, value in told.items() if name not in WORDS}
-    run |= {**parameters_told(told), "method": method, "report": not no_report}
+    run: dict[str, Any] = {name: value for name, value in told.items() if name not in all_parameters()}
+    run |= {**parameters_told(told), "method": method, "report": report}
     settled = RunOptions(**{name: run[name] for name, _ in options_of(RunOptions) if name in run})
     settled = dataclasses.replace(settled, holdout=holdout)
     if recipe is not None:
@@ -310,10 +290,10 @@ def sanitize(
     if key is not None:
         run["key"] = key
     _check_measured(replayed, run)
-    parameters = {name: run[name] for name in (*WORDS, "key") if name in run}
+    parameters = {name: run[name] for name in (*all_parameters(), "key") if name in run}
     despite = run["despite_policy"]
     with keeping_owner_part(console, output, overwrite=overwrite):
-        check_run(None, method, parameters, settled, replayed, run["policy"], report=not no_report, despite=despite)
+        check_run(None, method, parameters, settled, replayed, run["policy"], report=report, despite=despite)
     seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.options.seed
     signer = signer_at(sign, output, no_sign=no_sign, dry_run=seed is not None)
     place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)

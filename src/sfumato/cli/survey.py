@@ -12,8 +12,9 @@ import rich_click as click
 
 from sfumato.cli.console import Console, verb
 from sfumato.cli.options import FILE, check_new, options, usual, write_private
-from sfumato.cli.panels import Panel, VerbGroup
+from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError, TooFew
+from sfumato.core.option import Panel
 
 if TYPE_CHECKING:
     from sfumato.survey.questions import Survey

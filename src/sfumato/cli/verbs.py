@@ -30,8 +30,9 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
-from sfumato.cli.panels import Panel, Verb
+from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.option import Panel
 from sfumato.core.progress import tell
 from sfumato.tables.reading import read_people, reading_words
 
@@ -83,7 +84,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
 @click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
 @options(first=True, output="Write the schema to this TOML file.", schema="Look again at a schema that was edited.")
-@options("identifier", "target", "person", first=True)
+@options("identifiers", "target", "person", first=True)
 @usual(
     "--k",
     default=10,

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sfumato.core.documents import fits, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BoundsKept, Fact
+from sfumato.core.option import options_of
 from sfumato.core.records import Records
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.options import RunOptions, options_of, types_of_options
+from sfumato.options import RunOptions, types_of_options
 from sfumato.tables.codec import Codec
 from sfumato.tables.grid import has_bounds
 from sfumato.tables.reading import READING_OPTIONS, FileReading

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import OptionError, closest_name, shown
+from sfumato.core.option import Option, options_of
 from sfumato.methods.chain import LEAF, Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
@@ -86,6 +87,8 @@ class Parameter:
         Whether every column may have its own.
     several : bool
         Whether it is a list of values, as many as are told.
+    option : Option, optional
+        How it is offered; None where another method offers it for all.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Parameter:
     values: int = 1
     by_column: bool = False
     several: bool = False
+    option: Option | None = dataclasses.field(default=None, repr=False)
 
     @property
     def width(self) -> int:
@@ -159,13 +163,20 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
         raise OptionError(f"there is no method {shown(method)}; {told}")
     hints = get_type_hints(_maker(method))
     names = [name for name in inspect.signature(_maker(method)).parameters if not isinstance(hints[name], InitVar)]
-    return {name: _parameter(name, hints[name]) for name in names}
+    made = hints.get("return", _maker(method))
+    offers = {name: each for owner in get_args(made) or (made,) for name, each in options_of(owner)}
+    return {name: dataclasses.replace(_parameter(name, hints[name]), option=offers.get(name)) for name in names}
 
 
 @cache
 def all_parameters() -> dict[str, Parameter]:
-    """Parameters of all methods by name; one name means one thing."""
-    return {name: each for method in METHODS for name, each in parameters_of_method(method).items()}
+    """Parameters of all methods by name; one name means one thing, and one method offers it for all."""
+    found: dict[str, Parameter] = {}
+    for method in METHODS:
+        for name, each in parameters_of_method(method).items():
+            if name not in found or found[name].option is None:
+                found[name] = each
+    return found
 
 
 def is_keyed(method: str) -> bool:

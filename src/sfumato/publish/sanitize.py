@@ -14,6 +14,7 @@ import pyarrow as pa
 from sfumato.assess.study import MeasureOptions
 from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
+from sfumato.core.option import options_of, spelled_option
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.partitions.batches import Geometric
@@ -31,7 +32,7 @@ from sfumato.methods.catalogue import (
 )
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism
-from sfumato.options import RunOptions, given, options_of, spelled_option
+from sfumato.options import RunOptions, given
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of

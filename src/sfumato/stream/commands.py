@@ -23,8 +23,9 @@ from sfumato.cli.options import (
     tell_signer,
     usual,
 )
-from sfumato.cli.panels import Panel, VerbGroup
+from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
+from sfumato.core.option import Panel
 from sfumato.tables.reading import read_people, reading_words
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def stream() -> None:
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options("target", "identifier", "person", first=True, schema="Schema; what it declares binds all rows.")
+@options("target", "identifiers", "person", first=True, schema="Schema; what it declares binds all rows.")
 @options("level", "strata", "missing", "rare", "tails")
 @usual(
     "--person-rows",
@@ -282,7 +283,7 @@ class _Words:
 @stream.command("publish")
 @_state
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
-@options("no_report", form="[default: the first rows']")
+@options("report", form="[default: the first rows']")
 @_measure_key
 @options("policy", "despite_policy", "sign", "no_sign", "overwrite")
 @verb
@@ -290,7 +291,7 @@ def publish(
     console: Console,
     state: str,
     output: Path,
-    no_report: bool,
+    report: bool,
     sign: Path | None,
     no_sign: bool,
     overwrite: bool,
@@ -309,7 +310,7 @@ def publish(
             chosen: Any = None  # the owner's own key, unless the state is of a dry run
             if no_sign or sign is not None:
                 chosen = signer_at(sign, output, no_sign=no_sign, dry_run=False) or False
-            options = {"report": not no_report, "overwrite": overwrite, "sign": chosen, **told}
+            options = {"report": report, "overwrite": overwrite, "sign": chosen, **told}
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.errors import OptionError, shown, spelled
+from sfumato.core.option import Panel, offered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from sfumato.tables.workbook import Sheet
 
 __all__ = ["READING_OPTIONS", "FileReading", "read_input", "read_people", "reading_words"]
+
+_ALL = ("sanitize", "evaluate", "tune")
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,45 @@ class FileReading:
         Row of a workbook, or line of CSV, that names the columns, counted from 1.
     """
 
-    encoding: str | None = None
-    delimiter: str | None = None
-    decimal: Literal[".", ","] | None = None
-    sheet: str | None = None
-    header_row: int | None = None
+    encoding: str | None = field(
+        default=None,
+        metadata=offered(
+            "Encoding of CSV, such as utf-8, cp1252 or latin-1.  [default: utf-8, or detected]",
+            Panel.INPUT,
+            _ALL,
+            metavar="NAME",
+        ),
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata=offered("Delimiter of CSV.  [default: detected from the header]", Panel.INPUT, _ALL, metavar="MARK"),
+    )
+    decimal: Literal[".", ","] | None = field(
+        default=None,
+        metadata=offered(
+            "Decimal separator of CSV.  [default: detected from the numbers]", Panel.INPUT, _ALL, choices=(".", ",")
+        ),
+    )
+    sheet: str | None = field(
+        default=None,
+        metadata=offered(
+            "Sheet of a workbook, or table of an SQLite file.  [default: the first that contains a table]",
+            Panel.INPUT,
+            _ALL,
+            metavar="NAME",
+        ),
+    )
+    header_row: int | None = field(
+        default=None,
+        metadata=offered(
+            "Row of a workbook, or line of CSV, with the column names, counted from 1.  [default: the first, or the "
+            "one below a title]",
+            Panel.INPUT,
+            _ALL,
+            least=1,
+            metavar="N",
+        ),
+    )
 
     @property
     def given(self) -> dict[str, Any]:

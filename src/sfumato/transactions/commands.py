@@ -24,8 +24,9 @@ from sfumato.cli.options import (
     usual,
     whereabouts,
 )
-from sfumato.cli.panels import Panel, Verb, VerbGroup
+from sfumato.cli.panels import Verb, VerbGroup
 from sfumato.core.errors import OptionError
+from sfumato.core.option import Panel
 from sfumato.options import RunOptions
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options of all verbs that write a release."""
-    function = options("despite_policy", "recipe", "seed", "no_report", "sign", "no_sign", form="[default: csv]")(
+    function = options("despite_policy", "recipe", "seed", "report", "sign", "no_sign", form="[default: csv]")(
         _reading(function)
     )
     holdout = "Share of the transactions, or persons, kept out for measuring."
@@ -185,7 +186,7 @@ def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None
 
     output, overwrite = told.pop("output"), told.pop("overwrite")
     form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
-    report = not told.pop("no_report")
+    report = told.pop("report")
     check_output(output, overwrite=overwrite)
     if told["recipe"] is not None:
         told["recipe"] = Recipe.load(told["recipe"])

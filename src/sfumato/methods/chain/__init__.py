@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
+from sfumato.core.option import offered
 from sfumato.core.records import BlockKind, Records, RowRequest, width
 from sfumato.methods.condense import check_k, effective_levels
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, rows_drawn
@@ -54,8 +55,13 @@ class Chain:
     method: ClassVar[str] = "chain"
 
     k: int = 10
-    leaf: int = LEAF
-    order: tuple[str, ...] | None = None
+    leaf: int = field(
+        default=LEAF,
+        metadata=offered("chain, swap, downgrade: minimum number of people in a leaf of a tree.  [default: 50]"),
+    )
+    order: tuple[str, ...] | None = field(
+        default=None, metadata=offered("chain: column to synthesize first, before the target; repeatable.")
+    )
 
     def __post_init__(self) -> None:
         check_parameters(self)

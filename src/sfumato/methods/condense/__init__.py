@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
+from sfumato.core.option import Panel, offered
 from sfumato.core.records import Records
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
@@ -66,12 +67,30 @@ class Condensation:
     sfumato.core.errors.LevelError: k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly
     """
 
-    k: int = 10
-    grouping: str = "compact"
-    effort: str = "default"
-    allow_level_1: bool = False
-    response_weight: float | None = None
-    scores: str = "plain"
+    k: int = field(
+        default=10,
+        metadata=offered(
+            "Minimum group size of all records.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
+            Panel.FIRST,
+        ),
+    )
+    grouping: str = field(
+        default="compact", metadata=offered("How records are grouped.  [default: compact]", choices=tuple(ALGORITHMS))
+    )
+    effort: str = field(
+        default="default", metadata=offered("How long the compact grouping searches.", choices=_EFFORTS)
+    )
+    allow_level_1: bool = field(
+        default=False,
+        metadata=offered("Allow records with a minimum group size of 1, which are not protected.", Panel.PRIVACY),
+    )
+    response_weight: float | None = field(
+        default=None, metadata=offered("Weight of the target in the distance between records.")
+    )
+    scores: str = field(
+        default="plain",
+        metadata=offered("condense: form groups on the numbers themselves, or on their normal scores.", choices=SCORES),
+    )
 
     def __post_init__(self) -> None:
         check_parameters(self)

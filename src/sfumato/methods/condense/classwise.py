@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ClassPure
+from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
@@ -81,7 +82,12 @@ class ClasswiseCondensation:
     method: ClassVar[str] = "classwise"
 
     k: int | None = None
-    tolerance: float | None = None
+    tolerance: float | None = field(
+        default=None,
+        metadata=offered(
+            "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]"
+        ),
+    )
     grouping: str | None = None
     effort: str = "default"
     allow_level_1: bool = False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.distributions.noise import Means, Pairs, check_enhance, means_of, pairs_of
 from sfumato.core.errors import OptionError
+from sfumato.core.option import offered
 from sfumato.core.records import Layout, Records
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.methods.geometry.move import EnhancementNoise, move, number_blocks
@@ -31,12 +32,24 @@ class _Geometric:
     operations: ClassVar[tuple[str, ...]] = ()
     method: ClassVar[str] = ""
 
-    pass_categories: bool = False
-    enhance: float = 0.0
-    enhance_size: float = 1.0
-    enhance_laws: Pairs | Mapping[str, str] = ()
-    enhance_means: Means | Mapping[str, float] = ()
-    exact_digits: bool = False
+    pass_categories: bool = field(
+        default=False, metadata=offered("noise, geometry, swap: release categories as they are.")
+    )
+    enhance: float = field(default=0.0, metadata=offered("noise and geometry: share of the rows that get extra noise."))
+    enhance_size: float = field(
+        default=1.0, metadata=offered("noise and geometry: standard deviation of the extra noise.")
+    )
+    enhance_laws: Pairs | Mapping[str, str] = field(
+        default=(),
+        metadata=offered("noise and geometry: distribution of a column's extra noise, as in age=uniform; repeatable."),
+    )
+    enhance_means: Means | Mapping[str, float] = field(
+        default=(),
+        metadata=offered("noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable."),
+    )
+    exact_digits: bool = field(
+        default=False, metadata=offered("geometry: write all digits of the transformed numbers, which reveal the key.")
+    )
     key: InitVar[Key | None] = None
 
     def __post_init__(self, key: Key | None) -> None:
@@ -127,8 +140,14 @@ class Translation(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("add",)
     method: ClassVar[str] = "translate"
 
-    shifts: tuple[Bounds, ...] | Mapping[str, Any] = ()
-    deviations: tuple[float, float] = (-3.0, 3.0)
+    shifts: tuple[Bounds, ...] | Mapping[str, Any] = field(
+        default=(),
+        metadata=offered("translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable."),
+    )
+    deviations: tuple[float, float] = field(
+        default=(-3.0, 3.0),
+        metadata=offered("translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]"),
+    )
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
@@ -158,8 +177,12 @@ class Scaling(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("mult",)
     method: ClassVar[str] = "scale"
 
-    factors: tuple[Bounds, ...] | Mapping[str, Any] = ()
-    factor: tuple[float, float] = (0.5, 2.0)
+    factors: tuple[Bounds, ...] | Mapping[str, Any] = field(
+        default=(), metadata=offered("scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.")
+    )
+    factor: tuple[float, float] = field(
+        default=(0.5, 2.0), metadata=offered("scale, hybrid: range of all other factors.  [default: 0.5 2]")
+    )
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
@@ -194,9 +217,16 @@ class Rotation(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("rotate",)
     method: ClassVar[str] = "rotate"
 
-    degrees: tuple[float, float] = (0.0, 360.0)
-    units: tuple[Unit, ...] | Mapping[str, float] = ()
-    pairs: str = "chain"
+    degrees: tuple[float, float] = field(
+        default=(0.0, 360.0), metadata=offered("rotate, hybrid: range of the angles.  [default: 0 360]")
+    )
+    units: tuple[Unit, ...] | Mapping[str, float] = field(
+        default=(), metadata=offered("rotate, hybrid: unit of a column, as in pay=1000; repeatable.")
+    )
+    pairs: str = field(
+        default="chain",
+        metadata=offered("rotate, hybrid: which columns are rotated together.  [default: chain]", choices=PAIRS),
+    )
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)

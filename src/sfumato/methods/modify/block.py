@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
+from sfumato.core.option import offered
 from sfumato.core.records import Records
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify import (
@@ -62,8 +63,13 @@ class Aggregation:
 
     method: ClassVar[str] = "aggregate"
 
-    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = ()
-    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = ()
+    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = field(
+        default=(), metadata=offered("aggregate: level of a column's hierarchy, as in born=3; repeatable.")
+    )
+    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = field(
+        default=(),
+        metadata=offered("aggregate: width of the intervals of a column of numbers, as in age=10; repeatable."),
+    )
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, Notice, OptionError
 from sfumato.core.facts import Downgraded
+from sfumato.core.option import offered
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.methods.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
 from sfumato.methods.modify.swap import people_drawn
@@ -53,9 +54,14 @@ class Downgrading:
     method: ClassVar[str] = "downgrade"
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
 
-    private: str = ""
-    limit: float = 0.3
-    hidden: float = 1.0
+    private: str = field(default="", metadata=offered("downgrade: column of the label to hide."))
+    limit: float = field(
+        default=0.3,
+        metadata=offered("downgrade: largest information gain of a rule about it, in bits.  [default: 0.3]"),
+    )
+    hidden: float = field(
+        default=1.0, metadata=offered("downgrade: share of the people whose label is hidden.  [default: 1]")
+    )
     leaf: int = 50
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Sampled, Shuffled, Swapped
+from sfumato.core.option import offered
 from sfumato.core.records import Records
 from sfumato.methods.modify import (
     ColumnCells,
@@ -66,10 +67,21 @@ class Swapping:
     method: ClassVar[str] = "swap"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
-    within: str = "window"
-    window: float = 5.0
+    within: str = field(
+        default="window",
+        metadata=offered(
+            "swap: between rows of similar rank, or in a leaf of a tree that predicts the target.  [default: window]",
+            choices=WITHIN,
+        ),
+    )
+    window: float = field(
+        default=5.0, metadata=offered("swap: largest difference in rank, in percent of the rows.  [default: 5]")
+    )
     leaf: int = 50
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = field(
+        default=(),
+        metadata=offered("swap: column to swap; block: a quasi-identifier; repeatable.  [default: see the docs]"),
+    )
     pass_categories: bool = False
 
     def __post_init__(self) -> None:
@@ -259,7 +271,7 @@ class Subsampling:
     method: ClassVar[str] = "subsample"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True, control=True)
 
-    share: float = 0.1
+    share: float = field(default=0.1, metadata=offered("subsample: share of the people in the sample.  [default: 0.1]"))
 
     def __post_init__(self) -> None:
         check_parameters(self)

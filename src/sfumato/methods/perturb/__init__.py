@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from sfumato.core.distributions.noise import (
 )
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
+from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 
@@ -177,10 +178,20 @@ class AdditiveNoise(_Noise):
     sfumato.core.errors.OptionError: there is no noise law 'cauchy'; choose one of gaussian, uniform, laplace
     """
 
-    kind: str = dataclasses.field(default="additive", init=False)
-    law: str = "gaussian"
-    size: float = 1.0
-    correlated: bool = False
+    kind: str = field(
+        default="additive",
+        init=False,
+        metadata=offered(
+            "noise: kind of noise.  [default: additive]", choices=("additive", "multiplicative"), spelled="noise"
+        ),
+    )
+    law: str = field(
+        default="gaussian", metadata=offered("noise: distribution of the noise.  [default: gaussian]", choices=LAWS)
+    )
+    size: float = field(
+        default=1.0, metadata=offered("noise: standard deviation of the noise, in standard deviations of each column.")
+    )
+    correlated: bool = field(default=False, metadata=offered("noise: give the noise the correlations of the data."))
     enhance: float = 0.0
     enhance_size: float = 1.0
     enhance_laws: Pairs | Mapping[str, str] = ()

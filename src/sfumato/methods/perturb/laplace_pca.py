@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sfumato.core.distributions.noise import DiscreteLaplace, snap
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import ComponentNoise, Fact, Shuffled
 from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights
+from sfumato.core.option import offered
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
@@ -97,12 +98,20 @@ class LaplacePCA:
     """Step of the grid that components are counted in, in standard deviations of the columns."""
 
     k: int | None = None
-    groups: int | None = None
+    groups: int | None = field(default=None, metadata=offered("laplace-pca: number of groups, instead of --k."))
     response_weight: float = 0.8
-    b: float | None = None
-    guarantee: str = "component"
-    rho1: float | None = None
-    rho2: float | None = None
+    b: float | None = field(
+        default=None,
+        metadata=offered("laplace-pca: noise scale in ranges; odds change by at most e^(1/b).  [default: 0.2]"),
+    )
+    guarantee: str = field(
+        default="component",
+        metadata=offered("laplace-pca: bound the odds of each component, or of the whole record.", choices=GUARANTEES),
+    )
+    rho1: float | None = field(default=None, metadata=offered("laplace-pca: prior probability.  [default: 0.001]"))
+    rho2: float | None = field(
+        default=None, metadata=offered("laplace-pca: largest posterior probability, which determines b.")
+    )
     grouping: str = "modified"
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
+from sfumato.core.option import offered
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
@@ -52,10 +53,15 @@ class Randomization:
     method: ClassVar[str] = "randomize"
     traits: ClassVar[Traits] = Traits(synthetic=False, row_is_person=True, codes=True)
 
-    specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = ()
-    epsilon: float | None = None
-    pass_missing: bool = False
-    allow_observed: bool = False
+    specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = field(
+        default=(),
+        metadata=offered("randomize: noise specification of a column, as in age=age.toml; repeatable.", spelled="spec"),
+    )
+    epsilon: float | None = field(
+        default=None, metadata=offered("randomize: local epsilon of each column without --spec.")
+    )
+    pass_missing: bool = field(default=False, metadata=offered("randomize: release which values are missing."))
+    allow_observed: bool = field(default=False, metadata=offered("randomize: use domains observed in the data."))
 
     def __post_init__(self) -> None:
         check_parameters(self)
