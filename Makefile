@@ -84,7 +84,7 @@ bench: setup
 	$(BIN)/python benchmarks/papers/ay05.py
 
 # Changes one thing at a time in the rooms that must not err, and lists what no test notices. MUTANTS names a part of them,
-# as in make mutants MUTANTS='sfumato.privacy*'. The tool needs an older pytest, so it has an environment of its own.
+# as in make mutants MUTANTS='sfumato.certificate*'. The tool needs an older pytest, so it has an environment of its own.
 mutants: $(MUTATION)/ready
 	$(MUTATION)/bin/mutmut run --max-children 2 $(MUTANTS)
 	$(MUTATION)/bin/mutmut results

@@ -33,7 +33,7 @@ def pytest_configure() -> None:
     """
     gc.disable()
     os.environ["XDG_CONFIG_HOME"] = _CONFIG
-    from sfumato.publish.signing_key import new_signing_key
+    from sfumato.certificate.signing_key import new_signing_key
 
     new_signing_key()
 

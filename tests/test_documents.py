@@ -20,6 +20,8 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.certificate.randomized import read_spec
+from sfumato.certificate.signature import Signer, expected_signer
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import (
     DEEPEST,
@@ -48,8 +50,6 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.parties.config import PartyConfig
 from sfumato.engines.parties.peers import fingerprint_of
 from sfumato.methods.geometry.key import Key
-from sfumato.privacy.randomized import read_spec
-from sfumato.publish.signature import Signer, expected_signer
 from sfumato.tables.schema import Schema
 
 

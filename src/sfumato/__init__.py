@@ -12,6 +12,8 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
+    from sfumato.certificate.certificate import Certificate
+    from sfumato.certificate.signing_key import new_signing_key, signing_key
     from sfumato.core.distributions.calculator import breach
     from sfumato.core.distributions.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
@@ -26,13 +28,11 @@ if TYPE_CHECKING:
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.methods.randomize import Randomization
-    from sfumato.privacy.certificate import Certificate
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize, sanitize_file
-    from sfumato.publish.signing_key import new_signing_key, signing_key
     from sfumato.publish.verify import verify_release as verify
     from sfumato.stream.verb import stream
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -96,7 +96,7 @@ _HOMES = {
     "Aggregation": "sfumato.methods.modify.block",
     "TransactionRandomization": "sfumato.transactions.randomize",
     "Blocking": "sfumato.methods.modify.block",
-    "Certificate": "sfumato.privacy.certificate",
+    "Certificate": "sfumato.certificate.certificate",
     "Chain": "sfumato.methods.chain",
     "ClasswiseCondensation": "sfumato.methods.condense.classwise",
     "Condensation": "sfumato.methods.condense",
@@ -128,12 +128,12 @@ _HOMES = {
     "breach": "sfumato.core.distributions.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
-    "new_signing_key": "sfumato.publish.signing_key",
+    "new_signing_key": "sfumato.certificate.signing_key",
     "reconstruct": "sfumato.verbs",
     "relate": "sfumato.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
-    "signing_key": "sfumato.publish.signing_key",
+    "signing_key": "sfumato.certificate.signing_key",
     "stream": "sfumato.stream.verb",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.certificate.randomized import read_spec
 from sfumato.core.arguments import checked
 from sfumato.core.distributions.domains import Dates, Labels
 from sfumato.core.distributions.spec import NoiseSpec
@@ -22,7 +23,6 @@ from sfumato.engines.columns import schema_of
 from sfumato.mining.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
 from sfumato.mining.reconstruct import reconstruct as reconstruct_values
 from sfumato.mining.reconstruct.bands import LEAST
-from sfumato.privacy.randomized import read_spec
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind

@@ -27,12 +27,12 @@ from sfumato.assess.plain import risk_sentence
 from sfumato.assess.report import Report, Ruling
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.facts import Transformed
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.privacy.claims import draw_claims
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import Policy
 from tests.assess.made_up import attack

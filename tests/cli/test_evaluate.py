@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess import study
-from sfumato.publish.signature import Signer
+from sfumato.certificate.signature import Signer
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from tests.cli.conftest import Run
 from tests.examples import at_length

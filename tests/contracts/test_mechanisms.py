@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import fact_from_json, fact_to_json
@@ -25,7 +26,6 @@ from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
-from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

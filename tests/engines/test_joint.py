@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.certificate.certificate import Certificate
 from sfumato.core.errors import (
     LevelError,
     OptionError,
@@ -32,7 +33,6 @@ from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.engines.parties.session import plain_sessions
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.privacy.certificate import Certificate
 from sfumato.publish.agreement import unfit_method
 from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.release import Release

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sfumato.assess import measure
 from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
+from sfumato.certificate.signature import Signer
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import DespitePolicy, Unmeasured
 from sfumato.engines.outcome import Recipe
@@ -28,7 +29,6 @@ from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.publish.signature import Signer
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream

@@ -18,6 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from examples.messy_patients import WORKBOOK_PARTS
+from sfumato.certificate.certificate import Certificate
+from sfumato.certificate.randomized import read_spec
+from sfumato.certificate.signature import Signature, Signer, expected_signer
 from sfumato.core.database import locate
 from sfumato.core.distributions.breach import holds
 from sfumato.core.distributions.channel import read_prior
@@ -29,14 +32,11 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory import parse_size
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
-from sfumato.privacy.certificate import Certificate
-from sfumato.privacy.randomized import read_spec
 from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.earlier import Contents, own_files
 from sfumato.publish.large import run_key
 from sfumato.publish.policy import Policy
-from sfumato.publish.signature import Signature, Signer, expected_signer
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.certificate.certificate import Certificate
+from sfumato.certificate.claims import draw_claims
 from sfumato.core import facts as vocabulary
 from sfumato.core.documents import write_json
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import Fact, fact_from_json
-from sfumato.privacy.certificate import Certificate
-from sfumato.privacy.claims import draw_claims
 from sfumato.publish.verify import verify_release
 from tests.examples import in_full
 from tests.fuzz.fuzzing import GOLDENS, bounded_time, golden_bytes

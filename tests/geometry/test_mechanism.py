@@ -15,6 +15,7 @@ import pytest
 from pyarrow.csv import read_csv, write_csv
 
 import sfumato as sf
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
 from sfumato.engines.partitions.batches import transform_file
@@ -23,7 +24,6 @@ from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.geometry.transformations import hybrid, invert
 from sfumato.methods.protocol import Mechanism, MethodResult
-from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato as sf
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
@@ -30,7 +31,6 @@ from sfumato.methods.perturb.laplace_pca import (
     rotate_back,
 )
 from sfumato.methods.protocol import MethodResult, OwnerDetails
-from sfumato.privacy.claims import draw_claims
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.condense.tables import no_strata

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato.assess.report import Report
+from sfumato.certificate.signature import Signer
 from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
 from sfumato.engines.parties.config import PartyTrial, write_trial
@@ -30,7 +31,6 @@ from sfumato.methods.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize_file
-from sfumato.publish.signature import Signer
 from sfumato.publish.verify import verify_release
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.run import init_stream

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sfumato.certificate.certificate import Certificate
 from sfumato.core.facts import (
     Aggregated,
     Alike,
@@ -24,7 +25,6 @@ from sfumato.core.facts import (
     RowsDrawn,
     WeightsScaled,
 )
-from sfumato.privacy.certificate import Certificate
 from sfumato.publish.verify import Verification, verify_release
 from sfumato.publish.verify_rows import ModifiedRows, PersonRows
 from sfumato.tables.field import Field, Kind

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from sfumato.certificate.certificate import Certificate
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     Alike,
@@ -42,8 +44,6 @@ from sfumato.core.facts import (
     TransactionsReleased,
     Untouched,
 )
-from sfumato.privacy.certificate import Certificate
-from sfumato.privacy.claims import draw_claims
 from sfumato.publish.agreement import _STATED, agreement_checks, columns_check
 from tests.fuzz.fuzzing import GOLDENS, golden_bytes
 

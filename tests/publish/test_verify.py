@@ -15,9 +15,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
+from sfumato.certificate.signature import Signer
 from sfumato.core.errors import OptionError, TableError
 from sfumato.publish import verify_rows
-from sfumato.publish.signature import Signer
 from sfumato.publish.verify import _digest, certificate_beside, verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.tables.field import Domain, Field, Kind

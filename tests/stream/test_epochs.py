@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import PrivacyRefusal, SfumatoError
 from sfumato.core.facts import EpochPublished, Maintained, Shuffled
 from sfumato.methods.condense.maintainer import Maintainer
-from sfumato.privacy.claims import draw_claims
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches

@@ -25,10 +25,10 @@ from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
+    from sfumato.certificate.signature import Signer
     from sfumato.cli.console import Console
     from sfumato.methods.catalogue import Parameter
     from sfumato.publish.release import Release
-    from sfumato.publish.signature import Signer
     from sfumato.tables.files import FileForm
 
 __all__ = [

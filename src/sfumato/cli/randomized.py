@@ -124,7 +124,7 @@ def reconstruct(
     --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise, and with
     --strict where the values do not look like anything that the law can have made.
     """
-    from sfumato.privacy.randomized import read_spec
+    from sfumato.certificate.randomized import read_spec
 
     check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)

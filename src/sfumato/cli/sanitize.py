@@ -56,8 +56,8 @@ from sfumato.options import RunOptions
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
 
 if TYPE_CHECKING:
+    from sfumato.certificate.certificate import Certificate
     from sfumato.engines.outcome import Recipe
-    from sfumato.privacy.certificate import Certificate
     from sfumato.publish.release import Release
     from sfumato.tables.files import FileForm
 

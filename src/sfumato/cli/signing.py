@@ -26,7 +26,7 @@ def signing_key() -> None:
 @verb
 def show(console: Console) -> None:
     """Print the fingerprint and the public key."""
-    from sfumato.publish.signing_key import signing_key as find
+    from sfumato.certificate.signing_key import signing_key as find
 
     key = find(ask=passphrase_prompt())
     console.say(key.fingerprint)
@@ -40,7 +40,7 @@ def show(console: Console) -> None:
 @verb
 def export(console: Console, file: Path, overwrite: bool) -> None:
     """Write the public key to FILE, for recipients: verify takes it with --signer."""
-    from sfumato.publish.signing_key import signing_key as find
+    from sfumato.certificate.signing_key import signing_key as find
 
     key = find(ask=passphrase_prompt())
     key.export(file, overwrite=overwrite)
@@ -52,7 +52,7 @@ def export(console: Console, file: Path, overwrite: bool) -> None:
 @verb
 def path(console: Console) -> None:
     """Print where the private key lies, or will."""
-    from sfumato.publish.signing_key import signing_key_path
+    from sfumato.certificate.signing_key import signing_key_path
 
     place = signing_key_path()
     console.say(str(place))
@@ -64,7 +64,7 @@ def path(console: Console) -> None:
 @verb
 def new(console: Console, replace: bool) -> None:
     """Make a new signing key. Releases that were signed before stay signed by the earlier one."""
-    from sfumato.publish.signing_key import new_signing_key
+    from sfumato.certificate.signing_key import new_signing_key
 
     key = new_signing_key(replace=replace)
     console.say(

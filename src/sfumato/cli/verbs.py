@@ -54,7 +54,7 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from sfumato.publish.signature import Signer
+    from sfumato.certificate.signature import Signer
 
     check_output(output, overwrite=overwrite)
     table = population()

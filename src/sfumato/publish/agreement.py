@@ -7,6 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.certificate.certificate import Certificate
+from sfumato.certificate.claims import draw_claims
+from sfumato.certificate.coherence import check_facts
+from sfumato.certificate.modified import modified_names
+from sfumato.certificate.statements import counted
 from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
@@ -65,11 +70,6 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.certificate import Certificate
-from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.modified import modified_names
-from sfumato.privacy.statements import counted
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from sfumato.certificate.certificate import Certificate
+from sfumato.certificate.signature import SIGNATURE_FILE
 from sfumato.core.documents import Unparsable, parse_json, read_bytes
 from sfumato.core.errors import BadInput, OptionError, shown
 from sfumato.core.replacing import reason
-from sfumato.privacy.certificate import Certificate
-from sfumato.publish.signature import SIGNATURE_FILE
 
 __all__ = ["EVALUATION_FILES", "OWNER_FILES", "OWNER_SCHEMA", "Contents", "own_files", "refuse_own_inputs"]
 

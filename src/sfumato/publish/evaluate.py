@@ -17,13 +17,13 @@ from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.risk.uniqueness import Standing, whole_standings
 from sfumato.assess.study import MeasureOptions, study_of
+from sfumato.certificate.certificate import Certificate
 from sfumato.core.documents import write_json
 from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, SfumatoError, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
 from sfumato.engines.memory import measured_note, measured_rows
-from sfumato.privacy.certificate import Certificate
 from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy, judge_report

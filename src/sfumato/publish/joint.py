@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError
 from sfumato.engines.joint import reason_of, run_joint
@@ -18,7 +19,6 @@ from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
-from sfumato.publish.signature import SIGNATURE_FILE, Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from sfumato.assess.study import MeasureOptions
+from sfumato.certificate.signature import Signer
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
@@ -34,7 +35,6 @@ from sfumato.options import RunOptions, first_needing_all_rows
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
-from sfumato.publish.signature import Signer
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading

@@ -17,6 +17,9 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
 from sfumato.assess.study import MeasureOptions, study_of
+from sfumato.certificate.certificate import Certificate, certify
+from sfumato.certificate.signature import SIGNATURE_FILE, Signer
+from sfumato.certificate.signing_key import own_signer, signing_key_path
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
@@ -28,13 +31,10 @@ from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.privacy.certificate import Certificate, certify
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
-from sfumato.publish.signature import SIGNATURE_FILE, Signer
-from sfumato.publish.signing_key import own_signer, signing_key_path
 from sfumato.publish.suggest import Suggest
 from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.certificate.certificate import AlteredCertificate, Certificate
+from sfumato.certificate.signature import SIGNATURE_FILE, expected_signer, read_signature
+from sfumato.certificate.statements import counted
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, shown
 from sfumato.core.facts import (
@@ -20,11 +23,8 @@ from sfumato.core.facts import (
 )
 from sfumato.core.randomness import Mode
 from sfumato.core.replacing import reason
-from sfumato.privacy.certificate import AlteredCertificate, Certificate
-from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check, agreement_checks, are_possible, columns_check
 from sfumato.publish.folder import sha256_of
-from sfumato.publish.signature import SIGNATURE_FILE, expected_signer, read_signature
 from sfumato.publish.verify_columns import ColumnCells
 from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
 from sfumato.registry import vertical_checks

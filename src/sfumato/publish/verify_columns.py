@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.certificate.statements import counted
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import (
     ClassPure,
@@ -22,7 +23,6 @@ from sfumato.core.facts import (
     Transformed,
     Untouched,
 )
-from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check
 from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells

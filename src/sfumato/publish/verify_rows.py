@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.certificate.statements import counted
 from sfumato.core.errors import BadInput, SfumatoError, TableError
 from sfumato.core.facts import Aggregated, Alike, Blocked, Downgraded, Fact, Grouped, PersonsLinked, RareValues
-from sfumato.privacy.statements import counted
 from sfumato.publish.agreement import Check
 from sfumato.publish.verify_columns import ColumnCells, gap_field
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain

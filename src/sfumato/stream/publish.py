@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, changed_units, difference_findings
 from sfumato.assess.findings import Finding
+from sfumato.certificate.signature import Signer
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import EpochPublished, is_quoted
@@ -28,7 +29,6 @@ from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
-from sfumato.publish.signature import Signer
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.stream.cellwise import (
     Carried,

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 import math
 
+from sfumato.certificate.grouped import check_levels
+from sfumato.certificate.statements import (
+    ONE_ROW,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_least,
+    counted,
+    joined,
+    quoted,
+)
 from sfumato.core.distributions.amplification import highest_posterior
 from sfumato.core.facts import (
     BoundsKept,
@@ -17,19 +30,6 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
     Untouched,
-)
-from sfumato.privacy.grouped import check_levels
-from sfumato.privacy.statements import (
-    ONE_ROW,
-    SECRET_RANDOMNESS,
-    Claim,
-    ClaimsOf,
-    Refused,
-    Statements,
-    at_least,
-    counted,
-    joined,
-    quoted,
 )
 
 __all__ = ["CLAIMS", "is_noised_by_group", "of_noised_groups"]

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
+from sfumato.certificate.signature import PASSPHRASE, Signature, Signer, expected_signer
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.publish.signature import PASSPHRASE, Signature, Signer, expected_signer
 from sfumato.publish.verify import verify_release
 from tests.examples import sized
 

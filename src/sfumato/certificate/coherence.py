@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TypeVar
 
+from sfumato.certificate.modified import columns_agree, is_modified, modified_names
+from sfumato.certificate.transactions import is_possible_transaction_fact, transactions_agree
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Aggregated,
@@ -61,8 +63,6 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.modified import columns_agree, is_modified, modified_names
-from sfumato.privacy.transactions import is_possible_transaction_fact, transactions_agree
 
 __all__ = ["check_facts"]
 

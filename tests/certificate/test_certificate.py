@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sfumato.certificate.certificate import AlteredCertificate, Certificate, certify
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import ColumnsDropped, CountsKept, Drawn, Fact, Grouped, HeldOut, Shuffled, Synthesized
-from sfumato.privacy.certificate import AlteredCertificate, Certificate, certify
 
 DIGEST = "0123456789abcdef" * 4
 FACTS: tuple[Fact, ...] = (

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
-from sfumato.privacy.statements import (
+from sfumato.certificate.statements import (
     SECRET_RANDOMNESS,
     Claim,
     ClaimsOf,
@@ -19,6 +17,8 @@ from sfumato.privacy.statements import (
     counted,
     joined,
 )
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
 
 __all__ = ["CLAIMS"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.certificate.coherence import check_facts
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Aggregated,
@@ -45,7 +46,6 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.coherence import check_facts
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
 CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from sfumato.certificate.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted
 from sfumato.core.distributions.transaction_operators import MOST_SIZE, TransactionOperator
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import (
@@ -16,7 +17,6 @@ from sfumato.core.facts import (
     TransactionsRandomized,
     TransactionsReleased,
 )
-from sfumato.privacy.statements import SECRET_RANDOMNESS, Claim, ClaimsOf, Refused, Statements, at_most, counted
 
 __all__ = ["CLAIMS", "is_possible_transaction_fact", "transactions_agree"]
 

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 
+from sfumato.certificate import grouped, joint, modified, perturbed, randomized, streamed, transactions
+from sfumato.certificate.coherence import check_facts
+from sfumato.certificate.statements import (
+    NOTHING,
+    ONE_ROW,
+    RAN_AS_WRITTEN,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_most,
+    counted,
+    joined,
+    quoted,
+    whom_rows_describe,
+)
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Celled,
@@ -35,23 +52,6 @@ from sfumato.core.facts import (
     UnlabelledRows,
     Unmeasured,
     WeightsScaled,
-)
-from sfumato.privacy import grouped, joint, modified, perturbed, randomized, streamed, transactions
-from sfumato.privacy.coherence import check_facts
-from sfumato.privacy.statements import (
-    NOTHING,
-    ONE_ROW,
-    RAN_AS_WRITTEN,
-    SECRET_RANDOMNESS,
-    Claim,
-    ClaimsOf,
-    Refused,
-    Statements,
-    at_most,
-    counted,
-    joined,
-    quoted,
-    whom_rows_describe,
 )
 
 __all__ = ["Claim", "Refused", "draw_claims"]

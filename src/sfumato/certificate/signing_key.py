@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sfumato.certificate.signature import Signer
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.replacing import reason, replacing_file, sync
-from sfumato.publish.signature import Signer
 
 __all__ = ["SigningKey", "new_signing_key", "own_signer", "signing_key", "signing_key_path"]
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import (
     ClassPure,
@@ -29,7 +30,6 @@ from sfumato.core.facts import (
     fact_from_json,
     fact_to_json,
 )
-from sfumato.privacy.claims import draw_claims
 
 DRAWN = Drawn("release", "ChaCha20")
 GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 0, 0, 0, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.facts import (
     Chained,
     ColumnRulesKept,
@@ -21,9 +22,8 @@ from sfumato.core.facts import (
     Synthesized,
     WeightsScaled,
 )
-from sfumato.privacy.claims import draw_claims
-from tests.privacy.drawn_facts import Facts, engine_facts
-from tests.privacy.test_golden import METHODS
+from tests.certificate.drawn_facts import Facts, engine_facts
+from tests.certificate.test_golden import METHODS
 from tests.vocabulary import phrases_not_used, sentences, words
 
 MOST_OF_CLAIM, MOST_OF_SENTENCE, MOST_OF_ASSUMPTION = 30, 35, 30

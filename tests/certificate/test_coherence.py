@@ -45,7 +45,7 @@ from sfumato.core.facts import (
     Unmeasured,
     WeightsScaled,
 )
-from tests.privacy.test_possible import refusal
+from tests.certificate.test_possible import refusal
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
 CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sfumato.certificate.claims import draw_claims
+from sfumato.certificate.statements import Claim, Refused, counted
 from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
-from sfumato.privacy.claims import draw_claims
-from sfumato.privacy.statements import Claim, Refused, counted
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
 

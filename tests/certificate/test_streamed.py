@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from sfumato.certificate.claims import Claim
+from sfumato.certificate.streamed import of_stream
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import EpochPublished, Maintained, RareValues
-from sfumato.privacy.claims import Claim
-from sfumato.privacy.streamed import of_stream
 
 KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 9, 0, 12, 0, 0, 0, 0, 0)
 FIRST = EpochPublished(1, 9, 0, 120, 12)

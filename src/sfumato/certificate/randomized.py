@@ -9,12 +9,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from sfumato.core.distributions.amplification import combine, downward_bound, upward_bound
-from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.documents import Unparsable, parse_json, read_text
-from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal
-from sfumato.core.facts import DomainsObserved, Fact, Randomized, Untouched
-from sfumato.privacy.statements import (
+from sfumato.certificate.statements import (
     SECRET_RANDOMNESS,
     Claim,
     ClaimsOf,
@@ -25,6 +20,11 @@ from sfumato.privacy.statements import (
     counted,
     quoted,
 )
+from sfumato.core.distributions.amplification import combine, downward_bound, upward_bound
+from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.core.documents import Unparsable, parse_json, read_text
+from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal
+from sfumato.core.facts import DomainsObserved, Fact, Randomized, Untouched
 
 __all__ = ["CLAIMS", "of_rows", "read_spec", "specs_of"]
 
@@ -154,7 +154,7 @@ def _certified_facts(path: Path) -> tuple[Fact, ...] | None:
         return None
     if not isinstance(document, dict) or not isinstance(document.get("facts"), list):
         return None
-    from sfumato.privacy.certificate import Certificate  # which draws its claims here
+    from sfumato.certificate.certificate import Certificate  # which draws its claims here
 
     return Certificate.from_json(text).facts
 

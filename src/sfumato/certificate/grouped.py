@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from sfumato.certificate.statements import (
+    NOTHING,
+    RAN_AS_WRITTEN,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    counted,
+    quoted,
+    whom_rows_describe,
+)
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Celled,
@@ -17,18 +29,6 @@ from sfumato.core.facts import (
     Synthesized,
     TailsCoded,
     WeightsScaled,
-)
-from sfumato.privacy.statements import (
-    NOTHING,
-    RAN_AS_WRITTEN,
-    SECRET_RANDOMNESS,
-    Claim,
-    ClaimsOf,
-    Refused,
-    Statements,
-    counted,
-    quoted,
-    whom_rows_describe,
 )
 
 __all__ = ["CLAIMS", "check_levels", "of_any_groups", "of_chain", "of_groups", "of_partitions"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given, target
 
+from sfumato.certificate.claims import Claim, Refused, draw_claims
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Drawn
-from sfumato.privacy.claims import Claim, Refused, draw_claims
-from tests.privacy.drawn_facts import Facts, any_facts, engine_facts
-from tests.privacy.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released
+from tests.certificate.drawn_facts import Facts, any_facts, engine_facts
+from tests.certificate.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released
 
 
 def known(text: str, basis: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, dict[str, str]]:

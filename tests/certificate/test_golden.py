@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.certificate.claims import draw_claims
 from sfumato.core.facts import (
     Aggregated,
     Alike,
@@ -59,8 +60,7 @@ from sfumato.core.facts import (
     Untouched,
     WeightsScaled,
 )
-from sfumato.privacy.claims import draw_claims
-from tests.privacy.drawn_facts import OPERATORS, SPECS, randomized_column, randomized_transactions
+from tests.certificate.drawn_facts import OPERATORS, SPECS, randomized_column, randomized_transactions
 
 GOLDEN = Path(__file__).parent / "golden"
 AROUND: tuple[Fact, ...] = (Drawn("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))

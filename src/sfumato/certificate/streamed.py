@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sfumato.certificate.grouped import of_any_groups
+from sfumato.certificate.statements import PERSON_COLUMN, RAN_AS_WRITTEN, Claim, ClaimsOf, Refused, Statements, counted
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import EpochPublished, Fact, Maintained, PersonRowsBounded, RareValues, RowsKept
-from sfumato.privacy.grouped import of_any_groups
-from sfumato.privacy.statements import PERSON_COLUMN, RAN_AS_WRITTEN, Claim, ClaimsOf, Refused, Statements, counted
 
 __all__ = ["CLAIMS", "of_stream"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.certificate.grouped import of_chain
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Celled, Chained
-from sfumato.privacy.grouped import of_chain
 
 
 def chained(violations: int = 0) -> Chained:

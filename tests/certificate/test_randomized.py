@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.certificate.certificate import certify
+from sfumato.certificate.claims import Claim, draw_claims
+from sfumato.certificate.randomized import read_spec, specs_of
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import DomainsObserved, Drawn, Fact, Randomized, Untouched, fact_from_json, fact_to_json
-from sfumato.privacy.certificate import certify
-from sfumato.privacy.claims import Claim, draw_claims
-from sfumato.privacy.randomized import read_spec, specs_of
 
 AGE = NoiseSpec(Integers(0, 1000), {"name": "mixture", "weight": 0.5, "of": {"name": "shift-modulo", "reach": 100}})
 TOWN = NoiseSpec(Labels(("n", "s")), {"name": "response", "matrix": [[0.75, 0.25], [0.25, 0.75]]})

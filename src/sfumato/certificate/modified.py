@@ -8,6 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sfumato.certificate.statements import (
+    NOTHING,
+    SECRET_RANDOMNESS,
+    Claim,
+    ClaimsOf,
+    Refused,
+    Statements,
+    at_most,
+    counted,
+    quoted,
+    whom_rows_describe,
+)
 from sfumato.core.facts import (
     Aggregated,
     Alike,
@@ -19,18 +31,6 @@ from sfumato.core.facts import (
     Sampled,
     Swapped,
     Unchanged,
-)
-from sfumato.privacy.statements import (
-    NOTHING,
-    SECRET_RANDOMNESS,
-    Claim,
-    ClaimsOf,
-    Refused,
-    Statements,
-    at_most,
-    counted,
-    quoted,
-    whom_rows_describe,
 )
 
 __all__ = ["CLAIMS", "columns_agree", "is_modified", "modified_names", "sampling_error"]

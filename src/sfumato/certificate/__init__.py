@@ -1,0 +1,1 @@
+"""Facts to claims to certificate, and its signature."""

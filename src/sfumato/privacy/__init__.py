@@ -1,1 +1,0 @@
-"""Facts to claims to certificate."""
