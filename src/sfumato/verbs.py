@@ -33,7 +33,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.reading import FileReading
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 
 __all__ = ["Relation", "inspect", "reconstruct", "relate"]
@@ -100,7 +100,7 @@ def inspect(
 
 def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -> Schema:
     """Schema that says of each column what becomes of its rare values, with the found rules that hold after that."""
-    arrow, persons = repaired(arrow, schema), persons_of_table(arrow, schema)
+    arrow, persons = repair_table(arrow, schema), persons_of_table(arrow, schema)
     people = arrow.num_rows if persons is None else int(persons.max()) + 1
     if people < k or not schema.encoded:
         return schema

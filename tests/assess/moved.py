@@ -13,7 +13,7 @@ from sfumato.assess.study import Study, study_of
 from sfumato.core.facts import Transformed
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.codec import Codec
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Kind, Schema
 
 
@@ -29,7 +29,7 @@ def moved(
                 for field in schema
             )
         )
-    table = repaired(table, schema)
+    table = repair_table(table, schema)
     codec = Codec.fit(table, schema)
     made = mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
     after = codec.decode(made.records.values, moved=made.records.moved)

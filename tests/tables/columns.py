@@ -111,10 +111,10 @@ def roundtrip(frame: Any, schema: Schema) -> Any:
     """Encode, decode and restore a frame."""
     from sfumato.tables.codec import Codec
     from sfumato.tables.frames import restore, to_arrow
-    from sfumato.tables.repair import repaired
+    from sfumato.tables.repair import repair_table
 
     table, origin = to_arrow(frame)
-    table = repaired(table, schema)
+    table = repair_table(table, schema)
     codec = Codec.fit(table, schema)
     decoded: pa.Table = codec.decode(codec.encode(table).values)
     return restore(decoded, origin)

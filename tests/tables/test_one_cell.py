@@ -17,7 +17,7 @@ from sfumato.core.errors import SchemaError
 from sfumato.tables.evidence import MIN_EVIDENCE, Evidence, least_evidence
 from sfumato.tables.files import read_table
 from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.rules import broken_rows, cells_of_column, read_rules
 from sfumato.tables.schema import Kind, Role, Schema
 from tests.examples import examples
@@ -247,7 +247,7 @@ def test_cells_that_do_not_fit_become_missing_or_are_rounded_and_nothing_else_ch
     assert {field.name for field in schema if field.repair} == {*STRAYS, "tax"}  # which total makes
     assert Schema.from_toml(schema.to_toml()) == schema.without_reasons()
     assert not any(field.repair for field in schema.public_part())
-    after = repaired(table, schema)
+    after = repair_table(table, schema)
     changed = {
         name: (row, after[name][row].as_py())
         for name in names

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.tables.frames import frame_of, restore, to_arrow
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from tests.examples import examples
 from tests.tables.columns import (
     DAYS,
@@ -105,7 +105,7 @@ def test_a_pandas_frame_comes_back_as_it_was(frame: pd.DataFrame) -> None:
     assert back.columns.tolist() == frame.columns.tolist()
     assert back.dtypes.tolist() == frame.dtypes.tolist()
     assert back.index.equals(pd.RangeIndex(len(frame)))
-    frame = restore(repaired(to_arrow(frame)[0], schema), to_arrow(frame)[1])
+    frame = restore(repair_table(to_arrow(frame)[0], schema), to_arrow(frame)[1])
     for name in frame.columns:
         assert_same_cells(frame[name].tolist(), back[name].tolist(), relative=slack_of(schema)(name))
 
@@ -157,7 +157,7 @@ def test_a_polars_frame_comes_back_as_it_was(frame: pl.DataFrame) -> None:
     back = roundtrip(frame, schema)
     assert type(back) is pl.DataFrame
     assert back.schema == frame.schema
-    frame = frame_of(repaired(to_arrow(frame)[0], schema), "polars")
+    frame = frame_of(repair_table(to_arrow(frame)[0], schema), "polars")
     for name in frame.columns:
         assert_same_cells(frame[name].to_list(), back[name].to_list(), relative=slack_of(schema)(name))
 

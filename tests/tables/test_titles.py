@@ -153,3 +153,5 @@ def test_names_that_look_the_same_are_refused(tmp_path: Path) -> None:
         with pytest.raises(TableError, match="columns 1 and 2 of the table have names that look the same"):
             sf.inspect(pd.DataFrame({name: [1, 2] for name in names}))
     assert read_file(csv_of(tmp_path / "people.csv", "a;A;b"))[0].column_names == ["a", "A", "b"]
+    letters = ["\ud7df", "\U00012544"]  # unassigned in some versions of Unicode
+    assert read_file(csv_of(tmp_path / "people.csv", ";".join([*letters, "c"])))[0].column_names == [*letters, "c"]

@@ -16,7 +16,7 @@ from sfumato.assess.study import Column, ColumnPair
 from sfumato.assess.utility.comparison import marginal_distance
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import TailsCoded, WeightsScaled
-from sfumato.tables.persons import scaled_to
+from sfumato.tables.persons import scale_to_total
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples
 
@@ -39,7 +39,7 @@ def survey(seed: int = 1, **more: Any) -> pa.Table:
 def test_scaled_weights_lie_on_the_step_and_add_up(weights: list[float], factor: float, step: float) -> None:
     drawn = np.array(weights)
     total = max(factor * drawn.sum(), 2 * step * len(drawn))
-    scaled = scaled_to(drawn, total, step, step, np.inf)
+    scaled = scale_to_total(drawn, total, step, step, np.inf)
     assert scaled is not None
     assert scaled.min() >= step * (1 - 1e-9)
     assert abs(scaled.sum() - total) <= step * 1.001 + 1e-9 * total
@@ -47,8 +47,8 @@ def test_scaled_weights_lie_on_the_step_and_add_up(weights: list[float], factor:
 
 
 def test_weights_that_no_bounds_allow_are_not_found() -> None:
-    assert scaled_to(np.ones(10), 100.0, 0.1, 0.1, 2.0) is None
-    within = scaled_to(np.arange(1.0, 11.0), 55.0, 0.1, 2.0, 8.0)
+    assert scale_to_total(np.ones(10), 100.0, 0.1, 0.1, 2.0) is None
+    within = scale_to_total(np.arange(1.0, 11.0), 55.0, 0.1, 2.0, 8.0)
     assert within is not None
     assert within.min() >= 2.0
     assert within.max() <= 8.0

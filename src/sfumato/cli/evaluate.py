@@ -25,7 +25,7 @@ from sfumato.cli.options import (
 from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.option import Panel
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.publish.evaluate import Evaluation
@@ -104,7 +104,7 @@ def evaluate(
 def _say_found(console: Console, source: str, form: FileForm) -> None:
     """Say how a file was read, if something was detected that could be otherwise."""
     if form.is_detected:
-        console.say(reading_words(source, form))
+        console.say(describe_reading(source, form))
 
 
 def _refuse(original: str, released: str, holdout: str | None, made: str | None) -> None:

@@ -53,7 +53,7 @@ from sfumato.core.facts import (
 )
 from sfumato.core.option import Panel, options_of
 from sfumato.options import RunOptions
-from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people, reading_words
+from sfumato.tables.reading import READING_OPTIONS, FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.certificate.certificate import Certificate
@@ -308,7 +308,7 @@ def sanitize(
         file = file_of(source, place.carried_by, master, **look, decimal=given.decimal, missing=marks)
         read = file.form
         if read.is_detected:
-            console.say(reading_words(source, read))
+            console.say(describe_reading(source, read))
         outside = holdout_of(holdout, other_file(reading, read))
         written = read if form is None else FileForm(FileFormat(form), read.delimiter)
         with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
@@ -324,7 +324,7 @@ def sanitize(
     run["memory"] = memory if engine == "memory" else None
     table, read = read_people(source, **reading)
     if read.is_detected:
-        console.say(reading_words(source, read))
+        console.say(describe_reading(source, read))
     wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
     if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
         raise OptionError("--spreadsheet-safe applies to CSV only; add --format csv, or drop it")

@@ -34,7 +34,7 @@ from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.option import Panel
 from sfumato.core.progress import tell
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import describe_reading, read_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +117,7 @@ def inspect(
     table, form = read_people(source, **reading_told(told))
     found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, **told)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
-    console.say_broken(f"{reading_words(source, form)}\n")
+    console.say_broken(f"{describe_reading(source, form)}\n")
     console.say(found.describe(domains=True, width=console.width))
     if found.dropped:
         named = ", ".join(map(repr, found.dropped))

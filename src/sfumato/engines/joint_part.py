@@ -26,7 +26,7 @@ from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.tails import Tail, Tails, fit_tails
 from sfumato.version import __version__
@@ -127,7 +127,7 @@ def own_part(
         raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
     target = plan.target if plan.target in arrow.column_names else None
     schema = schema_of(arrow, schema, target, keep_empty=keys is None)  # another owner of rows may have values
-    arrow = repaired(arrow, schema)
+    arrow = repair_table(arrow, schema)
     _check_roles(plan, schema)
     refuse_weight(schema, "a joint run")
     if keys is None and not plan.rows_are_people:

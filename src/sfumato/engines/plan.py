@@ -40,9 +40,9 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
 from sfumato.tables.rare import PooledCategories, check_rare_treatment, pool_rare_values
-from sfumato.tables.recoding import aggregated, coarsen, coarser, value_frequencies
-from sfumato.tables.repair import repaired
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, rules_within
+from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation, value_frequencies
+from sfumato.tables.repair import repair_table
+from sfumato.tables.rules import Rule, broken_rows, cells_of_column, enforce_by_copying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.tables.tails import Tails, check_tails, fit_tails
 from sfumato.version import __version__
@@ -158,7 +158,7 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
         refuse_weight(schema, f"the method {mechanism.method!r}")
     if options.where is not None:
         refuse_weight(schema, "--where")
-    check_weights(repaired(arrow, schema), schema)
+    check_weights(repair_table(arrow, schema), schema)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
@@ -217,7 +217,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     """Read levels and strata, hold rows out, and encode the rest."""
     traits, options, randomness = plan.mechanism.traits, plan.options, plan.randomness
     strata = options.strata
-    arrow = repaired(arrow, plan.schema, level=options.level)
+    arrow = repair_table(arrow, plan.schema, level=options.level)
     asked, schema = levels_of_table(options.level, arrow, plan.schema, allow_level_1=traits.level_1)
     before, (arrow, schema) = schema, coarsen(arrow, schema)
     codes = _strata(arrow, schema, strata)
@@ -226,7 +226,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
         raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
     kept, outside = _hold_out(arrow, options.holdout, randomness, persons)
     if outside is not None and not isinstance(options.holdout, float):
-        outside = coarsen(repaired(outside, plan.schema), before)[0]
+        outside = coarsen(repair_table(outside, plan.schema), before)[0]
     kept, unlabelled = _with_class(arrow, schema, plan, kept, asked, persons)
     crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     people = len(kept) if persons is None else len(np.unique(persons[kept]))
@@ -247,7 +247,9 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     stated = public_level(asked[kept], whose, plan.min_frequency or 2)
     shared = _share(original, schema, plan, int(asked[kept].max(initial=0)), whose, stated, coarse_columns(before))
     rules = rules_to_repair(shared.schema, plan)
-    shared = dataclasses.replace(shared, table=obeying(shared.table, shared.schema, rules)) if rules else shared
+    shared = (
+        dataclasses.replace(shared, table=enforce_by_copying(shared.table, shared.schema, rules)) if rules else shared
+    )
     codes = codes[kept] if strata not in shared.changed else _strata(shared.table, shared.schema, strata)
     highest, rng = int(asked[kept].max(initial=0)), randomness.generator("tails")
     tails, codec, coded = fit_with_tails(shared.table, shared.schema, plan, highest, whose, stated, rng, shared.copied)
@@ -259,7 +261,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
         records = dataclasses.replace(records, persons=whose, linked=options.keep_persons)
     drawn_out = outside if isinstance(options.holdout, float) else None
     facts = _facts(original, schema, shared.schema, strata, codes, drawn_out, randomness)
-    facts = (*facts, *unlabelled, *aggregated(before, {field.name for field in shared.schema.encoded}))
+    facts = (*facts, *unlabelled, *fact_of_aggregation(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return Prepared(
         shared.table.select([field.name for field in shared.schema.encoded]),

@@ -38,7 +38,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import check_weight_cells, persons_of_table
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.spreadsheet import unquote_formulas
 
@@ -268,7 +268,7 @@ def compare_tables(
         coarsens=True,
         missing=missing,
     )
-    before = repaired(before, told)
+    before = repair_table(before, told)
     check_weight_cells(before, told)
     ours = told = told.without_rules() if no_rules else told
     told = told.by_days(*months) if schema is None else told  # another tool may have released days

@@ -40,7 +40,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
-from sfumato.tables.sink import writing
+from sfumato.tables.sink import open_sink
 from sfumato.tables.source import TableSource
 from sfumato.version import __version__
 
@@ -126,7 +126,7 @@ def release_on_spark(
             mechanism,
             options,
             report=report,
-            into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
+            into=lambda schema: open_sink(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )[0]
@@ -168,7 +168,7 @@ def release_by_cells(
             spill,
             most_rows=cell_rows(granted, len(source.schema)),
             mark=None if resume_key is None else _mark(source, mechanism, options, granted, form),
-            into=lambda schema: writing(place, schema, form, spreadsheet_safe=spreadsheet_safe),
+            into=lambda schema: open_sink(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,
             quasi_identifiers=publishing["quasi_identifiers"],
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
@@ -279,7 +279,7 @@ def release_moved(
             sample.schema,
             batch_rows=options.batch_rows,
             csv=form.format is FileFormat.CSV,
-            into=lambda kinds: writing(place, kinds, form, spreadsheet_safe=spreadsheet_safe),
+            into=lambda kinds: open_sink(place, kinds, form, spreadsheet_safe=spreadsheet_safe),
             spreadsheet_safe=spreadsheet_safe,
         )[0]
 

@@ -26,7 +26,7 @@ from sfumato.cli.options import (
 from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.option import Panel
-from sfumato.tables.reading import read_people, reading_words
+from sfumato.tables.reading import describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.stream.entries import Batch
@@ -156,7 +156,7 @@ def init(
     marks = missing_marks(known, told["missing"])
     table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
     if form.is_detected:
-        console.say(reading_words(file, form))
+        console.say(describe_reading(file, form))
     with console.progress():
         sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
     if known is not None:

@@ -39,7 +39,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.stored_codec import with_indicators
 from sfumato.tables.tails import check_tails
@@ -188,7 +188,7 @@ def init_stream(
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
     settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person, missing=missing))
-    arrow = repaired(arrow, settled, level=level)
+    arrow = repair_table(arrow, settled, level=level)
     empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)
     refuse_weight(settled, "a stream")

@@ -1,4 +1,4 @@
-"""Reading a table of another make as the original's columns: other types, other spellings, unknown cells.
+"""Read a table from another tool in the original's columns: other types, other spellings, unknown cells.
 
 A tool that wrote the released table may keep whole numbers as decimals, dates as texts, or true and false as 1 and 0.
 What means the same is read as the same; what cannot be read counts as missing and is counted, never shown.
@@ -34,7 +34,7 @@ _ENOUGH = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedTable:
-    """A table in the types of the original.
+    """A table with the column types of the original.
 
     ``unread`` counts, for each column that has any, the cells that the original's column cannot hold and that are
     missing here; ``respelled`` the cells that name a category in another spelling.
@@ -46,7 +46,7 @@ class AlignedTable:
 
 
 def align(table: pa.Table, codec: Codec, name: str) -> AlignedTable:
-    """Read the columns that a codec encodes from a table that was written by another hand.
+    """Read the columns that a codec encodes from a table written by another tool.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def align(table: pa.Table, codec: Codec, name: str) -> AlignedTable:
     unread: dict[str, int] = {}
     respelled: dict[str, int] = {}
     for column in codec.columns:
-        cells = _marked(plain(table.column(column.field.name)), column.field)
+        cells = _nulls_at_marks(plain(table.column(column.field.name)), column.field)
         read = _categories if column.field.kind in _LISTED else _dates if column.field.kind is Kind.DATE else _numbers
         array, strange, other = read(cells, column, name)
         lost, present = int(strange.sum()), len(cells) - cells.null_count
@@ -79,14 +79,14 @@ def align(table: pa.Table, codec: Codec, name: str) -> AlignedTable:
     return AlignedTable(pa.table(arrays, names=[column.field.name for column in codec.columns]), unread, respelled)
 
 
-def _marked(array: pa.Array, field: Field) -> pa.Array:
-    """Make nulls of all cells that mean a missing one, here or in the original."""
+def _nulls_at_marks(array: pa.Array, field: Field) -> pa.Array:
+    """Turn every cell that means a missing value, here or in the original, into a null."""
     listed = {category for category in field.domain.categories or () if isinstance(category, str)}
     absent = absent_cells(array, (*field.missing, *(mark for mark in MISSING_MARKS if mark not in listed)))
     return pc.if_else(pa.array(absent), pa.scalar(None, array.type), array) if absent.any() else array
 
 
-def _absent(array: pa.Array) -> Bools:
+def _missing_cells(array: pa.Array) -> Bools:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
@@ -99,7 +99,7 @@ def _numbers(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Arra
 
 
 def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, Bools, int]:
-    field, absent = column.field, _absent(array)
+    field, absent = column.field, _missing_cells(array)
     form = field.format
     if pa.types.is_integer(array.type) and form == DIGITS:
         array = array.cast(pa.string())
@@ -118,7 +118,7 @@ def _dates(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array,
 
 
 def _form_of_dates(array: pa.Array, field: Field, name: str) -> str | None:
-    """Find how dates are written: as in the original if any cell is, else in the one usual way that fits all."""
+    """Find the date format: the original's if any cell has it, otherwise the one usual format that fits all."""
     texts = pc.unique(pc.utf8_trim_whitespace(array.drop_null()))
     usual = field.format or "%Y-%m-%d"
     _, strange = microseconds_of_cells(
@@ -137,9 +137,9 @@ def _form_of_dates(array: pa.Array, field: Field, name: str) -> str | None:
 def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.Array, Bools, int]:
     if not (is_number(array.type) or is_text(array.type) or pa.types.is_boolean(array.type) or _is_empty(array)):
         raise SchemaError(_wrong_type(array, column, name))
-    absent = _absent(array)
+    absent = _missing_cells(array)
     encoded = pc.dictionary_encode(array)
-    places, others = _places(encoded.dictionary.to_pylist(), column.field)
+    places, others = _category_codes(encoded.dictionary.to_pylist(), column.field)
     index = np.asarray(pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
     codes = np.full(len(array), -1, dtype=np.int64)
     codes[~absent] = places[index[~absent]]
@@ -148,29 +148,29 @@ def _categories(array: pa.Array, column: EncodedColumn, name: str) -> tuple[pa.A
     return written, strange, int(others[index[~absent]].sum()) if len(others) else 0
 
 
-def _places(values: list[Any], field: Field) -> tuple[Ints, Bools]:
-    """Find each value's place among the categories, -1 for none, and whether only its spelling differs."""
+def _category_codes(values: list[Any], field: Field) -> tuple[Ints, Bools]:
+    """Index of each value among the categories, -1 if there is none, and whether only its spelling differs."""
     categories = field.domain.categories or ()
     meanings: list[dict[Any, int]] = []
     for level in range(4):
         found: dict[Any, list[int]] = {}
         for place, category in enumerate(categories):
-            found.setdefault(_meaning(category, level, field), []).append(place)
+            found.setdefault(_normalized(category, level, field), []).append(place)
         found.pop(None, None)
         meanings.append({key: some[0] for key, some in found.items() if len(some) == 1})  # two would be a guess
     places = np.full(len(values), -1, dtype=np.int64)
     others = np.zeros(len(values), dtype=np.bool_)
     for row, value in enumerate(values):
         for level, known in enumerate(meanings):
-            key = _meaning(value, level, field)
+            key = _normalized(value, level, field)
             if key in known:
                 places[row], others[row] = known[key], level >= 2
                 break
     return places, others
 
 
-def _meaning(value: Any, level: int, field: Field) -> Any:
-    """What a category means: its text; its number; of booleans its truth; its text in any case and spacing."""
+def _normalized(value: Any, level: int, field: Field) -> Any:
+    """Normalized category: a number, a truth value, or text without regard to case and spacing."""
     if value is None:
         return None
     text = str(value)
@@ -199,7 +199,7 @@ def _wrong_type(array: pa.Array, column: EncodedColumn, name: str) -> str:
 
 def _nothing_read(field: Field, lost: int, name: str) -> str:
     what = _WORDS.get(field.kind, "one of the original's categories")
-    counted = any(_meaning(category, 1, field) is not None for category in field.domain.categories or ())
+    counted = any(_normalized(category, 1, field) is not None for category in field.domain.categories or ())
     told = "declare it continuous with --schema" if counted else "convert it"
     return (
         f"none of the {lost} cells of column {field.name!r} in {name} is {what}; {told}, or leave it out with "

@@ -1,4 +1,4 @@
-"""Cells to numbers and codes, and back: what one column's cells mean under its field.
+"""Convert the cells of one column to numbers or codes, and back, by the column's field.
 
 Numbers, ordinal places and dates become floats; nominal and boolean cells become codes. Errors count cells and name
 the column, never the cell.
@@ -73,7 +73,7 @@ Gap = str | float | None
 
 @dataclass(frozen=True)
 class MissingForms:
-    """Several ways in which a column writes missing cells, with the share of each.
+    """The ways in which a column writes missing cells, with the share of each.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class MissingForms:
     shares: tuple[float, ...]
 
     def choose(self, count: int) -> Ints:
-        """Which way each of so many missing cells is written: evenly mixed, and whatever the cell was before."""
+        """Choose how each of ``count`` missing cells is written: evenly mixed, independent of the original cell."""
         ranks = np.argsort(np.argsort(np.arange(1, count + 1) * _GOLDEN % 1.0))  # neighbours are far from each other
         return np.searchsorted(np.rint(np.cumsum(self.shares[:-1]) * count), ranks, side="right")
 
@@ -97,12 +97,12 @@ _SAMPLE = 1_000
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether cells of this Arrow type are texts."""
+    """Whether cells of this Arrow type are texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Tell whether cells of this Arrow type are numbers."""
+    """Whether cells of this Arrow type are numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
@@ -111,12 +111,12 @@ TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def is_span(kind: pa.DataType) -> bool:
-    """Tell whether cells of this Arrow type are times of day or durations, which are counted in seconds."""
+    """Whether cells of this Arrow type are times of day or durations, which are counted in seconds."""
     return bool(pa.types.is_time(kind) or pa.types.is_duration(kind))
 
 
 def native_type(field: Field, kind: pa.DataType) -> pa.DataType:
-    """Type of its own of a column whose numbers or dates came as text; that which it came with for all others."""
+    """Native type of a column whose numbers or dates came as text; the original type for all other columns."""
     if not is_text(kind) or field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
         return kind
     if field.kind is Kind.DATE:
@@ -127,12 +127,12 @@ def native_type(field: Field, kind: pa.DataType) -> pa.DataType:
 
 
 def written_type(kind: pa.DataType) -> pa.DataType:
-    """Type that cells of a type are written in: views of texts as texts, which all kernels know."""
+    """Arrow type in which cells are written: string views become strings, which all kernels support."""
     return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, dictionaries looked up, texts as the kernels know them, times and durations in seconds."""
+    """One array per column: dictionaries decoded, string views as strings, times and durations in seconds."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -145,7 +145,7 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> Bools:
-    """Tell which cells are missing: nulls, NaN, and those that hold a mark, spaces around it aside."""
+    """Find missing cells: nulls, NaN, and cells that hold a missing mark, surrounding spaces ignored."""
     absent = pc.is_null(array, nan_is_null=True)
     if marks and is_text(array.type):
         marked = pc.is_in(pc.utf8_trim_whitespace(array), value_set=marks_as_array(marks, array.type))
@@ -157,12 +157,12 @@ def absent_cells(array: pa.Array, marks: tuple[str, ...]) -> Bools:
 
 @lru_cache(maxsize=256)
 def marks_as_array(marks: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-    """Texts that mean a missing cell as Arrow compares them: the same few for every column."""
+    """Missing marks as an Arrow array, cached because every column has the same few."""
     return pa.array(list(marks), kind)
 
 
 def marks_among_numbers(array: pa.Array, marks: tuple[str, ...]) -> tuple[str, ...]:
-    """Marks such as -9 or 999 that occur in a column of numbers."""
+    """Missing marks such as -9 or 999 that occur in a column of numbers."""
     codes = [mark for mark in marks if _is_numeral(mark)]
     numbers = floats(array.drop_null()) if codes else np.empty(0)
     return tuple(mark for mark in codes if (numbers == float(mark)).any())
@@ -173,7 +173,7 @@ def _is_numeral(mark: str) -> bool:
 
 
 def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints | None = None) -> Gap | MissingForms:
-    """Find how missing cells are written: in several ways, each that ``least`` persons or more hold.
+    """Find how missing cells are written; each form must be used by at least ``least`` persons.
 
     A row is a person unless ``persons`` tells whom each is about. A way that fewer hold is written as the commonest; if
     none is held by so many, a mark is written only if it is a usual one.
@@ -187,7 +187,7 @@ def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints |
     counts = np.bincount(codes, minlength=len(ways))
     held = counts if persons is None else _persons_of_each(codes, persons[absent], len(ways))
     commonest = int(np.argmax(counts))
-    if held[commonest] < least and not _is_usual(ways[commonest]):
+    if held[commonest] < least and not _is_usual_form(ways[commonest]):
         return None
     kept = [place for place in np.argsort(-counts, kind="stable") if place == commonest or held[place] >= least]
     if len(kept) == 1:
@@ -202,12 +202,12 @@ def _persons_of_each(codes: Ints, persons: Ints, ways: int) -> Ints:
     return np.bincount(pairs[:, 0], minlength=ways)
 
 
-def _is_usual(way: Gap) -> bool:
+def _is_usual_form(way: Gap) -> bool:
     return way is None or (isinstance(way, float) and math.isnan(way)) or str(way).strip() in MISSING_MARKS
 
 
 def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Bools]:
-    """Read the cells of a numeric, ordinal or date column as floats, with the missing ones marked.
+    """Read the cells of a numeric, ordinal or date column as floats, and mark the missing ones.
 
     Dates count in their step since 1970, ordinal cells by their place in the categories. Missing cells read as 0.
 
@@ -226,7 +226,7 @@ def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Boo
         )
     strange = int(np.isnan(present).sum())
     if strange:
-        raise SchemaError(f"column {field.name!r} {_complaint(field, strange, column.type)}")
+        raise SchemaError(f"column {field.name!r} {_misfit_message(field, strange, column.type)}")
     whole = field.kind in (Kind.INTEGER, Kind.DATE) or pa.types.is_integer(column.type)
     beyond = int((np.abs(present) >= EXACT).sum()) if whole else 0
     if beyond:
@@ -238,7 +238,7 @@ def numbers_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Boo
     return values, absent
 
 
-def _complaint(field: Field, strange: int, kind: pa.DataType) -> str:
+def _misfit_message(field: Field, strange: int, kind: pa.DataType) -> str:
     if field.kind is Kind.ORDINAL:
         return f"holds {strange} cells outside its categories; add them to its domain"
     if field.kind is not Kind.DATE:
@@ -253,7 +253,7 @@ def _complaint(field: Field, strange: int, kind: pa.DataType) -> str:
 
 
 def read_numbers(column: pa.ChunkedArray, field: Field) -> tuple[Floats, Bools]:
-    """Read cells as `numbers_of_cells` does, but give NaN for those that are missing or not what the field says."""
+    """Read cells as `numbers_of_cells` does; missing and invalid cells become NaN."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     if field.kind is Kind.ORDINAL:
@@ -311,7 +311,7 @@ def _prints_short(numbers: Floats, decimals: int, kind: pa.DataType) -> bool:
 
 
 def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Ints, Bools]:
-    """Read the cells of a nominal or boolean column as places in its categories; missing cells read as -1.
+    """Read the cells of a nominal or boolean column as category codes; missing cells become -1.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def codes_of_cells(column: pa.ChunkedArray, field: Field) -> tuple[Ints, Bools]:
 
 
 def read_codes(column: pa.ChunkedArray, field: Field) -> tuple[Ints, Bools]:
-    """Read cells as `codes_of_cells` does, but give -1 for those outside the categories too."""
+    """Read cells as `codes_of_cells` does; unknown categories become -1 too."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     return _codes(array, absent, field), absent
@@ -359,13 +359,13 @@ def _category_cells(field: Field, kind: pa.DataType) -> pa.Array:
 def write_codes(
     codes: Ints, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | MissingForms = None
 ) -> pa.Array:
-    """Write places in the categories as cells of an Arrow type, the inverse of `codes_of_cells`."""
+    """Write category codes as cells of an Arrow type; the inverse of `codes_of_cells`."""
     places = pa.array(np.where(absent, 0, codes), mask=absent)
     if not pa.types.is_dictionary(kind):
-        return _marked(_category_cells(field, kind).take(places), absent, gap)
+        return _write_missing(_category_cells(field, kind).take(places), absent, gap)
     names = _category_cells(field, kind.value_type)
     if gap is not None and is_text(kind.value_type) and absent.any():
-        marks = _marked(pa.nulls(len(codes), kind.value_type), absent, gap)
+        marks = _write_missing(pa.nulls(len(codes), kind.value_type), absent, gap)
         encoded = pc.dictionary_encode(marks)
         places = pc.if_else(pa.array(absent), pc.add(encoded.indices.cast(pa.int64()), len(names)), places)
         names = pa.concat_arrays([names, encoded.dictionary])
@@ -375,15 +375,15 @@ def write_codes(
 def write_numbers(
     values: Floats, absent: Bools, field: Field, kind: pa.DataType, gap: Gap | MissingForms = None
 ) -> pa.Array:
-    """Write floats as cells of an Arrow type, the inverse of `numbers_of_cells`."""
+    """Write floats as cells of an Arrow type; the inverse of `numbers_of_cells`."""
     if field.kind is Kind.ORDINAL:
         return write_codes(values.astype(np.int64), absent, field, kind, gap)
     if field.kind is Kind.DATE:
         moments = np.rint(values).astype(np.int64) * unit_of(field)
         moments = month_starts(moments) if is_monthly(field) else moments
-        return _marked(write_moments(moments, absent, field, kind), absent, gap)
+        return _write_missing(write_moments(moments, absent, field, kind), absent, gap)
     if is_text(kind):
-        return _marked(_number_texts(pa.array(values, mask=absent), field).cast(kind), absent, gap)
+        return _write_missing(_number_texts(pa.array(values, mask=absent), field).cast(kind), absent, gap)
     if is_span(kind):
         ticks = np.rint(np.where(absent, 0.0, values) * TICKS[kind.unit]).astype(np.int64)
         if pa.types.is_time(kind):
@@ -393,7 +393,7 @@ def write_numbers(
         )
     numbers = pa.array(values, mask=absent)
     whole = numbers.cast(pa.int64()) if pa.types.is_integer(kind) else numbers
-    return _marked(whole.cast(kind), absent, gap)
+    return _write_missing(whole.cast(kind), absent, gap)
 
 
 def _number_texts(numbers: pa.Array, field: Field) -> pa.Array:
@@ -413,15 +413,15 @@ def _number_texts(numbers: pa.Array, field: Field) -> pa.Array:
 
 
 def _decimal_texts(numbers: pa.Array, decimals: int) -> pa.Array:
-    """Write numbers with so many decimals; those that have too many digits for it as floating-point numbers are."""
+    """Write numbers with a fixed number of decimals; numbers with too many digits in floating-point form."""
     largest = pc.max(pc.abs(numbers)).as_py()
     if largest is not None and largest >= 10.0 ** (37 - decimals):
         return numbers.cast(pa.string())
     return numbers.cast(pa.decimal128(38, decimals)).cast(pa.string())
 
 
-def _marked(cells: pa.Array, absent: Bools, gap: Gap | MissingForms) -> pa.Array:
-    """Fill the missing cells with the column's own marks, as far as its type can hold them."""
+def _write_missing(cells: pa.Array, absent: Bools, gap: Gap | MissingForms) -> pa.Array:
+    """Fill missing cells with the column's own marks, if its type can hold them."""
     if gap is None or not absent.any():
         return cells
     several = gap if isinstance(gap, MissingForms) else MissingForms((gap,), (1.0,))
@@ -441,7 +441,7 @@ def _can_hold(kind: pa.DataType, way: Gap) -> bool:
 
 
 def decimals_of_step(step: float) -> int:
-    """Count the decimals of a step.
+    """Number of decimals of a step.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The codec: a table to one float matrix and back, by its schema.
+"""The codec turns a table into one float matrix and back, by its schema.
 
 Continuous, integer, ordinal and date columns become one standardized coordinate each; nominal and boolean ones a
 one-hot block, or one coordinate where categories are very many; a column with missing cells adds an indicator. Decoding
@@ -97,7 +97,7 @@ class EncodedColumn:
 
 @dataclass(frozen=True, repr=False)
 class Codec:
-    """Encodes tables of one schema; fitted on the original table, it holds data and stays with the owner.
+    """Encodes tables of one schema. It is fitted on the original table, holds data and stays with the owner.
 
     ``schema`` is the one it was fitted with, with the categories and date steps filled in that it left open.
 
@@ -162,7 +162,7 @@ class Codec:
         strata: NDArray[np.int64] | None = None,
         unseen: Unseen = "refuse",
     ) -> Records:
-        """Turn a table into records; columns that are not encoded are left out, and may be lacking.
+        """Turn a table into records; columns that are not encoded are ignored and may be missing.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Codec:
         return Records(coordinates, layout, levels, strata, None if target is None else target.name)
 
     def coordinates(self, cells: Mapping[str, CellsRead]) -> NDArray[np.float64]:
-        """Coordinates of cells that `read_numbers` and `read_codes` have read, column by column, and that fit."""
+        """Coordinates of cells read by `read_numbers` and `read_codes`; all cells must fit the schema."""
         values = np.zeros((len(next(iter(cells.values()))[1]), width(self.layout)))
         for column in self.columns:
             _place_cells(cells[column.field.name], column, values)
@@ -236,7 +236,7 @@ class Codec:
         steps = {name: (anchor, step) for name, anchor, step in grids}
         for column in self.columns:
             if column.field.name in unbounded:
-                column = _unbound(column)
+                column = _without_observed_bounds(column)
             kind = native_type(column.field, column.kind) if native else column.kind
             grid, free = steps.get(column.field.name), column.field.name in moved
             arrays.append(_decode_column(values, column, kind, grid, moved=free))
@@ -245,11 +245,11 @@ class Codec:
 
     @property
     def native_types(self) -> dict[str, pa.DataType]:
-        """Arrow types of the columns where numbers and dates that came as text are written in types of their own."""
+        """Native Arrow types of the columns whose numbers and dates came as text."""
         return {column.field.name: native_type(column.field, column.kind) for column in self.columns}
 
     def retyped(self, released: pa.Table) -> frozenset[str]:
-        """Columns of a decoded table that are of another Arrow type than they came with, as moved numbers may be."""
+        """Columns of a decoded table whose Arrow type differs from the original's, as for transformed numbers."""
         return frozenset(
             column.field.name for column in self.columns if released.schema.field(column.field.name).type != column.kind
         )
@@ -257,7 +257,7 @@ class Codec:
     def numbers(
         self, table: pa.Table, name: str, *, unseen: Unseen = "refuse"
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Read one numeric, ordinal or date column in its own units, with its missing cells; those read as 0.
+        """Read one numeric, ordinal or date column in its own units, with its missing cells, which read as 0.
 
         With ``unseen="mean"`` cells that cannot be read count as missing.
         """
@@ -271,7 +271,7 @@ class Codec:
     def codes(
         self, table: pa.Table, name: str, *, unseen: Unseen = "refuse"
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Read one nominal or boolean column as places in its categories, with its missing cells; those read as -1.
+        """Read one nominal or boolean column as category codes, with its missing cells, which read as -1.
 
         With ``unseen="mean"`` cells outside the categories count as missing.
         """
@@ -325,7 +325,7 @@ def _fit_column(
 
 
 def _check_category_count(field: Field, *, coded: bool) -> bool:
-    """Whether categories are so many that their place is the coordinate; refuses that where it cannot be."""
+    """Whether there are too many categories for a one-hot block; refuse columns that cannot be coded instead."""
     count = len(field.domain.categories or ())
     if count > MOST_CATEGORIES and not coded:
         raise SchemaError(
@@ -336,14 +336,14 @@ def _check_category_count(field: Field, *, coded: bool) -> bool:
 
 
 def _code_block(name: str, start: int, codes: NDArray[np.int64], extent: Extent) -> Block:
-    """One standardized coordinate for the places of very many categories; labels alike, as sorted ones, are near."""
+    """One standardized coordinate for the codes of a long category list, sorted so that similar labels are near."""
     origin, unit = (float(codes.mean()), float(codes.std())) if len(codes) else (0.0, 1.0)
     extent = dataclasses.replace(extent, origin=origin, unit=unit or 1.0)
     return Block(name, BlockKind.CODE, start, start + 1, (0.0,), extent=extent)
 
 
 def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
-    """Coordinates of numbers or places of categories, NaN or -1 where a cell is missing; refuses what does not fit."""
+    """Coordinates of numbers or category codes, NaN or -1 if missing; refuse cells that do not fit."""
     field, coordinates = column.field, np.empty(0)
     if column.grid is None:
         codes, absent = codes_of_cells(cells, field)
@@ -361,7 +361,7 @@ def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
 
 
 def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.float64]) -> None:
-    """Write the coordinates of a column whose cells are numbers, or places in its categories."""
+    """Write the coordinates of a numeric column, or of a column of category codes."""
     (cells, absent), block = read, column.blocks[0]
     if column.grid is None:
         known = cells >= 0
@@ -409,8 +409,8 @@ def _decode_column(
     return write_numbers(column.grid.to_numbers(places), absent, column.field, kind, column.gap)
 
 
-def _unbound(column: EncodedColumn) -> EncodedColumn:
-    """Free a column from bounds that were only observed, and from a type that may not hold what lies beyond them."""
+def _without_observed_bounds(column: EncodedColumn) -> EncodedColumn:
+    """Remove bounds that were only observed, and widen a type that cannot hold values beyond them."""
     if column.grid is None or column.field.domain.declared:
         return column
     kind = column.kind

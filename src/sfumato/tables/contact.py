@@ -1,4 +1,4 @@
-"""Free text, contact data, numbers of persons and devices: found by form, check digits and name, never shown."""
+"""Detect free text, contact data and numbers of persons and devices by form, check digits and column name."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z]|\d{6})(?=.{6})[A-Za-z0-9]+([-_/.:#][A
 
 
 def why_text_id(texts: pa.Array, rows: int, name: str, spare: int = 0) -> str:
-    """Say why the present texts of a column of so many rows look like an identifier; nothing where they do not.
+    """Reason why a text column looks like an identifier; an empty text if it does not.
 
     As many cells as ``spare`` decide nothing.
     """
@@ -99,7 +99,7 @@ def why_text_id(texts: pa.Array, rows: int, name: str, spare: int = 0) -> str:
 
 
 def why_number_id(name: str, distinct: Floats, rows: int, spare: int = 0) -> str:
-    """Say why whole numbers look like an identifier; nothing where they do not. ``spare`` cells decide nothing."""
+    """Reason why whole numbers look like an identifier, ignoring ``spare`` cells; an empty text if they do not."""
     if len(distinct) < _ENOUGH:
         return ""
     if private := _private_number(distinct, rows, name, spare):
@@ -116,12 +116,12 @@ def why_number_id(name: str, distinct: Floats, rows: int, spare: int = 0) -> str
 
 
 def _shortest_span(distinct: Floats, spare: int) -> float:
-    """Shortest distance between numbers that hold all between them but so many, which are fewer than they are."""
+    """Shortest range of numbers that holds all but ``spare`` of them."""
     return float((distinct[len(distinct) - 1 - spare :] - distinct[: spare + 1]).min())
 
 
 def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
-    """Say what kind of private text a column holds, by its different texts and its rows; nothing where it holds none.
+    """Kind of private text in a column, judged by its distinct texts and rows; an empty text if there is none.
 
     Few different texts in many rows are categories, whatever their form. A name such as ``phone`` lets numbers count
     that have no form of their own.
@@ -151,12 +151,12 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
 
 
 def _bounded_mean(counts: pa.Array, bar: int) -> float:
-    """Mean in which one count weighs no more than a few that reach the bar: no single text makes texts long."""
+    """Mean with each count capped, so that one long text cannot decide."""
     return float(np.minimum(counts.to_numpy(zero_copy_only=False), _TIMES * bar).mean())
 
 
 def _private_number(distinct: Floats, rows: int, name: str, spare: int = 0) -> str:
-    """Say what kind of private number a column of whole numbers holds; nothing where it holds none.
+    """Kind of private number in a column of whole numbers; an empty text if there is none.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _private_number(distinct: Floats, rows: int, name: str, spare: int = 0) -> s
 
 
 def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None, spare: int = 0) -> bool:
-    """Tell whether numbers, but for so many as ``spare``, are called a coordinate and say a place to about ten metres.
+    """Whether numbers are named as coordinates and precise to about ten metres, ignoring ``spare`` cells.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def is_coordinate(name: str, distinct: Floats, rows: int, decimals: int | None, 
 
 
 def _of_form(texts: list[str], name: str) -> str:
-    """What most texts are, by forms that have check digits or a name."""
+    """Kind of most texts, by forms with check digits or by name."""
     words, times = Counter(map(kind_of_number, texts)).most_common(1)[0]
     if words and times >= _NEARLY_ALL * len(texts):
         return words
@@ -215,7 +215,7 @@ def _is_iban(text: str) -> bool:
 
 
 def _is_national_number(text: str) -> bool:
-    """Tell whether a text is a telephone number with the zero that is dialled before a town."""
+    """Whether a text is a telephone number with a national prefix."""
     digits = sum(letter.isdigit() for letter in text)
     return 7 <= digits <= 14 and bool(_TRUNK_ZERO.fullmatch(text)) and not _LIKE_DATE.fullmatch(text)
 
@@ -237,7 +237,7 @@ def _is_code(text: str) -> bool:
 
 
 def kind_of_number(text: str) -> str:
-    """Say what a number of a person, card or device is, by its form and its check digits; nothing where it is none.
+    """Kind of number of a person, card or device, by form and check digits; an empty text if there is none.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def _of_german_insurance(text: str) -> bool:
 
 
 def _of_german_tax(digits: str) -> bool:
-    """Check the last digit, and that one of the others stands twice or three times [ISO/IEC 7064, MOD 11,10]."""
+    """Check the last digit, and that one other digit occurs twice or three times [ISO/IEC 7064, MOD 11,10]."""
     product = 10
     for digit in digits[:-1]:
         product = 2 * ((int(digit) + product) % 10 or 10) % 11
@@ -371,7 +371,7 @@ _CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
 
 
 def is_named_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are, even where one person stands in several rows.
+    """Whether the name of a column is that of an identifier, even if a person has several rows.
 
     Examples
     --------
@@ -382,7 +382,7 @@ def is_named_id(name: str) -> bool:
 
 
 def is_named_like_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are, or as other things are too.
+    """Whether the name of a column may be that of an identifier.
 
     Examples
     --------
@@ -400,7 +400,7 @@ _LIFETIME = 40 * 365 * DAY
 
 
 def is_birth(name: str, moments: Ints) -> bool:
-    """Tell whether dates are those of births: called so, or days whose middle eight of ten spread over forty years.
+    """Whether dates are dates of birth: by name, or because the central 80 % span more than forty years.
 
     Examples
     --------

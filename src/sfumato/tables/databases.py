@@ -1,4 +1,4 @@
-"""Tables of SQLite files, read within bounds or written anew; and what any database said, without a cell of it."""
+"""Read and write SQLite files within limits, and report database errors without any cell of data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pyarrow.parquet
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.workbook import MOST_CELLS, Sheet, column_of_cells
 
-__all__ = ["SQLITE", "answered", "read_sqlite", "without_cells", "write_sqlite"]
+__all__ = ["SQLITE", "read_query", "read_sqlite", "without_cells", "write_sqlite"]
 
 SQLITE = (".sqlite", ".sqlite3", ".db")
 """Endings of SQLite files that are read."""
@@ -33,7 +33,7 @@ _ROWS = 10_000  # fetched at once
 def read_sqlite(
     path: Path, name: str | None = None, *, most_bytes: int | None = None, most_cells: int = MOST_CELLS
 ) -> tuple[list[str], list[pa.Array], Sheet]:
-    """Names, columns and name of a table in an SQLite file; without a name, its only one.
+    """Column names, columns and table name from an SQLite file; without ``name``, from its only table.
 
     Columns of one type keep it, others are texts; ``most_bytes`` is what their cells may come to. Views
     and virtual tables are not read: they are programs of the file.
@@ -50,7 +50,7 @@ def read_sqlite(
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             connection.execute("pragma trusted_schema = off")
             connection.execute("pragma cell_size_check = on")
-            chosen = _chosen(connection, name, path)
+            chosen = _find_table(connection, name, path)
             wanted = chosen.name.replace('"', '""')
             found = connection.execute(f'select * from "{wanted}"')  # noqa: S608 (a name of the file's own, quoted)
             names = [column[0] for column in found.description]
@@ -80,8 +80,8 @@ def read_sqlite(
     return names, [column_of_cells(["" if cell is None else cell for cell in cells]) for cells in columns], chosen
 
 
-def _chosen(connection: sqlite3.Connection, name: str | None, path: Path) -> Sheet:
-    """Find the table: the one that is named, or the only one."""
+def _find_table(connection: sqlite3.Connection, name: str | None, path: Path) -> Sheet:
+    """Find the named table, or the only one."""
     listed = connection.execute("select name, sql from sqlite_master where type = 'table' order by name").fetchmany(
         _ROWS
     )
@@ -110,7 +110,7 @@ _FAULTS = {
 
 
 def write_sqlite(table: pa.Table, path: Path) -> None:
-    """Write a table as the only one, ``released``, of a new SQLite file.
+    """Write a table named ``released`` into a new SQLite file.
 
     Numbers keep their type, true and false are 1 and 0, lengths of time are counted in seconds, and dates and times are
     texts such as 2020-01-31 10:00:00.
@@ -166,7 +166,7 @@ _LEFT_OUT, _MOST_WORDS, _MOST_CHARACTERS = "...", 30, 2_000
 
 
 def without_cells(said: str, query: str) -> str:
-    """The first line of what a database said: words that databases usually say and names in the query, nothing else.
+    """First line of a database error, reduced to usual words and names from the query.
 
     Examples
     --------
@@ -185,8 +185,8 @@ def without_cells(said: str, query: str) -> str:
     return " ".join(kept) if any(word != _LEFT_OUT for word in kept) else ""
 
 
-def answered(url: str, query: str) -> tuple[list[str], list[Any]]:
-    """Names and columns of what a database answers to a query, through SQLAlchemy."""
+def read_query(url: str, query: str) -> tuple[list[str], list[Any]]:
+    """Column names and columns of a query's result, through SQLAlchemy."""
     try:
         import sqlalchemy
     except ImportError:

@@ -1,4 +1,4 @@
-"""Dates: cells to microseconds since 1970 and back, bounds, and the usual ways of writing a date as text.
+"""Convert date cells to microseconds since 1970 and back; date formats, steps and bounds.
 
 Durations are read as seconds and written as they were: 27:15:00, or 1 day, 3:15:00.
 """
@@ -92,7 +92,7 @@ _SAMPLE = 100
 
 
 def is_day_first(form: str) -> bool | None:
-    """Tell whether a way of writing dates has the day before the month; None where it begins with the year.
+    """Whether a date format has the day before the month; None if it begins with the year.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def is_day_first(form: str) -> bool | None:
 
 
 def is_monthly(field: Field) -> bool:
-    """Tell whether the dates of a column are given to the month."""
+    """Whether the dates of a column have a resolution of a month."""
     return field.kind is Kind.DATE and field.domain.step is DateStep.MONTH
 
 
 def is_time_of_day(field: Field) -> bool:
-    """Tell whether the texts of a column say an hour and no day; they are moments of the first of January 1970."""
+    """Whether a column holds times without a date; they count as moments of 1 January 1970."""
     return field.kind is Kind.DATE and field.format is not None and _is_time_form(field.format)
 
 
@@ -121,7 +121,7 @@ def _is_time_form(form: str) -> bool:
 
 
 def is_month_form(form: str | None) -> bool:
-    """Tell whether a way of writing dates says a month and no day."""
+    """Whether a date format has a month and no day."""
     return form is not None and "%Y" in form and "d" not in form
 
 
@@ -132,7 +132,7 @@ def month_starts(moments: Ints) -> Ints:
 
 
 def nearest_month_starts(days: Floats, low: float, high: float) -> Floats:
-    """First day of a month nearest to each day since 1970, between two days.
+    """First day of a month nearest to each day since 1970, within bounds.
 
     Examples
     --------
@@ -148,14 +148,14 @@ def nearest_month_starts(days: Floats, low: float, high: float) -> Floats:
 
 
 def unit_of(field: Field) -> int:
-    """Count the microseconds in the step of a date column, a day where it is a month; one where it has none."""
+    """Microseconds in the step of a date column: a day if the step is a month, one if there is none."""
     if is_monthly(field):
         return DATE_UNITS[DateStep.DAY]
     return DATE_UNITS[field.domain.step] if isinstance(field.domain.step, DateStep) else 1
 
 
 def bound_to_number(bound: Bound, field: Field, *, upwards: bool = False) -> float:
-    """A bound of a domain as the column's numbers count; a date between two steps moves down, or upwards.
+    """A bound in the column's own count; a date between two steps is rounded inwards.
 
     A column by months has those of its bounds.
     """
@@ -174,13 +174,13 @@ def number_to_bound(number: float, step: DateStep) -> datetime.datetime:
 
 
 def step_of_moments(moments: Ints, few: Callable[[Bools], bool] | None = None) -> DateStep:
-    """Find the coarsest step that moments, in microseconds since 1970, lie on, but for those that are ``few``."""
+    """Coarsest step that all moments, in microseconds since 1970, lie on, except a few."""
     few = few or (lambda rows: not rows.any())
     return next(step for step, unit in DATE_UNITS.items() if few(moments % unit != 0))
 
 
 def microseconds_of_cells(array: pa.Array, absent: Bools, field: Field) -> tuple[Ints, Bools]:
-    """Read the cells of a date column in microseconds since 1970, and tell which are not dates.
+    """Read the cells of a date column in microseconds since 1970, and mark those that are not dates.
 
     Texts are read by the field's format; of a column by months, all days of a month are its first. A moment
     finer than a microsecond or outside the years 1 to 9999 is none.
@@ -207,7 +207,7 @@ def microseconds_of_cells(array: pa.Array, absent: Bools, field: Field) -> tuple
 
 
 def moments_of_texts(texts: pa.Array) -> pa.Array:
-    """Moments of texts such as 2020-01-31 or 2020-01-31 10:00:00.5; nulls where one is of another form.
+    """Moments of ISO 8601 texts such as 2020-01-31 or 2020-01-31 10:00:00.5; null for any other text.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def moments_of_texts(texts: pa.Array) -> pa.Array:
 
 
 def times_of_texts(texts: pa.Array) -> pa.Array:
-    """Times of day of texts such as 10:30:00.5; nulls where one is of another form."""
+    """Times of texts such as 10:30:00.5; null for any other text."""
     trimmed = pc.utf8_trim_whitespace(texts)
     timed = pc.match_substring_regex(trimmed, r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?$")
     known = pc.if_else(timed, trimmed, pa.scalar(None, trimmed.type))
@@ -239,7 +239,7 @@ def _micros_in(kind: pa.DataType) -> int:
     return _PER_UNIT[kind.unit]
 
 
-def _parsed(texts: pa.Array, form: str) -> pa.Array:
+def _parse_format(texts: pa.Array, form: str) -> pa.Array:
     form = form.replace("%-", "%")
     if _is_time_form(form):
         texts = pc.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, pa.scalar(" ", texts.type))
@@ -255,8 +255,8 @@ def _parsed(texts: pa.Array, form: str) -> pa.Array:
 
 
 def _on_calendar(texts: pa.Array, form: str) -> pa.Array:
-    """Moments of texts by a form; null for days that no month has, which are read as the first of the next one."""
-    parsed = _parsed(texts, form)
+    """Moments of texts in a format; null for days that do not exist, such as 31 June."""
+    parsed = _parse_format(texts, form)
     if "d" not in form or _is_time_form(form):
         return parsed
     first = np.flatnonzero(np.asarray(pc.fill_null(_is_early(parsed), False)))
@@ -264,7 +264,7 @@ def _on_calendar(texts: pa.Array, form: str) -> pa.Array:
     if not len(first):
         return parsed
     places = pa.array(first)
-    written, read = _rewritten(parsed.take(places), form).cast(texts.type), texts.take(places)
+    written, read = _write_format(parsed.take(places), form).cast(texts.type), texts.take(places)
     plain, again = (pc.replace_substring_regex(each, r"(^|\D)0+(\d)", r"\1\2") for each in (written, read))
     moved = pc.not_equal(pc.utf8_lower(plain), pc.utf8_lower(again)).to_numpy(zero_copy_only=False)
     mask = np.zeros(len(parsed), dtype=np.bool_)
@@ -273,11 +273,11 @@ def _on_calendar(texts: pa.Array, form: str) -> pa.Array:
 
 
 def _is_early(parsed: pa.Array) -> pa.Array:
-    """Tell which moments are of the first three days of a month."""
+    """Whether moments lie in the first three days of a month."""
     return pc.less_equal(pc.day(parsed), 3)
 
 
-def _rewritten(parsed: pa.Array, form: str) -> pa.Array:
+def _write_format(parsed: pa.Array, form: str) -> pa.Array:
     for mark in _FRACTION:
         form = form.replace(mark, "")  # written with the seconds of such a type
     texts = pc.strftime(parsed, format=form.replace("%-", "%"))
@@ -285,7 +285,7 @@ def _rewritten(parsed: pa.Array, form: str) -> pa.Array:
 
 
 def write_moments(moments: Ints, absent: Bools, field: Field, kind: pa.DataType) -> pa.Array:
-    """Write microseconds since 1970 as dates, timestamps or texts; what the type cannot hold is cut off downwards."""
+    """Write microseconds since 1970 as dates, timestamps or texts; round down to what the type can hold."""
     if pa.types.is_date32(kind):
         return pa.array((moments // DATE_UNITS[DateStep.DAY]).astype(np.int32), mask=absent).view(kind)
     if pa.types.is_date64(kind):
@@ -296,11 +296,11 @@ def write_moments(moments: Ints, absent: Bools, field: Field, kind: pa.DataType)
         return pa.array(counts, mask=absent).view(kind)
     form = field.format or DATE_FORMATS[0]
     unit = next((unit for mark, unit in _FRACTION.items() if mark in form), "s")
-    return _rewritten(pa.array(moments // _PER_UNIT[unit], mask=absent).view(pa.timestamp(unit)), form).cast(kind)
+    return _write_format(pa.array(moments // _PER_UNIT[unit], mask=absent).view(pa.timestamp(unit)), form).cast(kind)
 
 
 def fitting_formats(texts: pa.Array, few: Callable[[pa.Array], bool] | None = None) -> tuple[str, ...]:
-    """Find the usual ways of writing a date by which every text is one, and is written back as it was.
+    """Usual date formats in which every text can be read and written back unchanged.
 
     The first is the one to take; any further one reads the texts as other days, so the reader has to choose. Some of
     the texts may be of another form where they are ``few``.
@@ -321,7 +321,7 @@ def fitting_formats(texts: pa.Array, few: Callable[[pa.Array], bool] | None = No
     for form in DATE_FORMATS:
         parsed = None
         for some in (head, texts):
-            parsed, written = _written_so(some, form)
+            parsed, written = _read_in_format(some, form)
             if 2 * written.true_count < len(some) or not few(some.filter(pc.invert(written))):
                 break
         else:
@@ -330,11 +330,11 @@ def fitting_formats(texts: pa.Array, few: Callable[[pa.Array], bool] | None = No
     return tuple(fitting)
 
 
-def _written_so(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
-    """Moments of texts by a way of writing dates, and which of them are written so."""
-    parsed = _parsed(texts, form)
+def _read_in_format(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
+    """Moments of texts in a date format, and which texts have that format."""
+    parsed = _parse_format(texts, form)
     known = pc.greater_equal(parsed.view(pa.int64()), FIRST_MOMENT // _micros_in(parsed.type))
-    written = pc.and_(pc.equal(_rewritten(parsed, form).cast(texts.type), texts), known)
+    written = pc.and_(pc.equal(_write_format(parsed, form).cast(texts.type), texts), known)
     return parsed, pc.fill_null(written, False)
 
 
@@ -356,7 +356,7 @@ _DAY = 86_400
 
 
 def duration_format(texts: pa.Array, few: Callable[[pa.Array], bool] | None = None) -> str | None:
-    """The way of writing durations that fits all texts, or all but few; None where none does.
+    """Duration format of all texts, except a few; None if there is none.
 
     Examples
     --------
@@ -369,12 +369,12 @@ def duration_format(texts: pa.Array, few: Callable[[pa.Array], bool] | None = No
 
 
 def is_duration(texts: pa.Array, form: str) -> pa.Array:
-    """Tell which texts are durations of a form."""
+    """Whether texts are durations in a format."""
     return pc.match_substring_regex(texts, _PATTERNS[form])
 
 
 def seconds_of_texts(texts: pa.Array, form: str) -> tuple[Floats, Bools]:
-    """Seconds of durations, and which of the texts are some; others, and nulls, are 0.
+    """Seconds of durations, and which texts are durations; other texts and nulls are 0.
 
     Examples
     --------
@@ -383,19 +383,19 @@ def seconds_of_texts(texts: pa.Array, form: str) -> tuple[Floats, Bools]:
     """
     parts = pc.extract_regex(texts, _PATTERNS[form])
     found = np.asarray(parts.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    days, hours, minutes, seconds = (_whole(parts, name) for name in ("days", "hours", "minutes", "seconds"))
+    days, hours, minutes, seconds = (_integer_part(parts, name) for name in ("days", "hours", "minutes", "seconds"))
     minus = pc.fill_null(pc.equal(pc.struct_field(parts, "sign"), "-"), False).to_numpy(zero_copy_only=False)
     return days * _DAY + np.where(minus, -1.0, 1.0) * (hours * 3_600 + minutes * 60 + seconds), found
 
 
-def _whole(parts: pa.Array, name: str) -> Floats:
+def _integer_part(parts: pa.Array, name: str) -> Floats:
     cells = pc.struct_field(parts, name)
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar("0", cells.type), cells)
     return np.asarray(pc.fill_null(cells, "0").cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def write_seconds(numbers: pa.Array, form: str) -> pa.Array:
-    """Seconds written as durations.
+    """Write seconds as durations.
 
     Examples
     --------
@@ -403,11 +403,11 @@ def write_seconds(numbers: pa.Array, form: str) -> pa.Array:
     ['27:15:00', None]
     """
     encoded = pc.dictionary_encode(numbers)
-    words = pa.array([_written(round(value), form) for value in encoded.dictionary.to_pylist()], pa.string())
+    words = pa.array([_duration_text(round(value), form) for value in encoded.dictionary.to_pylist()], pa.string())
     return words.take(encoded.indices)
 
 
-def _written(seconds: int, form: str) -> str:
+def _duration_text(seconds: int, form: str) -> str:
     if form.startswith("h"):
         hours, rest = divmod(abs(seconds), 3_600)
         return f"{'-' if seconds < 0 else ''}{hours:0{len(form) - 6}d}:{rest // 60:02d}:{rest % 60:02d}"

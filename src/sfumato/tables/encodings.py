@@ -36,7 +36,7 @@ _SYMBOL_LETTERS = frozenset("µªº")  # symbols that count as letters
 
 @dataclass(frozen=True)
 class Encoding:
-    """Most likely encoding of a file, others that are about as likely, and whether the letters say so surely."""
+    """Most likely encoding of a file, likely alternatives, and whether the text settles it."""
 
     name: str
     others: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Encoding:
 
 
 def encoding_of(data: bytes, name: str, encoding: str | None, *, whole: bool = True) -> tuple[str, bool]:
-    """Encoding of CSV as it was given or detected, and whether it was detected.
+    """Given or detected encoding of a CSV file, and whether it was detected.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def encoding_of(data: bytes, name: str, encoding: str | None, *, whole: bool = T
 
 
 def to_utf8(data: bytes, name: str, encoding: str | None) -> tuple[bytes, str, bool]:
-    """The data as UTF-8 without a byte order mark, the encoding that it was in, and whether this was detected."""
+    """The data as UTF-8 without byte order mark, its original encoding, and whether that was detected."""
     known, detected = encoding_of(data, name, encoding)
     if known == "utf-8":
         return data.removeprefix(codecs.BOM_UTF8), known, detected
@@ -92,7 +92,7 @@ def to_utf8(data: bytes, name: str, encoding: str | None) -> tuple[bytes, str, b
 
 
 def codec_name(encoding: str) -> str:
-    """Name of an encoding as Python has it; one that it does not know is refused."""
+    """Python's name of an encoding; unknown encodings are refused."""
     try:
         "".encode(encoding)  # not only a codec, but one of text
         return codecs.lookup(encoding).name
@@ -101,7 +101,7 @@ def codec_name(encoding: str) -> str:
 
 
 def _utf8_fault(data: bytes, *, whole: bool) -> int | None:
-    """Offset of the first byte that is not of UTF-8, or of a zero of UTF-16; None if there is none."""
+    """Offset of the first invalid UTF-8 byte, or of a zero byte of UTF-16; None if there is none."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _BLOCK):
         pending = len(decoder.getstate()[0])
@@ -113,7 +113,7 @@ def _utf8_fault(data: bytes, *, whole: bool) -> int | None:
 
 
 def detect_encoding(data: bytes) -> Encoding | None:
-    r"""Most likely encoding of data that is not UTF-8; None if no candidate gives words that look right.
+    r"""Most likely encoding of data that is not UTF-8; None if no candidate gives plausible words.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _undecodable(name: str, known: str, offset: int, found: Encoding | None) -> 
 
 
 def _has_zeros(data: bytes) -> bool:
-    """Whether data is UTF-16 without a mark at its beginning, in which every other byte of a table is zero."""
+    """Whether data is UTF-16 without a byte order mark: every other byte is zero."""
     return 4 * data[:1_000].count(0) > min(len(data), 1_000)
 
 
@@ -178,7 +178,7 @@ def _decoded(words: bytes, encoding: str) -> str | None:
 
 
 def _looks_right(text: str) -> bool:
-    """Whether nearly all words are letters of one script, without symbols between letters or controls."""
+    """Whether nearly all words are letters of one script, without symbols or controls inside."""
     words = text.split(" ")
     wrong = sum(not _is_word(word) for word in words)
     return wrong <= _MOST_BAD * len(words)

@@ -1,4 +1,4 @@
-"""How many persons decide what a column is: never one, so that with and without anybody it is taken alike."""
+"""How many persons it takes to decide what a column is: never one, so that no single person changes the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HEAD = 10_000  # rows that mostly tell that persons are not few
 
 
 def least_evidence(persons: int) -> int:
-    """Persons who decide in a column that so many have a value in: 10, fewer where that is more than one in ten.
+    """Persons needed to decide about a column: 10, fewer if that is more than a tenth of those with a value.
 
     Examples
     --------
@@ -48,31 +48,31 @@ def least_evidence(persons: int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """Whose the cells of a column are, and how many persons decide; each row is a person where ``persons`` is None."""
+    """The person of each cell, and how many persons decide; each row is a person if ``persons`` is None."""
 
     least: int
     persons: Ints | None = None
 
     @classmethod
     def of(cls, rows: int, persons: Ints | None = None) -> Evidence:
-        """Evidence of so many cells, or of the persons of these cells."""
+        """Evidence of a number of cells, or of the persons of these cells."""
         people = rows if persons is None else int(np.count_nonzero(np.bincount(persons)))
         return cls(least_evidence(people), persons)
 
     @property
     def spare(self) -> int:
-        """Cells that decide nothing."""
+        """Number of cells that decide nothing."""
         return self.least - 1
 
     def few(self, rows: Bools) -> bool:
-        """Tell whether the marked cells are of so few persons that they decide nothing."""
+        """Whether the marked cells belong to too few persons to decide anything."""
         count = int(np.count_nonzero(rows))
         if count < self.least:
             return True
         return self.persons is not None and len(np.unique(self.persons[rows])) < self.least
 
     def few_values(self, values: pa.Array, strays: pa.Array) -> bool:
-        """Tell whether few persons hold any of some values, or of the first of them; each stands once in ``strays``."""
+        """Whether few persons hold any of ``strays``, or the first of them."""
         if not len(strays) or self.least == 1 or (self.persons is None and len(strays) >= self.least):
             return not len(strays)
         head = values.slice(0, _HEAD)
@@ -81,7 +81,7 @@ class Evidence:
         return len(head) == len(values) or self.few(_among(values, strays))
 
     def few_numbers(self, values: Floats, distinct: Floats, off: Callable[[Floats], Bools]) -> bool:
-        """Tell whether few persons hold a number that is off; ``distinct`` has each once."""
+        """Whether few persons hold one of the marked distinct numbers."""
         some = distinct[:: max(1, len(distinct) // _SAMPLE)]
         if self.persons is None and np.count_nonzero(off(some)) >= self.least:
             return False
@@ -93,16 +93,16 @@ class Evidence:
         return self.few(off(values))
 
     def of_rows(self, rows: Bools) -> Evidence:
-        """Evidence of some of the cells as if there were no others: fewer persons decide in a smaller column."""
+        """Evidence of a subset of cells as a column of its own, for which fewer persons decide."""
         return Evidence.of(int(rows.sum()), None if self.persons is None else self.persons[rows])
 
     def take(self, rows: Bools | slice) -> Evidence:
-        """Evidence of some of the cells, of which as many persons decide."""
+        """Evidence of a subset of cells, with the number of deciding persons unchanged."""
         return self if self.persons is None else dataclasses.replace(self, persons=self.persons[rows])
 
 
 def codes_of_persons(column: pa.ChunkedArray) -> Ints:
-    """Number of the person of each row; of rows that do not say whom they are about the same."""
+    """Person of each row as a number; rows without a person share one."""
     codes = pc.dictionary_encode(plain(column), null_encoding="encode").indices
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -113,7 +113,7 @@ def _among(values: pa.Array, strays: pa.Array) -> Bools:
 
 @dataclass(frozen=True, repr=False)
 class ColumnSample:
-    """What is known of a column before its kind is: its present cells, whose they are, and how many are missing.
+    """A column before its kind is known: its present cells, their persons, and the number of missing cells.
 
     ``missing`` has each mark with its cells, and an empty text for empty cells. ``strays`` says what becomes of cells
     that are left aside because they are of few persons. In an ``untyped`` table all columns are text.
@@ -131,7 +131,7 @@ class ColumnSample:
 
     @cached_property
     def trimmed(self) -> pa.Array:
-        """The present texts without spaces around them."""
+        """The present texts without surrounding spaces."""
         return pc.utf8_trim_whitespace(self.present)
 
     @cached_property
@@ -139,24 +139,24 @@ class ColumnSample:
         return pc.utf8_trim_whitespace(self.present.slice(0, _HEAD))
 
     def few(self, strays: pa.Array) -> bool:
-        """Tell whether few persons hold any of some texts, which have no spaces around them."""
+        """Whether few persons hold any of these texts, which have no surrounding spaces."""
         few = self.evidence.few_values
         return not len(strays) or (few(self._head, strays) and few(self.trimmed, strays))
 
     def field(self, kind: Kind, why: str, domain: Domain | None = None, form: str | None = None) -> Field:
-        """The column as one of a kind, to be sanitized."""
+        """The column's field if it is to be sanitized."""
         reason = why + self.note + _missing_words(self.missing) + self.strays
         domain, repair = domain or Domain(), bool(self.strays)
         return Field(self.name, kind, Role.CONFIDENTIAL, domain, self.marks, form, reason, repair=repair)
 
     def identifier(self, kind: Kind, why: str) -> Field:
-        """The column as one that is dropped."""
+        """The column's field if it is to be dropped."""
         return Field(
             self.name, kind, Role.IDENTIFIER, Domain(), self.marks, None, why + self.note + _missing_words(self.missing)
         )
 
     def with_marks(self, marks: tuple[str, ...]) -> ColumnSample:
-        """The same with further missing marks, whose cells are missing."""
+        """The column with further missing marks."""
         gone = _among(self.trimmed, pa.array(marks, self.trimmed.type))
         return dataclasses.replace(
             self,
@@ -167,16 +167,16 @@ class ColumnSample:
         )
 
     def told(self, note: str) -> ColumnSample:
-        """The same with a note before what is said of missing cells."""
+        """The column with a note in front of the one on missing cells."""
         return dataclasses.replace(self, note=note + self.note)
 
     def mended(self, what: str) -> ColumnSample:
-        """The same with a word on what becomes of the cells of fewer than `MIN_EVIDENCE` persons."""
+        """The column with a note on what happens to the cells of fewer than `MIN_EVIDENCE` persons."""
         strays = self.strays if what in self.strays else f"{self.strays}, fewer than {MIN_EVIDENCE} cells {what}"
         return dataclasses.replace(self, strays=strays)
 
     def without(self, strays: Bools) -> ColumnSample:
-        """The same without cells that are of another form than all others, which become missing."""
+        """The column with cells of another form than all others set to missing."""
         if not strays.any():
             return self
         left = dataclasses.replace(
@@ -185,7 +185,7 @@ class ColumnSample:
         return left.mended("of another form taken as missing")
 
     def without_values(self, strays: pa.Array) -> ColumnSample:
-        """The same without cells that hold some values."""
+        """The column with cells of the given values set to missing."""
         return self.without(_among(self.present, strays)) if len(strays) else self
 
     def without_texts(self, strays: pa.Array) -> ColumnSample:
@@ -194,7 +194,7 @@ class ColumnSample:
 
 
 def missing_counts(array: pa.Array, absent: Bools, marks: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """Missing cells of each mark, and those of an empty text for the rest."""
+    """Missing cells by mark; the rest are empty texts."""
     gone = array.filter(pa.array(absent))
     counts = dict.fromkeys(marks, 0)
     if is_text(array.type) and marks:
@@ -208,7 +208,7 @@ def missing_counts(array: pa.Array, absent: Bools, marks: tuple[str, ...]) -> tu
 
 
 def _missing_words(counts: tuple[tuple[str, int], ...]) -> str:
-    """Say how many cells are missing, by their marks: ", missing: 'k.A.' (412 cells), empty (1 cell)"."""
+    """Describe missing cells by mark: ", missing: 'k.A.' (412 cells), empty (1 cell)"."""
     if all(not mark for mark, _ in counts):
         return "".join(f", {count} missing" for _, count in counts)
     ways = (
@@ -218,7 +218,7 @@ def _missing_words(counts: tuple[tuple[str, int], ...]) -> str:
 
 
 def categories_of(present: pa.Array) -> tuple[Category, ...]:
-    """Different values in their order, as a schema keeps them."""
+    """Distinct values in order, as a schema lists them."""
     distinct = pc.unique(present)
     ordered = distinct.take(pc.sort_indices(distinct))
     if pa.types.is_decimal(ordered.type):

@@ -1,4 +1,4 @@
-"""One column of a table: how its values behave, what happens to it, and which values it may take."""
+"""One column of a table: its kind, its role and its domain."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Category = str | int | float | bool
 
 
 class Kind(StrEnum):
-    """How the values of a column behave."""
+    """Kind of values in a column."""
 
     CONTINUOUS = "continuous"
     INTEGER = "integer"
@@ -49,7 +49,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What happens to a column."""
+    """Role of a column in a release."""
 
     IDENTIFIER = "identifier"
     PERSON = "person"
@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 
 class DateStep(StrEnum):
-    """The grid of a date column; cells of a month stand for its first day, whatever day they were."""
+    """Resolution of a date column; a month counts as its first day."""
 
     MONTH = "month"
     DAY = "day"
@@ -93,7 +93,7 @@ _FIXED_DECIMALS = re.compile(r"0\.0+")
 
 @dataclass(frozen=True, repr=False)
 class Domain:
-    """The values that a column may take.
+    """Values that a column may take.
 
     A *declared* domain is public knowledge and leaves with the release. An *observed* one was read off the data: its
     bounds are somebody's cells, so it stays with the owner.
@@ -119,20 +119,20 @@ class Domain:
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, _python_value(getattr(self, name)))
         if self.categories is not None:
-            object.__setattr__(self, "categories", tuple(_plain(category) for category in self.categories))
+            object.__setattr__(self, "categories", tuple(_python_value(category) for category in self.categories))
 
     def __repr__(self) -> str:
         return f"Domain({'declared' if self.declared else 'observed'})"
 
     def describe(self) -> str:
-        """Say the domain in a few words; shows bounds, so it is for the owner."""
+        """Describe the domain in a few words; it shows bounds and is for the owner."""
         parts = []
         if self.categories is not None:
             parts.append("1 category" if len(self.categories) == 1 else f"{len(self.categories)} categories")
         if self.low is not None or self.high is not None:
-            parts.append(f"{_written(self.low, '-inf')} to {_written(self.high, 'inf')}")
+            parts.append(f"{_domain_text(self.low, '-inf')} to {_domain_text(self.high, 'inf')}")
         if self.step is not None:
             parts.append(f"step {self.step:g}" if isinstance(self.step, int | float) else f"by {self.step}")
         if self.units:
@@ -140,8 +140,8 @@ class Domain:
         return ", ".join([*parts, "declared" if self.declared else "observed"])
 
 
-def _plain(value: Any) -> Any:
-    """NumPy scalars, dates and zoned moments as the plain Python values that a schema keeps."""
+def _python_value(value: Any) -> Any:
+    """NumPy scalars, dates and zoned timestamps as plain Python values."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, datetime.datetime):
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _written(value: Bound | None, missing: str) -> str:
+def _domain_text(value: Bound | None, missing: str) -> str:
     if value is None:
         return missing
     if isinstance(value, datetime.datetime):
@@ -219,7 +219,7 @@ class Field:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the column is not in the release: by its role, or because no value of it is common."""
+        """Whether the column is left out of the release, by its role or because all its values are rare."""
         released = self.role not in (Role.IDENTIFIER, Role.PERSON, Role.LEVEL)
         return not released or (self.role is not Role.PUBLIC and bool(_DROPPED_IN_RUN.search(self.reason)))
 

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet, Arrow, workbooks, SQLite, standard input and databases.
+"""Read and write tables: CSV, Parquet, Arrow, workbooks, SQLite, standard input and databases.
 
 CSV cells are read as texts and stay so until the schema says what they mean: nothing is guessed silently, and a
 release can be written the way its original was.
@@ -26,7 +26,7 @@ import pyarrow.parquet
 
 from sfumato.core.errors import Notice, OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
-from sfumato.tables.databases import SQLITE, answered, read_sqlite, write_sqlite
+from sfumato.tables.databases import SQLITE, read_query, read_sqlite, write_sqlite
 from sfumato.tables.encodings import to_utf8
 from sfumato.tables.header import Header, csv_header, refuse_alike
 from sfumato.tables.numerals import Numerals, plain_numerals
@@ -39,8 +39,8 @@ __all__ = [
     "FileForm",
     "FileFormat",
     "check_names",
+    "describe_detected",
     "ending_of",
-    "found_words",
     "read_file",
     "read_numerals",
     "read_sql",
@@ -53,7 +53,7 @@ _SMALL = 2**22  # bytes up to which threads gain nothing, and may outlive a proc
 
 
 class FileFormat(StrEnum):
-    """How a table is written."""
+    """Format of a table file."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -65,7 +65,7 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True)
 class FileForm:
-    """How a table was written: its format, of CSV the delimiter and how its numbers are, of a workbook the sheet.
+    """How a table was written: format, delimiter and number format of a CSV file, sheet of a workbook.
 
     What came from a workbook or a database is released as CSV unless told. ``header_row`` is the row of the header, in
     a workbook or in CSV, ``found`` what was detected of encoding, sheet and header, a sentence each.
@@ -82,18 +82,18 @@ class FileForm:
 
     @property
     def decimal(self) -> str | None:
-        """Mark before decimals, where the numbers of the table said it."""
+        """Decimal mark, if the numbers of the table settle it."""
         return "," if self.numerals.commas else None
 
     @property
     def is_detected(self) -> bool:
-        """Whether sheet, encoding, header or numbers were found out, and could be otherwise."""
+        """Whether sheet, encoding, header or number format were detected and may be wrong."""
         detected = self.found or self.notes or self.numerals.sentences()
         return bool(detected) or self.sheet is not None
 
     @property
     def likely_decimal(self) -> str | None:
-        """Mark before decimals where no number says it: commas in a file with semicolons between cells."""
+        """Decimal mark if no number settles it: a comma if semicolons separate the cells."""
         return "," if self.delimiter == ";" else None
 
 
@@ -119,7 +119,7 @@ def read_file(
     header_row: int | None = None,
     most_cells: int = MOST_CELLS,
 ) -> tuple[pa.Table, FileForm]:
-    """Read a table from a file, or CSV from standard input where the source is ``-``.
+    """Read a table from a file, or CSV from standard input if the source is ``-``.
 
     Parameters
     ----------
@@ -184,13 +184,13 @@ def read_file(
         raise TableError(f"{str(path)!r} may not be read by you; ask for permission") from None
     except (pa.ArrowException, gzip.BadGzipFile, EOFError, OSError, zlib.error, UnicodeDecodeError):
         raise TableError(f"{str(path)!r} is not a readable {ending} file; it may be damaged or misnamed") from None
-    return _checked(table, repr(str(path))), FileForm(ENDINGS[ending])
+    return _check_table(table, repr(str(path))), FileForm(ENDINGS[ending])
 
 
 def read_numerals(
     table: pa.Table, form: FileForm, decimal: str | None = None, missing: tuple[str, ...] = ()
 ) -> tuple[pa.Table, FileForm]:
-    """Texts such as 1.234,50 rewritten as numbers with a decimal point, and the form with what was found of them.
+    """Rewrite texts such as 1.234,50 as numbers with a decimal point; return the form with what was detected.
 
     ``decimal`` is the mark before decimals, where it is known, ``missing`` what means a missing cell besides the usual
     marks. A file with semicolons between cells is taken to have
@@ -213,15 +213,15 @@ def _read_sheet(
             path, sheet, header_row=header_row, most_bytes=most_bytes, most_cells=most_cells
         )
         name = f"the sheet {shown(chosen.name)} of {shown(path)}"
-        found = found_words("row", header)
+        found = describe_detected("row", header)
     _check_header(names, name, header)
     table, notes = _name_columns(pa.table(columns, names=names))
     form = FileForm(FileFormat.CSV, sheet=chosen, notes=notes, header_row=header.row, found=found)
-    return _checked(table, name), form
+    return _check_table(table, name), form
 
 
-def found_words(unit: str, header: Header, encoding: str | None = None) -> tuple[str, ...]:
-    """Say what was detected: the encoding, and the header below rows or lines that are left out."""
+def describe_detected(unit: str, header: Header, encoding: str | None = None) -> tuple[str, ...]:
+    """Describe what was detected: the encoding, and the header row if rows above it are skipped."""
     words = []
     if encoding is not None:
         words.append(f"It is not UTF-8: read as {encoding}, as its letters suggest; --encoding names another.")
@@ -232,12 +232,12 @@ def found_words(unit: str, header: Header, encoding: str | None = None) -> tuple
 
 
 def read_table(source: str | Path, missing: tuple[str, ...] = ()) -> pa.Table:
-    """A table in a file, as people write it: of CSV also numbers with decimal commas or marks between thousands."""
+    """Read a table from a file, including local number formats of CSV."""
     return read_table_as(source, missing)[0]
 
 
 def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: Any) -> tuple[pa.Table, FileForm]:
-    """The table that `read_table` gives and how it was written; ``reading`` is what is known of the file.
+    """Read a table as `read_table` does, and return how it was written.
 
     What was detected of it is told as a warning.
     """
@@ -249,12 +249,12 @@ def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: 
 
 
 def ending_of(path: Path) -> str | None:
-    """Longest ending of a name that says how a file is written; None where none does."""
+    """Longest file ending that names a format; None if there is none."""
     return max((ending for ending in ENDINGS if path.name.lower().endswith(ending)), key=len, default=None)
 
 
 def _bytes_within(path: Path, most_bytes: int | None) -> bytes:
-    """Bytes of a file, of one that is compressed what it unpacks to."""
+    """Bytes of a file, decompressed within a limit."""
     packed = path.name.lower().endswith(".gz")
     with gzip.open(path, "rb") if packed else path.open("rb") as file:
         data = bytes(file.read(-1 if most_bytes is None else most_bytes + 1))
@@ -263,7 +263,7 @@ def _bytes_within(path: Path, most_bytes: int | None) -> bytes:
 
 
 def _parquet_within(path: Path, most_bytes: int) -> pa.Table:
-    """Read batch by batch: what a cell that is written once and repeated comes to stands nowhere in the file."""
+    """Read Parquet batch by batch, because its metadata does not state the size of repeated cells."""
     parts: list[pa.RecordBatch] = []
     size = 0
     with pa.parquet.ParquetFile(path) as file:
@@ -293,19 +293,19 @@ def _read_csv(
     data = data[_line_offset(text, header.row) :]
     _check_header(names, name, header)
     table, notes = _name_columns(_parse(data, delimiter, names, name, header.row - 1))
-    found = found_words("line", header, known if detected and known != "utf-16" else None)
+    found = describe_detected("line", header, known if detected and known != "utf-16" else None)
     form = FileForm(FileFormat.CSV, delimiter, notes=notes, encoding=known, header_row=header.row, found=found)
-    return _checked(table, name), form
+    return _check_table(table, name), form
 
 
 def _line_offset(text: str, line: int) -> int:
-    """Bytes before a line of a text in UTF-8."""
+    """Offset in bytes of a line of UTF-8 text."""
     lines = io.StringIO(text, newline="")
     return sum(len(lines.readline().encode()) for _ in range(1, line))
 
 
 def _check_header(names: list[str], name: str, header: Header) -> None:
-    """Refuse two columns of one name; those without a name are dealt with once it is known whether they are empty."""
+    """Refuse duplicate column names; unnamed columns are handled once it is known whether they are empty."""
     try:
         check_names([column for column in names if column.strip()], name)
     except TableError as wrong:
@@ -315,7 +315,7 @@ def _check_header(names: list[str], name: str, header: Header) -> None:
 
 
 def _parse(data: bytes, delimiter: str, header: list[str], name: str, before: int) -> pa.Table:
-    """Read all cells as texts; rows with too few or too many cells are counted and refused.
+    """Read all cells as texts; count and refuse rows with too few or too many cells.
 
     ``before`` counts the lines above the header.
     """
@@ -363,7 +363,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str, before: in
     return table
 
 
-def _checked(table: pa.Table, name: str) -> pa.Table:
+def _check_table(table: pa.Table, name: str) -> pa.Table:
     check_names(table.column_names, name)
     if table.num_rows == 0:
         raise TableError(f"{name} has a header but no rows; bring at least as many rows as the highest privacy level")
@@ -372,7 +372,7 @@ def _checked(table: pa.Table, name: str) -> pa.Table:
 
 def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
     """Read the rows of a query from a database, through SQLAlchemy."""
-    names, columns = answered(url, query)
+    names, columns = read_query(url, query)
     check_names(names, "the query's result")
     arrays = []
     for name, column in zip(names, columns, strict=True):
@@ -382,11 +382,11 @@ def read_sql(url: str, query: str) -> tuple[pa.Table, FileForm]:
             raise TableError(
                 f"column {name!r} of the query's result mixes types; cast it to one in the query"
             ) from None
-    return _checked(pa.table(arrays, names=names), "the query's result"), FileForm(FileFormat.CSV)
+    return _check_table(pa.table(arrays, names=names), "the query's result"), FileForm(FileFormat.CSV)
 
 
 def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe: bool = False) -> None:
-    """Write a table; texts are quoted only where a cell needs it.
+    """Write a table; texts are quoted only if a cell needs it.
 
     CSV for a spreadsheet has an apostrophe before what it would take for a formula.
     """
@@ -401,14 +401,14 @@ def write_file(table: pa.Table, path: Path, form: FileForm, *, spreadsheet_safe:
     elif form.format is FileFormat.SQLITE:
         write_sqlite(table, path)
     else:
-        columns = [_looked_up(column.combine_chunks()) for column in table.columns]
+        columns = [_csv_cells(column.combine_chunks()) for column in table.columns]
         plainly = pa.table(columns, names=table.column_names)
         with path.open("wb") as file:
             CsvWriter(file, plainly.schema, form.delimiter, spreadsheet_safe=spreadsheet_safe).write(plainly)
 
 
-def _looked_up(cells: pa.Array) -> pa.Array:
-    """Cells as CSV writes them: of a dictionary its words, of durations their seconds, of times of day their digits."""
+def _csv_cells(cells: pa.Array) -> pa.Array:
+    """Cells as CSV writes them: dictionaries decoded, durations in seconds, times of day as text."""
     if pa.types.is_duration(cells.type):
         return plain(cells)
     if pa.types.is_time(cells.type):
@@ -417,7 +417,7 @@ def _looked_up(cells: pa.Array) -> pa.Array:
 
 
 class CsvWriter:
-    """Writes a table as CSV, whole or part by part; texts are quoted only where a cell needs it."""
+    """Writes a table as CSV, whole or in parts; quotes texts only if a cell needs it."""
 
     def __init__(self, file: Any, schema: pa.Schema, delimiter: str, *, spreadsheet_safe: bool) -> None:
         self.file, self.delimiter, self.safe = file, delimiter, spreadsheet_safe
@@ -454,7 +454,7 @@ _ROW = "row"  # what the first column is called where it has no name: R and pand
 
 
 def _name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
-    """The table without empty columns that have no name, its first column called ``row``, and what was done, in words.
+    """The table without empty unnamed columns and with its first column named ``row``, and notes on both.
 
     Spreadsheets leave empty columns behind; R and pandas write the names of rows as a first column without one. Any
     other column without a name stays as it is.
@@ -493,7 +493,7 @@ def _is_blank(column: pa.ChunkedArray) -> bool:
 
 
 def check_names(names: list[str], name: str) -> None:
-    """Refuse a table without columns, with a column that has no name, or with two of one name."""
+    """Refuse a table without columns, with unnamed columns, or with duplicate names."""
     if not names:
         raise TableError(f"{name} has no columns; bring a header and rows")
     nameless = [place for place, column in enumerate(names, 1) if not column.strip()]

@@ -1,4 +1,4 @@
-"""Rules between columns that the rows of a table obey, found by looking: none that chance makes, none by one person."""
+"""Find rules between columns that the rows of a table obey: none due to chance, none due to one person."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
 
 
 def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None, *, pair: int = _PAIR) -> tuple[str, ...]:
-    """Rules that the rows of a table obey, and that unrelated columns would not obey by chance.
+    """Rules that the rows of a table obey and unrelated columns would not obey by chance.
 
     Rows of fewer than `MIN_EVIDENCE` persons may break a rule, so that nobody alone decides whether there is one; a row
     is a person unless ``persons`` tells whom each is about.
@@ -62,31 +62,31 @@ def find_rules(table: pa.Table, schema: Schema, persons: Ints | None = None, *, 
     cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
     evidence = Evidence.of(table.num_rows, persons)
     target = None if schema.target is None else schema.target.name
-    copies = _copies(fields, cells, target, evidence)
+    copies = _find_copies(fields, cells, target, evidence)
     copied = {rule.follows for rule in copies}
     fields = [field for field in fields if field.name not in copied]
-    sums = _free(_sums(fields, cells, evidence), target)
-    decided = _free((*copies, *sums, *_decided(fields, cells, evidence, pair)), target)
+    sums = _acyclic_rules(_find_sums(fields, cells, evidence), target)
+    decided = _acyclic_rules((*copies, *sums, *_find_decisions(fields, cells, evidence, pair)), target)
     made = {rule.follows for rule in decided}
-    orders = [rule for rule in _orders(fields, cells, evidence) if not made & set(rule.columns)]
-    found = (*_least_orders([rule for rule in orders if rule.follows != target]), *decided)
+    orders = [rule for rule in _find_orders(fields, cells, evidence) if not made & set(rule.columns)]
+    found = (*_irreducible_orders([rule for rule in orders if rule.follows != target]), *decided)
     return tuple(str(rule) for rule in found if _is_readable(rule, schema.names) and is_kept_by_months(rule, schema))
 
 
 def find_decisions(table: pa.Table, schema: Schema, persons: Ints | None = None) -> tuple[Rule, ...]:
-    """Labels that decide another column in the rows whose label is frequent; rare labels may not, or in too few rows.
+    """Rules by which a label decides another column, judged on rows with frequent labels.
 
     Such a rule holds in a release if rare labels become labels that decide the column too.
     """
     fields = [field for field in schema.encoded if field is not schema.weight and table.num_rows >= _FEWEST]
     cells = {field.name: cells_of_column(table.column(field.name), field) for field in fields}
-    found = _decided(fields, cells, Evidence.of(table.num_rows, persons), _PAIR, frequent=True)
-    free = _free(found, None if schema.target is None else schema.target.name)
+    found = _find_decisions(fields, cells, Evidence.of(table.num_rows, persons), _PAIR, frequent=True)
+    free = _acyclic_rules(found, None if schema.target is None else schema.target.name)
     return tuple(rule for rule in free if _is_readable(rule, schema.names))
 
 
 def with_found_rules(table: pa.Table, schema: Schema, persons: Ints | None = None) -> Schema:
-    """Schema with the rules of a table; where few rows break one, it lets the column that follows be repaired."""
+    """Schema with the rules found in a table; if few rows break a rule, its dependent column may be repaired."""
     texts = find_rules(table, schema, persons)
     broken = set()
     for rule in read_rules(texts, schema.names):
@@ -103,22 +103,22 @@ def _is_readable(rule: Rule, names: Sequence[str]) -> bool:
         return False
 
 
-def _free(rules: Iterable[Rule], target: str | None) -> tuple[Rule, ...]:
-    """Rules that each make another column, none the target and none from itself, the first of them first."""
+def _acyclic_rules(rules: Iterable[Rule], target: str | None) -> tuple[Rule, ...]:
+    """Rules that each make another column, never the target or a column from itself; earlier rules come first."""
     made: dict[str, tuple[str, ...]] = {}
     kept = []
     for rule in rules:
-        if rule.follows not in made and rule.follows != target and not _leads(rule.givens, rule.follows, made):
+        if rule.follows not in made and rule.follows != target and not _leads_to(rule.givens, rule.follows, made):
             made[rule.follows] = rule.givens
             kept.append(rule)
     return tuple(kept)
 
 
-def _leads(names: Iterable[str], goal: str, made: Mapping[str, tuple[str, ...]]) -> bool:
-    return any(name == goal or _leads(made.get(name, ()), goal, made) for name in names)
+def _leads_to(names: Iterable[str], goal: str, made: Mapping[str, tuple[str, ...]]) -> bool:
+    return any(name == goal or _leads_to(made.get(name, ()), goal, made) for name in names)
 
 
-def _orders(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
+def _find_orders(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
     for kinds in ((Kind.DATE,), _NUMBERS):
         names = [field.name for field in fields if field.kind in kinds]
         limit = _CHANCE - math.log(max(1, len(names) * (len(names) - 1)))
@@ -131,7 +131,7 @@ def _orders(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evide
 
 
 def _not_broken_at_first(columns: Sequence[Cells], evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """Pairs of columns whose first rows obey an order: each column at once against all, for wide tables have many."""
+    """Pairs of columns whose first rows obey an order; one vectorized comparison per column."""
     if not columns:
         return
     finest = min(column.unit or 1 for column in columns)
@@ -147,12 +147,12 @@ def _not_broken_at_first(columns: Sequence[Cells], evidence: Evidence) -> Iterat
 
 
 def _most_broken(evidence: Evidence) -> int:
-    """Rows of the first that may break a rule which few persons break; of one person they can be many."""
+    """Number of first rows that may break a rule which few persons break."""
     return evidence.spare if evidence.persons is None else _SAMPLE // 2
 
 
 def _chance_of_order(first: Cells, second: Cells, kinds: tuple[Kind, ...]) -> float:
-    """Logarithm of the chance that all rows obey an order if cells were dealt out anew; 0 where it says nothing."""
+    """Log probability that all rows obey an order under permutation; 0 if the order is uninformative."""
     both = ~first.absent & ~second.absent
     scale = scale_of(first, second)
     low, high = np.sort(first.values[both]) * scale[0], second.values[both] * scale[1]
@@ -163,8 +163,8 @@ def _chance_of_order(first: Cells, second: Cells, kinds: tuple[Kind, ...]) -> fl
     return rows * math.log(share) if share <= _APART or (Kind.DATE in kinds and share < 1.0) else 0.0
 
 
-def _least_orders(rules: Sequence[Rule]) -> list[Rule]:
-    """Orders that do not follow from two others; of columns that are equal everywhere none."""
+def _irreducible_orders(rules: Sequence[Rule]) -> list[Rule]:
+    """Orders that do not follow from two others; none between columns that are equal everywhere."""
     pairs = {rule.columns for rule in rules}
     pairs -= {(one, two) for one, two in pairs if (two, one) in pairs}
     after: dict[str, set[str]] = {}
@@ -178,8 +178,10 @@ def _least_orders(rules: Sequence[Rule]) -> list[Rule]:
     ]
 
 
-def _copies(fields: Sequence[Field], cells: Mapping[str, Cells], target: str | None, evidence: Evidence) -> list[Rule]:
-    """Columns that are the same as one before them, or as the target, in every row."""
+def _find_copies(
+    fields: Sequence[Field], cells: Mapping[str, Cells], target: str | None, evidence: Evidence
+) -> list[Rule]:
+    """Columns that equal an earlier one, or the target, in every row."""
     measured = sorted(
         (field for field in fields if field.kind in (*_NUMBERS, Kind.DATE)), key=lambda f: f.name != target
     )
@@ -206,7 +208,7 @@ def _copies(fields: Sequence[Field], cells: Mapping[str, Cells], target: str | N
     return found
 
 
-def _sums(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
+def _find_sums(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence) -> Iterator[Rule]:
     dates = [field.name for field in fields if field.kind is Kind.DATE]
     numbers = [field.name for field in fields if field.kind in _NUMBERS][:_MOST_COLUMNS]
     for start in dates:
@@ -222,13 +224,13 @@ def _sums(fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidenc
             near = CLOSE * largest_of(right, np.broadcast_to(sample[place[one]], right.shape))
             same = (np.abs(sample - right) <= near) | (np.isnan(sample) & np.isnan(right))
             for total in (numbers[row] for row in np.flatnonzero((~same).sum(axis=1) <= _most_broken(evidence))):
-                rule = _last_made(total, one, two, place)
+                rule = _with_last_as_result(total, one, two, place)
                 if total not in (one, two) and _is_whole(rule, decimals) and _is_sum(rule, cells, evidence):
                     yield rule
 
 
-def _last_made(total: str, one: str, two: str, place: Mapping[str, int]) -> Rule:
-    """Sum as the rule that makes the last of its three columns."""
+def _with_last_as_result(total: str, one: str, two: str, place: Mapping[str, int]) -> Rule:
+    """The sum rule that makes the last of its three columns."""
     last = max((total, one, two), key=lambda name: place[name])
     if last == total:
         return Rule("+", (total, one, two))
@@ -236,7 +238,7 @@ def _last_made(total: str, one: str, two: str, place: Mapping[str, int]) -> Rule
 
 
 def _is_whole(rule: Rule, decimals: Mapping[str, int | None]) -> bool:
-    """Tell whether what is made of the parts can always be written as the column writes numbers."""
+    """Whether the result of a rule always has the decimals of its column."""
     made, parts = decimals[rule.follows], [decimals[name] for name in rule.givens]
     return made is None or all(part is not None and part <= made for part in parts)
 
@@ -259,7 +261,7 @@ def _is_sum(rule: Rule, cells: Mapping[str, Cells], evidence: Evidence) -> bool:
 
 
 def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) -> bool:
-    """Tell whether any two dates differ by a whole number of periods, or the number need not be whole."""
+    """Whether two dates always differ by whole periods, or the number need not be whole."""
     if period is None:
         return True
     units = [cells[name].unit or 1 for name in rule.givens]
@@ -267,10 +269,10 @@ def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) ->
     return not whole or all(unit % period == 0 for unit in units)
 
 
-def _decided(
+def _find_decisions(
     fields: Sequence[Field], cells: Mapping[str, Cells], evidence: Evidence, least: int, *, frequent: bool = False
 ) -> list[Rule]:
-    """Labels that decide another column, those of fewest labels first, so that a chain is found link by link.
+    """Rules by which a label decides another column, fewest labels first, so that chains are found in order.
 
     At least so many rows hold each pair. If only ``frequent`` labels count, rows of others are left aside.
     """
@@ -300,25 +302,25 @@ def _decided(
 
 
 def _frequent_rows(cells: Cells, least: int) -> Bools:
-    """Rows whose label at least so many rows hold."""
+    """Rows whose label occurs in at least ``least`` rows."""
     _, label, rows = np.unique(cells.values, return_inverse=True, return_counts=True)
     return np.asarray((rows >= least)[label], dtype=np.bool_)
 
 
 def _count_labels(cells: Cells, evidence: Evidence) -> int:
-    """Labels that are held in as many rows as decide something."""
+    """Number of labels frequent enough to decide something."""
     counts = np.unique(cells.values[~cells.absent], return_counts=True)[1]
     return int((counts >= evidence.least).sum())
 
 
 def _in_small_pairs(rule: Rule, cells: Mapping[str, Cells], least: int) -> Bools:
-    """Rows whose pair of a label and what it decides too few rows hold to be a rule."""
+    """Rows whose pair of label and value is too rare to be part of a rule."""
     _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
     return np.asarray((rows < least)[pair], dtype=np.bool_)
 
 
 def _chance_of_label(first: Cells, second: Cells) -> float:
-    """Logarithm of the chance that each label has one value if the values were dealt out anew."""
+    """Log probability that each label has one value under permutation of the values."""
     _, rows, _ = pairs_of(first, second)  # each label stands in one pair
     counts = np.unique(np.where(second.absent, np.inf, second.values), return_counts=True)[1]
     shares = np.log(counts / counts.sum())

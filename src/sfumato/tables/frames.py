@@ -1,4 +1,4 @@
-"""The border to data frames: any eager frame to Arrow, and Arrow back to the same kind of frame.
+"""Convert any eager data frame to Arrow, and Arrow back to the same kind of frame.
 
 The only module that knows narwhals.
 """
@@ -23,7 +23,7 @@ __all__ = ["Origin", "frame_of", "restore", "rows_of_series", "to_arrow"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Origin:
-    """Where a table came from: an empty frame of the same kind, with the same column types.
+    """Kind and column types of the frame a table came from, as an empty frame.
 
     ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA. ``note`` is what
     pandas left beside an Arrow table, by which its types come back. ``reading`` reads a file again as it was read.
@@ -40,12 +40,12 @@ class Origin:
 
     @property
     def kind(self) -> Literal["arrow", "pandas", "polars"]:
-        """Kind of frame, as `frame_of` has it."""
+        """Kind of frame, as `frame_of` names it."""
         return "pandas" if self.library == "pandas" else "polars" if self.library == "polars" else "arrow"
 
 
 def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | None = None) -> tuple[pa.Table, Origin]:
-    """Turn a pandas, polars or pyarrow table into an Arrow table; an index is left behind.
+    """Turn a pandas, polars or pyarrow table into an Arrow table, without an index.
 
     A file is read as on the command line, numbers such as 1.234,50 among its cells too, and as ``reading`` says; texts
     in ``missing`` are not taken for misspelt numbers there.
@@ -67,29 +67,30 @@ def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | N
     elif reading.given:
         option = next(iter(reading.given)).replace("_", "-")
         raise OptionError(f"--{option} is for files, and a {type(frame).__name__} is read already; leave it out")
-    wrapped = _wrapped(frame)
+    wrapped = _as_narwhals(frame)
     library = wrapped.implementation.value
     if library == "pyarrow":
         fields = [field.remove_metadata() for field in frame.schema]
-        note = _types_noted(frame.schema.metadata)
+        note = _noted_types(frame.schema.metadata)
         return frame, Origin(pa.schema(fields).empty_table(), library, note=note, reading=reading)
     table = _columns_to_arrow(wrapped)
     if library != "pandas":
         return table, Origin(frame[:0], library)
-    note = _types_noted(pa.Schema.from_pandas(frame[:0], preserve_index=False).metadata)
-    return _with_note(table, note), Origin(frame[:0], library, _object_gaps(frame))
+    note = _noted_types(pa.Schema.from_pandas(frame[:0], preserve_index=False).metadata)
+    return _with_metadata(table, note), Origin(frame[:0], library, _missing_objects(frame))
 
 
 _NOTED = ("name", "field_name", "pandas_type", "numpy_type")
 
 
-def _types_noted(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any]]:
-    """Types of columns that pandas noted; of all else that may stand there, indexes and attributes, nothing."""
+def _noted_types(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any]]:
+    """Column types in pandas metadata; everything else there, such as indexes and attributes, is ignored."""
     try:
         document = parse_json((metadata or {}).get(b"pandas", b"{}").decode("utf-8"))
         columns = document["columns"] if isinstance(document, dict) else []
         return {
-            str(column["name"]): {key: column[key] for key in _NOTED} | {"metadata": _zone_noted(column["metadata"])}
+            str(column["name"]): {key: column[key] for key in _NOTED}
+            | {"metadata": _noted_time_zone(column["metadata"])}
             for column in columns
             if all(isinstance(column[key], str) for key in _NOTED)
         }
@@ -97,11 +98,11 @@ def _types_noted(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any
         return {}
 
 
-def _zone_noted(told: Any) -> dict[str, Any] | None:
+def _noted_time_zone(told: Any) -> dict[str, Any] | None:
     return {"timezone": str(told["timezone"])} if isinstance(told, dict) and "timezone" in told else None
 
 
-def _with_note(table: pa.Table, note: dict[str, dict[str, Any]]) -> pa.Table:
+def _with_metadata(table: pa.Table, note: dict[str, dict[str, Any]]) -> pa.Table:
     columns = [note[name] for name in table.column_names if name in note]
     if not columns:
         return table
@@ -109,7 +110,7 @@ def _with_note(table: pa.Table, note: dict[str, dict[str, Any]]) -> pa.Table:
     return table.replace_schema_metadata({b"pandas": write_json(document, "canonical").encode("utf-8")})
 
 
-def _wrapped(frame: Any) -> Any:
+def _as_narwhals(frame: Any) -> Any:
     import narwhals as nw
 
     kind = type(frame).__name__
@@ -152,7 +153,7 @@ def _columns_to_arrow(wrapped: Any) -> pa.Table:
     return pa.table(arrays, names=wrapped.columns)
 
 
-def _object_gaps(frame: Any) -> dict[str, Any]:
+def _missing_objects(frame: Any) -> dict[str, Any]:
     gaps = {}
     for name, kind in frame.dtypes.items():
         if str(kind) == "object":
@@ -163,14 +164,14 @@ def _object_gaps(frame: Any) -> dict[str, Any]:
 
 
 def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset()) -> Any:
-    """An Arrow table as the frame type, with the column types, that it came with.
+    """Turn an Arrow table back into the frame type and column types of its origin.
 
     Columns in ``free`` hold numbers that their old type may not: they keep the type that they have now.
     """
     if origin.library == "pyarrow":
         fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
         table = table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
-        return _with_note(table, {name: told for name, told in origin.note.items() if name not in free})
+        return _with_metadata(table, {name: told for name, told in origin.note.items() if name not in free})
     if origin.library == "polars":
         frame = frame_of(table, "polars")
         kinds = origin.empty.schema
@@ -185,7 +186,7 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
 
 
 def frame_of(table: pa.Table, kind: str) -> Any:
-    """An Arrow table as a frame: arrow, pandas or polars."""
+    """An Arrow table as a frame of the named kind: arrow, pandas or polars."""
     if kind == "polars":
         import narwhals as nw
 
@@ -194,7 +195,7 @@ def frame_of(table: pa.Table, kind: str) -> Any:
 
 
 def rows_of_series(cells: Any, rows: Any) -> Any:
-    """Those rows of a pandas or polars Series as one of its name and type; None for what is no Series."""
+    """Rows of a pandas or polars Series, with its name and type; None for any other object."""
     import narwhals as nw
 
     series = nw.from_native(cells, series_only=True, pass_through=True)

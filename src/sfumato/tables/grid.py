@@ -1,4 +1,4 @@
-"""The numbers that a column may take: bounds, step, what happens beyond them, and what mechanisms may know."""
+"""The grid of a numeric column: bounds, step and decimals, and what happens to numbers beyond them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _LARGEST = 1e300  # beyond it, differences overflow
 
 @dataclass(frozen=True, repr=False)
 class Grid:
-    """The numbers that a column may take: bounds, and places ``anchor + step * i`` written with some decimals.
+    """Numbers that a column may take: bounds, and steps ``anchor + step * i`` with a number of decimals.
 
     A bound that fewer than `crowd` persons hold is somebody's own value: numbers beyond it are folded back inside, so
     that no release piles up exactly there. A shared or declared bound cuts. Days of a column by ``months`` are the
@@ -88,7 +88,7 @@ class Grid:
     months: bool = False
 
     def to_places(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count numbers in steps from the anchor; without a step they stay as they are."""
+        """Numbers counted in steps from the anchor; unchanged without a step."""
         if self.step is None:
             return numbers
         scale = 10.0**self.decimals
@@ -96,7 +96,7 @@ class Grid:
         return np.asarray(whole / np.rint(self.step * scale))
 
     def to_numbers(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Admissible number nearest to each drawn place."""
+        """Nearest admissible number to each drawn position."""
         low, high = self.to_places(np.array([self.low, self.high])).tolist()
         if self.step is None:
             return self._inside(places, low, high)
@@ -132,7 +132,7 @@ class Grid:
 
 
 def _near_whole(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take away what the multiplication by a power of ten left over."""
+    """Remove the rounding error of a multiplication by a power of ten."""
     whole = np.rint(scaled)
     left_over = np.abs(scaled - whole)
     return np.where(left_over <= np.maximum(_NEAR, _ROUNDING * np.abs(whole)), whole, scaled)
@@ -145,7 +145,7 @@ def fit_grid(
     crowd: int,
     persons: NDArray[np.int64] | None = None,
 ) -> Grid:
-    """Find the grid of a column by its field, by its Arrow type and, where the field leaves it open, by its numbers.
+    """Grid of a column by its field and Arrow type, and by its numbers for what both leave open.
 
     A number is one person's, unless ``persons`` tells whose each is.
 
@@ -189,7 +189,7 @@ def _holders(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
 
 
 def nearest_on_step(numbers: NDArray[np.float64], field: Field, kind: pa.DataType) -> NDArray[np.float64]:
-    """Numbers brought to the nearest on the step of a column, and left where they are if it has none."""
+    """Numbers rounded to the step of a column; unchanged if it has none."""
     step = _step(field, kind)
     if step is None:
         return numbers
@@ -201,7 +201,7 @@ def nearest_on_step(numbers: NDArray[np.float64], field: Field, kind: pa.DataTyp
 
 
 def unbounded_grid(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
-    """Grid of a column of some type without bounds that were only observed; declared ones and orders keep theirs."""
+    """Grid without bounds that were only observed; declared bounds and those of orders stay."""
     if field.domain.declared or field.kind is Kind.ORDINAL:
         return grid
     low, high = _range_of(kind, field, grid.step)
@@ -209,12 +209,12 @@ def unbounded_grid(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
 
 
 def cut_grid(grid: Grid, low: float, high: float) -> Grid:
-    """Grid with other bounds, which cut off what lies beyond."""
+    """Grid with other bounds, at which numbers are cut off."""
     return dataclasses.replace(grid, low=low, high=high, fold_low=False, fold_high=False)
 
 
 def has_bounds(field: Field) -> bool:
-    """Tell whether the numbers of a column are held by declared bounds, or by the ends of an order."""
+    """Whether the numbers of a column have declared bounds, or those of an order."""
     domain = field.domain
     bounded = domain.declared and (domain.low is not None or domain.high is not None)
     return field.kind is Kind.ORDINAL or (bounded and field.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE))
@@ -232,7 +232,7 @@ def refuse_misfits(numbers: NDArray[np.float64], grid: Grid, field: Field) -> No
 
 
 def decimals_of_numbers(distinct: NDArray[np.float64], few: Few | None = None) -> int | None:
-    """Count the decimals that write every number exactly; None where no small count does.
+    """Number of decimals that writes every number exactly; None if it is not small.
 
     Numbers of which something is true that is so of ``few`` alone need not be written exactly.
     """
@@ -244,7 +244,7 @@ def decimals_of_numbers(distinct: NDArray[np.float64], few: Few | None = None) -
 
 
 def off_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
-    """Tell which numbers so many decimals do not write exactly, or only with more digits than a double has."""
+    """Numbers that a number of decimals does not write exactly, or only with more digits than a double has."""
     scale = 10.0**decimals
     with np.errstate(over="ignore"):
         whole = np.rint(numbers * scale)
@@ -252,12 +252,12 @@ def off_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.bool
 
 
 def beyond_decimals(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
-    """Tell which numbers are so large that a double does not hold them with so many decimals."""
+    """Numbers too large for a double with this number of decimals."""
     return np.asarray(np.abs(numbers) > (EXACT - 1 if decimals == 0 else WIDEST / 2 / 10.0**decimals))
 
 
 def step_of_numbers(distinct: NDArray[np.float64], decimals: int, few: Few | None = None) -> float:
-    """Find the grid of the numbers: a common divisor of their gaps, where there are enough to tell.
+    """Step of the numbers: a common divisor of their gaps, if there are enough of them.
 
     Numbers of which something is true that is so of ``few`` alone may lie off it.
     """
@@ -277,7 +277,7 @@ def step_of_numbers(distinct: NDArray[np.float64], decimals: int, few: Few | Non
 
 
 def rounded_to_step(distinct: NDArray[np.float64], step: float, decimals: int) -> NDArray[np.float64]:
-    """Numbers on the grid that most of them lie on, each the nearest to one of those given, which come in order."""
+    """Sorted numbers rounded to the step that most of them lie on."""
     scale = 10.0**decimals
     whole, wide = np.rint(distinct * scale).astype(np.int64), int(np.rint(step * scale))
     if wide <= 1:
@@ -288,7 +288,7 @@ def rounded_to_step(distinct: NDArray[np.float64], step: float, decimals: int) -
 
 
 def _common_divisors(gaps: NDArray[np.int64], least: int) -> list[int]:
-    """Divisors of most gaps, the greatest first, that are more than one which divides all."""
+    """Divisors of most gaps, greatest first, that are larger than one which divides all."""
     pairs = [np.gcd(gaps[:-apart], gaps[apart:]) for apart in (1, 2)]
     found = np.unique(np.concatenate([gaps, *pairs]))
     found = found[found > least]
@@ -301,7 +301,7 @@ def _off_class(numbers: NDArray[np.float64], scale: float, step: int, residue: i
 
 
 def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tuple[float, float]:
-    """Find mean and deviation in places of the grid, so that each comes back from its standardized coordinate.
+    """Mean and deviation in steps of the grid, so that standardizing is invertible.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def mean_and_scale(numbers: NDArray[np.float64], grid: Grid, field: Field) -> tu
 
 
 def fitting_moments(mean: float, spread: float, grid: Grid) -> tuple[float, float]:
-    """Mean and deviation in places of a grid, from which each comes back."""
+    """Mean and deviation in steps of the grid for which standardizing is invertible."""
     if grid.step is None:
         return mean, spread if spread > SMALLEST else 1.0
     return float(np.rint(mean)) if spread > _WIDE else mean, spread
@@ -343,12 +343,12 @@ def _number(bound: Bound, field: Field, *, upwards: bool = False) -> float:
 
 
 def _edge(lowest: float, field: Field) -> float:
-    """Take the lowest number as a bound; the grid of whole numbers starts at a whole one."""
+    """The lowest number as a bound; the grid of whole numbers starts at a whole one."""
     return float(np.floor(lowest) if field.kind in (Kind.INTEGER, Kind.DATE) else lowest)
 
 
 def _step(field: Field, kind: pa.DataType) -> float | None:
-    """Tell the step of a column, which its type or its format may imply."""
+    """Step of a column, which its type or format may imply."""
     if field.kind in (Kind.ORDINAL, Kind.DATE):
         return 1.0
     step = field.domain.step
@@ -365,7 +365,7 @@ def _step(field: Field, kind: pa.DataType) -> float | None:
 
 
 def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[float, float]:
-    """Tell which numbers a column's type can hold at all, in the column's own count."""
+    """Range of a column's type, in the column's own count."""
     widest = float(np.finfo(np.float64).max)
     if step is not None:
         widest = (EXACT - 1) / 10.0 ** decimals_of_step(step)
@@ -394,13 +394,13 @@ def _range_of(kind: pa.DataType, field: Field, step: float | None) -> tuple[floa
 
 
 def extent_of_labels(field: Field, origin: float = 0.0, unit: float = 1.0) -> Extent:
-    """Categories of a column as labels, in their order."""
+    """Ordered categories of a column as labels."""
     labels = tuple(label_of(category) for category in field.domain.categories or ())
     return Extent(field.domain.declared, labels=labels, origin=origin, unit=unit)
 
 
 def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float, kind: pa.DataType) -> Extent:
-    """Bounds and step of a column of numbers or dates, the labels of one of places in an order.
+    """Bounds and step of a column of numbers or dates, or the labels of an order.
 
     ``mean`` and ``scale`` count in places of the grid. A bound that a declared domain leaves open is none.
     """
@@ -417,7 +417,7 @@ def extent_of_numbers(field: Field, grid: Grid, mean: float, scale: float, kind:
 
 
 def wide_moments(kind: pa.DataType) -> pa.DataType:
-    """Type of moments that holds all years: microseconds in the place of nanoseconds, which end in 2262.
+    """Timestamp type that holds all years: microseconds instead of nanoseconds, which end in 2262.
 
     Examples
     --------
@@ -429,7 +429,7 @@ def wide_moments(kind: pa.DataType) -> pa.DataType:
 
 
 def label_of(category: Category) -> str:
-    """Write a category as a file of text does.
+    """A category as a text file writes it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The row that names the columns, where titles or remarks stand above it in a file or sheet.
+"""Find the header row of a file or sheet with titles or remarks above it.
 
 A cell that is taken for a column's name leaves with the release. So a row below the first is taken for the header only
 if the rows below it show that it is one; otherwise it is only proposed.
@@ -27,17 +27,12 @@ _MOST_ABOVE = 30  # rows that may stand above the header
 _LEAST_BODY = 3  # rows below it that can show what it is
 _NUMBER_LIKE = re.compile(r"[+-]?[\d][\d.,:/ \-]*%?")
 _SHARE = 0.8
-_INVISIBLE = (
-    "Cc",
-    "Cf",
-    "Cn",
-    "Co",
-)  # categories of Unicode: controls, formats such as a zero-width space, and no letters
+_INVISIBLE = ("Cc", "Cf")  # Unicode categories: controls, and formats such as a zero-width space
 
 
 @dataclass(frozen=True)
 class Header:
-    """Where the header is: its row, counted from 1 as a spreadsheet or an editor does.
+    """Row number of the header, counted from 1.
 
     ``above`` counts the rows with a cell above it. One that is not ``sure`` is only a proposal.
     """
@@ -48,7 +43,7 @@ class Header:
 
 
 def find_header(rows: Sequence[Sequence[Any]]) -> Header | None:
-    """Header among the first rows of a table; None if no row can be told from the others.
+    """Header among the first rows of a table; None if no row stands out.
 
     A title fills at most half as many cells as a row of the table. The header is the first row that is none.
 
@@ -73,7 +68,7 @@ def find_header(rows: Sequence[Sequence[Any]]) -> Header | None:
         return None
     above = sum(1 for count in filled[:place] if count)
     body = [row for row, count in zip(rows[place + 1 :], filled[place + 1 :], strict=True) if count]
-    return Header(place + 1, above, _is_shown(rows[place], body))
+    return Header(place + 1, above, _is_confirmed(rows[place], body))
 
 
 def _is_blank(cell: Any) -> bool:
@@ -81,14 +76,14 @@ def _is_blank(cell: Any) -> bool:
 
 
 def _may_name(row: Sequence[Any]) -> bool:
-    """Whether the cells of a row can be the names of columns: different texts that are no numbers."""
+    """Whether the cells of a row can be column names: distinct texts that are not numbers."""
     names = [cell for cell in row if not _is_blank(cell)]
     texts = all(isinstance(cell, str) and not _NUMBER_LIKE.fullmatch(cell.strip()) for cell in names)
     return texts and len(set(names)) == len(names)
 
 
-def _is_shown(names: Sequence[Any], body: Sequence[Sequence[Any]]) -> bool:
-    """Whether the rows below show that these are names: a column of numbers, or of few texts, none of them its name."""
+def _is_confirmed(names: Sequence[Any], body: Sequence[Sequence[Any]]) -> bool:
+    """Whether the rows below confirm the names: a column of numbers or of few texts, none of them its name."""
     if len(body) < _LEAST_BODY:
         return False
     shown = False
@@ -104,7 +99,7 @@ def _is_shown(names: Sequence[Any], body: Sequence[Sequence[Any]]) -> bool:
 
 
 def sheet_rows_from(rows: list[list[Any]], header: int, name: str) -> list[list[Any]]:
-    """Rows of a sheet from its header on; a header that is beyond its end, or empty, is refused."""
+    """Rows of a sheet from its header on; refuse a header that is empty or beyond the end."""
     if header > len(rows):
         raise OptionError(f"{name} has {len(rows)} rows, so none is row {header}; correct --header-row")
     if all(map(_is_blank, rows[header - 1])):
@@ -113,7 +108,7 @@ def sheet_rows_from(rows: list[list[Any]], header: int, name: str) -> list[list[
 
 
 def csv_header(text: str, name: str, delimiter: str | None, header_row: int | None) -> tuple[str, list[str], Header]:
-    """Delimiter, names of columns and header of a text that begins as CSV.
+    """Delimiter, column names and header of a text that begins as CSV.
 
     Raises
     ------
@@ -143,10 +138,10 @@ def csv_header(text: str, name: str, delimiter: str | None, header_row: int | No
 
 
 def refuse_alike(names: Sequence[str], name: str) -> None:
-    """Refuse names of columns that look the same: that differ only in invisible characters, spaces or composition."""
+    """Refuse column names that differ only in invisible characters, spaces or composition."""
     seen: dict[str, int] = {}
     for place, column in enumerate(names, 1):
-        first = seen.setdefault(_as_it_looks(column), place)
+        first = seen.setdefault(_visible_form(column), place)
         if first != place:
             raise TableError(
                 f"columns {first} and {place} of {name} have names that look the same ({shown(column)}): they differ "
@@ -154,7 +149,7 @@ def refuse_alike(names: Sequence[str], name: str) -> None:
             )
 
 
-def _as_it_looks(name: str) -> str:
+def _visible_form(name: str) -> str:
     visible = "".join(mark for mark in name if unicodedata.category(mark) not in _INVISIBLE or mark.isspace())
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
@@ -164,7 +159,7 @@ def _usual_delimiter(line: str) -> str:
 
 
 def _from_line(text: str, number: int, name: str) -> str:
-    """The text from a line on, which must be there and not be empty."""
+    """The text from a line on; refuse a line that is missing or empty."""
     lines = io.StringIO(text, newline="")
     for before in range(1, number):
         if not lines.readline():
@@ -176,13 +171,13 @@ def _from_line(text: str, number: int, name: str) -> str:
 
 
 def _below_title(text: str, blank: int, delimiter: str | None) -> tuple[str, Header] | None:
-    """Delimiter and header below a title; None if the first line names the columns, or no other can be told to."""
+    """Delimiter and header below a title; None if the first line holds the names, or no other line can."""
     first = text.splitlines()[blank]
     usual = _usual_delimiter(first) if delimiter is None else delimiter
     marks = dict.fromkeys((usual, *DELIMITERS)) if delimiter is None else (usual,)
     best: tuple[int, tuple[str, Header] | None] = (1, None)
     for mark in marks:
-        rows, lines = _parsed(text, mark)
+        rows, lines = _parse_rows(text, mark)
         widths = Counter(len(row) for row in rows if any(row))
         width, count = widths.most_common(1)[0] if widths else (0, 0)
         if width <= best[0] or 2 * count <= widths.total():
@@ -199,8 +194,8 @@ def _below_title(text: str, blank: int, delimiter: str | None) -> tuple[str, Hea
     return best[1]
 
 
-def _parsed(text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
-    """The first rows, and the line that each begins in."""
+def _parse_rows(text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """The first rows, and the line on which each begins."""
     rows: list[list[str]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

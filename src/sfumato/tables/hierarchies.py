@@ -1,4 +1,4 @@
-"""Hierarchies: wider and wider labels of a column's values, by prefix, calendar, intervals, ICD-10, or a file.
+"""Generalization hierarchies of a column's values: prefixes, calendar, intervals, ICD-10, or a file.
 
 A schema says them as a text: ``prefix``, ``prefix 3 2`` (characters that stay), ``icd10``, ``calendar``,
 ``intervals 10 50`` (widths), ``file codes.csv`` (as ARX writes them: value;label;wider label).
@@ -54,13 +54,13 @@ _FIRSTS = [chapter[:3] for chapter in _CHAPTERS]
 
 
 class Hierarchy:
-    """Wider labels of values; level 0 is the value itself."""
+    """Generalized labels of values; level 0 is the value itself."""
 
     levels: int | None = None
     """How many levels there are above the values; None where that depends on them."""
 
     def label(self, value: Any, level: int) -> str:
-        """The label of a value at a level from 1 on; beyond the last level one for all."""
+        """Label of a value at a level from 1 on; beyond the last level, one label for all."""
         raise NotImplementedError
 
     def is_label(self, text: str, level: int) -> bool:
@@ -70,7 +70,7 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class PrefixHierarchy(Hierarchy):
-    """Texts of which fewer and fewer characters stay.
+    """Texts shortened to ever fewer characters.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class PrefixHierarchy(Hierarchy):
     lengths: tuple[int, ...] = ()
 
     def label(self, value: Any, level: int) -> str:
-        """The first characters, and a star for each of the others."""
+        """The first characters, with a star for each of the others."""
         text = str(value)
         if self.lengths:
             kept = self.lengths[level - 1] if level <= len(self.lengths) else 0
@@ -92,7 +92,7 @@ class PrefixHierarchy(Hierarchy):
 
 @dataclass(frozen=True)
 class Icd10Hierarchy(Hierarchy):
-    """Diagnoses: the category of three characters, then the chapter.
+    """Diagnoses: the three-character category, then the chapter.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Icd10Hierarchy(Hierarchy):
     levels: int | None = 2
 
     def label(self, value: Any, level: int) -> str:
-        """The category or the chapter of a code; a star for what is none."""
+        """Category or chapter of a code; a star for a text that is no code."""
         code = str(value).strip().upper()
         if level > 2 or not _CODE.fullmatch(code):
             return _REST
@@ -112,7 +112,7 @@ class Icd10Hierarchy(Hierarchy):
         return _CHAPTERS[max(0, bisect.bisect_right(_FIRSTS, code[:3]) - 1)]
 
     def is_label(self, text: str, level: int) -> bool:
-        """Whether a text is a category, or a chapter, or stands for what is no code."""
+        """Whether a text is a category, a chapter, or the star for texts that are no codes."""
         return text == _REST or (text in _CHAPTERS if level == 2 else level == 1 and self.label(text, 1) == text)
 
 
@@ -145,7 +145,7 @@ class CalendarHierarchy(Hierarchy):
 
 @dataclass(frozen=True)
 class IntervalHierarchy(Hierarchy):
-    """Numbers: intervals of some width that begin at its multiples, then wider ones.
+    """Numbers: intervals of a width, starting at its multiples, then wider ones.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class IntervalHierarchy(Hierarchy):
     widths: tuple[float, ...]
 
     def label(self, value: Any, level: int) -> str:
-        """The interval that a number lies in, its end not included."""
+        """The half-open interval that holds a number."""
         if level > len(self.widths):
             return _REST
         width = self.widths[level - 1]
@@ -164,7 +164,7 @@ class IntervalHierarchy(Hierarchy):
         return f"[{place * width:.12g}, {(place + 1) * width:.12g})"
 
     def is_label(self, text: str, level: int) -> bool:
-        """Whether a text is an interval of the level's width that begins at a multiple of it."""
+        """Whether a text is an interval of the level's width that starts at a multiple of it."""
         if level > len(self.widths):
             return text == _REST
         begins, width = _INTERVAL.fullmatch(text), self.widths[level - 1]
@@ -175,7 +175,7 @@ class IntervalHierarchy(Hierarchy):
 
 @dataclass(frozen=True, repr=False)
 class ListedHierarchy(Hierarchy):
-    """Values whose labels a file lists; a value that it does not list has the widest.
+    """Values whose labels a file lists; unlisted values have the most general label.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class ListedHierarchy(Hierarchy):
 
 
 def _is_icd10(value: str) -> bool:
-    """Tell whether a text has the form of a diagnosis of ICD-10 with at least one place after the category.
+    """Whether a text has the form of an ICD-10 diagnosis with at least one character after the category.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _is_icd10(value: str) -> bool:
 
 
 def parse_hierarchy(text: str, kind: str, name: str) -> Hierarchy | Path:
-    """The hierarchy that a schema's text says of a column of some kind, or the file that lists it.
+    """Hierarchy of a column, from the schema's text or the file that it names.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def _intervals(texts: Sequence[str]) -> IntervalHierarchy | None:
 
 
 def read_hierarchy(path: str | Path) -> ListedHierarchy:
-    """Labels of values from a CSV file as ARX writes it: value;label;wider label, semicolons between.
+    """Labels of values from a CSV file in ARX's format: value;label;more general label.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def read_hierarchy(path: str | Path) -> ListedHierarchy:
 
 
 def hierarchy_of_texts(name: str, texts: Sequence[str], spare: int = 0) -> tuple[str | None, str]:
-    """The hierarchy that the different texts of a column have by their form, and a word on it: ICD-10, postcodes.
+    """Hierarchy that the form of a column's distinct texts suggests, and its name: ICD-10, postcodes.
 
     As many as ``spare`` of them may be of another form.
 

@@ -1,4 +1,4 @@
-"""Proposing a schema from a table: every decision comes with its reason, none is silent."""
+"""Propose a schema for a table; every decision states its reason."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _NUMERAL = rf"{NUMBER}|^[-+(]?[$€£]? ?\d{{1,3}}([., ']?\d{{3}})*([.,]\d+)? ?(
 def infer_schema(
     table: pa.Table, dropped: Collection[str] = (), *, persons: Ints | None = None, missing: tuple[str, ...] = ()
 ) -> Schema:
-    """Propose kind, role and domain of every column; those that are dropped anyway may be of any type.
+    """Propose kind, role and domain of every column; columns that are dropped anyway may have any type.
 
     A cell that holds one of the marks in ``missing`` is missing in every column.
 
@@ -117,7 +117,7 @@ def infer_field(
     missing: tuple[str, ...] = (),
     known: Collection[str] = (),
 ) -> Field:
-    """Propose kind, role and domain of one column; ``day_first`` reads dates of which that cannot be told.
+    """Propose kind, role and domain of one column; ``day_first`` decides ambiguous dates.
 
     If all columns of the table are text, as those of CSV, it is ``untyped``, and that numbers are text says nothing.
     Texts in ``missing`` are missing marks; those that are ``known`` as marks of another column are proposed here even
@@ -136,7 +136,7 @@ def infer_field(
     if there.few(~absent):
         few = "no value in any" if absent.all() else f"{_FEW_VALUES}{there.least}"
         return Field(name, Kind.NOMINAL, Role.IDENTIFIER, missing=marks, reason=f"{few} of its {len(array)} rows")
-    seen = dataclasses.replace(_seen(name, array, marks, absent, persons), untyped=untyped)
+    seen = dataclasses.replace(_sample_column(name, array, marks, absent, persons), untyped=untyped)
     if pa.types.is_dictionary(column.type):
         return _categorical_field(seen, column)
     if pa.types.is_boolean(kind):
@@ -152,7 +152,7 @@ def infer_field(
 
 
 def _digits_field(seen: ColumnSample) -> Field | None:
-    """Propose the field of days that are written as whole numbers; None for other numbers."""
+    """Propose the field of dates written as whole numbers; None for other numbers."""
     distinct = pc.unique(seen.present)
     if len(distinct) < _ENOUGH:
         return None
@@ -166,7 +166,7 @@ def _digits_field(seen: ColumnSample) -> Field | None:
 
 
 def _marks_in(array: pa.Array, missing: tuple[str, ...]) -> tuple[str, ...]:
-    """Find the usual missing marks and the given ones that occur, the most frequent first."""
+    """Usual and given missing marks that occur, most frequent first."""
     if is_number(array.type):
         return marks_among_numbers(array, missing)
     if not is_text(array.type):
@@ -181,7 +181,7 @@ def _marks_in(array: pa.Array, missing: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _marked_field(seen: ColumnSample, day_first: bool | None, known: Collection[str]) -> Field | None:
-    """Propose the field of numbers or dates among which frequent words are missing marks; None for other texts."""
+    """Propose the field of numbers or dates mixed with frequent missing marks; None for other texts."""
     marks = frequent_marks(seen)
     if not marks:
         return None
@@ -192,7 +192,9 @@ def _marked_field(seen: ColumnSample, day_first: bool | None, known: Collection[
     return None if field.kind is Kind.NOMINAL else field
 
 
-def _seen(name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None) -> ColumnSample:
+def _sample_column(
+    name: str, array: pa.Array, marks: tuple[str, ...], absent: Bools, persons: Ints | None
+) -> ColumnSample:
     lost = int(absent.sum())
     if not lost:
         return ColumnSample(name, array, len(array), marks, (), Evidence.of(len(array), persons))
@@ -206,7 +208,7 @@ def _categorical_field(seen: ColumnSample, column: pa.ChunkedArray) -> Field:
         categories = categories_of(seen.present)
         if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare)):
             return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
-        why = f"a categorical column with {_counted(len(categories))}"
+        why = f"a categorical column with {_describe_count(len(categories))}"
         return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
     listed = pc.unique(column.combine_chunks().dictionary)
     marked = absent_cells(listed, seen.marks)
@@ -215,7 +217,7 @@ def _categorical_field(seen: ColumnSample, column: pa.ChunkedArray) -> Field:
     return seen.field(Kind.ORDINAL, why, Domain(categories=categories))
 
 
-def _counted(categories: int) -> str:
+def _describe_count(categories: int) -> str:
     return "1 category" if categories == 1 else f"{categories} categories"
 
 
@@ -264,7 +266,7 @@ def _text_field(seen: ColumnSample, day_first: bool | None) -> Field:
 
 
 def _match(texts: pa.Array, pattern: str) -> pa.Array:
-    """Which texts match; none of many where hardly one of the first does."""
+    """Which texts match; for many texts, none if hardly any of the first ones does."""
     few = pc.match_substring_regex(texts.slice(0, _SAMPLE), pattern)
     if len(few) == len(texts):
         return few
@@ -273,7 +275,7 @@ def _match(texts: pa.Array, pattern: str) -> pa.Array:
 
 
 def _boolean_words(seen: ColumnSample, distinct: pa.Array) -> pa.Array | None:
-    """Two words for true and false that all cells hold, but for those of few persons; None where there are no two."""
+    """The two words for true and false that all cells hold, except those of few persons; None otherwise."""
     if not 2 <= len(distinct) <= _ENOUGH:
         return None
     lower = pc.utf8_lower(pc.utf8_trim_whitespace(distinct))
@@ -307,7 +309,7 @@ def _text_date_field(seen: ColumnSample, trimmed: pa.Array, day_first: bool | No
 
 
 def _label_field(seen: ColumnSample, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:
-    """Propose the field of texts that are categories, or an identifier."""
+    """Propose the field of texts that are categories or an identifier."""
     mixed = _mixed_words(trimmed)
     if why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare):
         every = (ALL_DIFFER, NEARLY_ALL_DIFFER)
@@ -318,13 +320,15 @@ def _label_field(seen: ColumnSample, distinct: pa.Array, trimmed: pa.Array, extr
     extra += mixed
     hierarchy, form = hierarchy_of_texts(seen.name, trimmed.to_pylist(), seen.evidence.spare)
     field = seen.field(
-        Kind.NOMINAL, f"text with {_counted(len(distinct))}{extra}{form}", Domain(categories=categories_of(distinct))
+        Kind.NOMINAL,
+        f"text with {_describe_count(len(distinct))}{extra}{form}",
+        Domain(categories=categories_of(distinct)),
     )
     return dataclasses.replace(field, hierarchy=hierarchy)
 
 
 def _mixed_words(distinct: pa.Array) -> str:
-    """What to do where texts are dates in several forms, or numbers but for a few words; nothing for others."""
+    """Advice for texts that are dates in several formats, or numbers except for a few words; empty for others."""
     if len(distinct) < _ENOUGH or _all_match(distinct, NUMBER):
         return ""
     for form, words in (
@@ -341,12 +345,12 @@ def _mixed_words(distinct: pa.Array) -> str:
 
 
 def is_mixed(field: Field) -> bool:
-    """Tell whether a column was taken as categories although nearly all of its texts are dates or numbers."""
+    """Whether a column was taken as categorical although nearly all of its texts are dates or numbers."""
     return field.kind is Kind.NOMINAL and _MIXED in field.reason
 
 
 def has_few_values(field: Field) -> bool:
-    """Tell whether a column was dropped because so few have a value in it that they do not say what it is."""
+    """Whether a column was dropped because too few persons have a value to tell what it is."""
     return field.role is Role.IDENTIFIER and field.reason.startswith(_FEW_VALUES)
 
 
@@ -356,7 +360,7 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
 
 
 def complete_field(field: Field, column: pa.ChunkedArray) -> Field:
-    """Fill in what a field leaves open and a codec needs: observed categories, the step of dates.
+    """Complete a field for the codec: observed categories, the step of dates.
 
     Raises
     ------

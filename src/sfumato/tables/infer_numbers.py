@@ -1,4 +1,4 @@
-"""Proposing what a column of numbers is: whole numbers or not, their step, two values, codes or coordinates."""
+"""Propose the field of a numeric column: whole numbers, step, two values, codes or coordinates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_STRAYS = 64  # different values of a column that may have but two
 
 
 def text_number_field(seen: ColumnSample, trimmed: pa.Array) -> Field:
-    """Propose the field of numbers that are written as text; ``trimmed`` are the different texts."""
+    """Propose the field of numbers written as text; ``trimmed`` holds the distinct texts."""
     numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
     seen = seen if seen.untyped else seen.told(", written as text")
     furthest = max(abs(edge) for edge in pc.min_max(numbers).as_py().values())
@@ -55,7 +55,7 @@ def _at_least(numbers: pa.Array, bar: float) -> Bools:
 
 
 def _fixed_decimals(seen: ColumnSample, distinct: pa.Array) -> str | None:
-    """Tell the form of numbers all written with the same number of decimals, but for those of few persons."""
+    """Format of numbers that all have the same number of decimals, except those of few persons."""
     lengths = pc.utf8_length(pc.replace_substring_regex(distinct, r"^-?\d+\.?", ""))
     fixed = pc.match_substring_regex(distinct, r"^-?\d+\.\d+$")
     counts = np.where(fixed, lengths, 0)
@@ -70,7 +70,7 @@ def _fixed_decimals(seen: ColumnSample, distinct: pa.Array) -> str | None:
 def number_field(
     seen: ColumnSample, numbers: pa.Array | None = None, form: str | None = None, *, listed: bool = True
 ) -> Field:
-    """Propose the field of a column of numbers, which are written in a ``form``; two values are ``listed``."""
+    """Propose the field of a column of numbers written in a ``form``; two values are ``listed``."""
     cells = seen.present if numbers is None else numbers
     values = floats(cells)
     refuse_infinite(seen.name, values)
@@ -82,11 +82,11 @@ def number_field(
         return _two_valued_field(seen.without(~np.isin(values, two)), two)
     decimals = decimals_of_numbers(distinct, partial(seen.evidence.few_numbers, values, distinct))
     codes = whole or is_text(seen.present.type)
-    if decimals == 0 and distinct[-1] - distinct[0] >= WIDEST and not seen.evidence.few(_far(values)):
+    if decimals == 0 and distinct[-1] - distinct[0] >= WIDEST and not seen.evidence.few(_is_extreme(values)):
         if codes:
             return _big_field(seen)
         decimals = None
-    seen, values, distinct = _fitting(seen, values, distinct, decimals)
+    seen, values, distinct = _without_misfits(seen, values, distinct, decimals)
     spare = seen.evidence.spare
     if decimals == 0 and (why := why_number_id(seen.name, distinct, len(values), spare)):
         return seen.identifier(Kind.INTEGER, f"whole numbers{why}")
@@ -98,7 +98,7 @@ def number_field(
 
 
 def refuse_infinite(name: str, values: Floats) -> None:
-    """Refuse numbers that are infinite."""
+    """Refuse infinite numbers."""
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise SchemaError(
@@ -107,17 +107,17 @@ def refuse_infinite(name: str, values: Floats) -> None:
         )
 
 
-def _far(values: Floats) -> Bools:
+def _is_extreme(values: Floats) -> Bools:
     return np.asarray(np.abs(values) >= WIDEST / 2)
 
 
-def _fitting(
+def _without_misfits(
     seen: ColumnSample, values: Floats, distinct: Floats, decimals: int | None
 ) -> tuple[ColumnSample, Floats, Floats]:
-    """Numbers without those of few persons that are too large, and with those rounded that have more decimals."""
+    """Numbers without too large ones, and with excess decimals rounded, if few persons hold them."""
     if decimals is None:
         return seen, values, distinct
-    far = (lambda x: beyond_decimals(x, decimals)) if decimals else _far
+    far = (lambda x: beyond_decimals(x, decimals)) if decimals else _is_extreme
     if far(distinct[[0, -1]]).any():
         far_rows = far(values)
         if len(values) > np.count_nonzero(far_rows) and (decimals or seen.evidence.few(far_rows)):
@@ -155,7 +155,7 @@ def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -
 
 
 def _big_field(seen: ColumnSample) -> Field:
-    """Propose the field of whole numbers that cannot be averaged: codes, hardly quantities."""
+    """Propose the field of whole numbers too large to be averaged, which are probably codes."""
     distinct = pc.unique(seen.present)
     why = f"whole numbers too large to be averaged, {len(distinct)} different"
     if len(distinct) > _FEW or len(distinct) >= len(seen.present) - seen.evidence.spare:
@@ -164,7 +164,7 @@ def _big_field(seen: ColumnSample) -> Field:
 
 
 def _two_values(seen: ColumnSample, values: Floats, distinct: Floats) -> Floats | None:
-    """The two whole numbers that all cells hold, but for those of few persons; None where there are not two."""
+    """The two whole numbers that all cells hold, except those of few persons; None if there are not two."""
     if not 2 <= len(distinct) <= _MOST_STRAYS:
         return None
     two = np.array([value for value in distinct if not seen.evidence.few(values == value)])

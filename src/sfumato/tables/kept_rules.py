@@ -1,4 +1,4 @@
-"""Rules kept exactly: a table that holds no more than a mechanism must see, and the whole one made from it.
+"""Enforce rules between columns exactly: hide dependent columns from a method, and rebuild them afterwards.
 
 The later of two ordered columns is seen as its distance from the latest of those before it, so that no row is turned
 away; a column that follows from others is not seen at all, and is made anew from what was drawn.
@@ -43,7 +43,7 @@ _MOST_DECIMALS = 12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleEnforcement:
-    """Rules of a table, what a mechanism sees of it, and how whole rows are made from rows like these.
+    """Rules of a table, the reduced table that a method sees, and how complete rows are rebuilt.
 
     ``rare_pairs`` tells whether pairs of a label and what it decides are kept that fewer than the crowd may hold.
     """
@@ -59,20 +59,20 @@ class RuleEnforcement:
 
     @property
     def placed(self) -> set[str]:
-        """Columns whose cells are not those that were drawn: made from others, or put after or before them."""
+        """Columns whose cells are not drawn: derived from others, or placed before or after them."""
         return {name for rule in self.rules for name in (rule.columns if rule.form == "<=" else (rule.follows,))}
 
     def whole(self, seen: pa.Table, *, native: pa.Table | None = None) -> pa.Table:
-        """Whole rows of rows that were drawn; in types of their own where ``native`` holds the same rows so.
+        """Complete rows from drawn ones; in native types if ``native`` holds the same rows in those.
 
         Raises
         ------
         SfumatoError
             Where a row would break a rule, which is a defect.
         """
-        maker = _Maker(self, seen, {} if native is None else self.codec.native_types)
+        maker = _RowBuilder(self, seen, {} if native is None else self.codec.native_types)
         maker.order()
-        for rule in _in_turn([rule for rule in self.rules if rule.form != "<="]):
+        for rule in _derivation_order([rule for rule in self.rules if rule.form != "<="]):
             maker.make(rule)
         if native is not None:
             maker.arrays |= {name: native.column(name) for name in native.column_names if name not in maker.written}
@@ -90,7 +90,7 @@ class RuleEnforcement:
 def enforce_rules(
     table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: Ints | None = None
 ) -> RuleEnforcement | None:
-    """Rules of a codec's schema, ready to be kept in rows that are made anew; None where there are none.
+    """Rules of a codec's schema, ready to be enforced in synthetic rows; None if there are none.
 
     Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` persons hold are left out; one
     that the owner wrote down is kept. A row is a person unless ``persons`` tells otherwise.
@@ -116,7 +116,7 @@ def enforce_rules(
     made = {rule.follows for rule in rules if rule.form != "<="}
     kept = RuleEnforcement(rules, codec, table, codec.schema, rare, table, cells)
     seen, fields, anchors = table, [], {}
-    before = _before(rules)
+    before = _predecessors(rules)
     for each in codec.schema:
         if each.name in made:
             seen = seen.drop_columns([each.name])
@@ -130,7 +130,7 @@ def enforce_rules(
 
 
 def _check(rules: Sequence[Rule], schema: Schema) -> None:
-    """Refuse rules of columns of the wrong kind, or that make a column twice, from itself, or the target."""
+    """Refuse rules on columns of the wrong kind, and rules that derive a column twice, from itself, or the target."""
     made: dict[str, Rule] = {}
     target = None if schema.target is None else schema.target.name
     for rule in rules:
@@ -169,12 +169,12 @@ def _check(rules: Sequence[Rule], schema: Schema) -> None:
                 f"column {sorted(both)[0]!r} follows from other columns and stands in the rule '{rule}'; state it of "
                 "those"
             )
-    _in_turn(list(made.values()))
-    list(_ordered(_before(rules)))
+    _derivation_order(list(made.values()))
+    list(_topological_order(_predecessors(rules)))
 
 
-def _before(rules: Sequence[Rule]) -> dict[str, list[str]]:
-    """Columns of orders, each with those that come before it."""
+def _predecessors(rules: Sequence[Rule]) -> dict[str, list[str]]:
+    """Columns of orders, each with the columns that come before it."""
     before: dict[str, list[str]] = {}
     for rule in rules:
         if rule.form == "<=":
@@ -182,8 +182,8 @@ def _before(rules: Sequence[Rule]) -> dict[str, list[str]]:
     return before
 
 
-def _ordered(before: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Columns that come after others, each after all that come before it."""
+def _topological_order(before: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Columns that come after others, in topological order."""
     left = dict(before)
     while left:
         ready = [name for name, those in left.items() if not left.keys() & set(those)]
@@ -194,14 +194,14 @@ def _ordered(before: Mapping[str, Sequence[str]]) -> Iterator[str]:
             del left[name]
 
 
-def _in_turn(rules: Sequence[Rule]) -> list[Rule]:
-    """Rules that make columns, each after those that make its own parts."""
+def _derivation_order(rules: Sequence[Rule]) -> list[Rule]:
+    """Rules that derive columns, each after those that derive its parts."""
     by_name = {rule.follows: rule for rule in rules}
-    return [by_name[name] for name in _ordered({rule.follows: rule.givens for rule in rules})]
+    return [by_name[name] for name in _topological_order({rule.follows: rule.givens for rule in rules})]
 
 
 def _distance(each: Field, before: Sequence[str], kept: RuleEnforcement) -> tuple[pa.Array, Field, float]:
-    """Distance of a column from the latest of those before it, its field, and what stands in where these lack."""
+    """Distance of a column from the latest one before it, its field, and the replacement if these are missing."""
     scale = _scale_of(each, [kept.codec.schema[name] for name in before])
     own = kept.cells[each.name]
     latest, known = _latest(each, before, kept, kept.cells, scale)
@@ -216,7 +216,7 @@ def _distance(each: Field, before: Sequence[str], kept: RuleEnforcement) -> tupl
 
 
 def _scale_of(each: Field, before: Sequence[Field]) -> float | None:
-    """How many parts of one there are: decimals of all columns of an order; None where they have no grid."""
+    """Units of the finest decimals in 1, over all columns of an order; None if they have no grid."""
     decimals = [decimals_of_field(other) for other in (each, *before)]
     most = max((-1 if count is None else count) for count in decimals)
     return None if None in decimals or most > _MOST_DECIMALS else 10.0**most
@@ -229,7 +229,7 @@ def _scaled(values: Floats, scale: float | None) -> Floats:
 def _latest(
     each: Field, before: Sequence[str], kept: RuleEnforcement, cells: Mapping[str, Cells], scale: float | None
 ) -> tuple[Floats, Bools]:
-    """Latest of some columns, counted as the later one is, never before any of them; and where there is one."""
+    """Latest of several columns in the later one's count, never before any of them, and where there is one."""
     unit = kept.cells[each.name].unit
     latest = np.full(len(cells[before[0]].values), -np.inf)
     for name in before:
@@ -241,28 +241,28 @@ def _latest(
     return latest, np.isfinite(latest)
 
 
-class _Maker:
-    """Makes the columns of whole rows one after the other."""
+class _RowBuilder:
+    """Derives the columns of complete rows one by one."""
 
     def __init__(self, kept: RuleEnforcement, seen: pa.Table, kinds: Mapping[str, pa.DataType]) -> None:
         self.kept = kept
         self.kinds = kinds
         self.columns = {column.field.name: column for column in kept.codec.columns}
-        self.before = _before(kept.rules)
+        self.before = _predecessors(kept.rules)
         self.written: set[str] = set()
         self.arrays: dict[str, pa.ChunkedArray | pa.Array] = {name: seen.column(name) for name in seen.column_names}
         names = {name for rule in kept.rules for name in rule.columns if name in self.arrays}
         self.cells = {name: cells_of_column(seen.column(name), kept.schema[name]) for name in names}
 
     def order(self) -> None:
-        """Put later columns after those before them; where bounds cut one off, those before give way."""
-        turn = list(_ordered(self.before))
+        """Put later columns after earlier ones; if a bound cuts one off, the earlier ones are reduced."""
+        turn = list(_topological_order(self.before))
         for name in turn:
             self.cells[name] = self._later(name)
         changed = set(turn)
         for name in reversed(turn):
             for other in self.before[name]:
-                if self._give_way(other, name):
+                if self._reduce_to_next(other, name):
                     changed.add(other)
         for name in changed:
             self._write(name, self.cells[name].values, self.cells[name].absent)
@@ -282,8 +282,8 @@ class _Maker:
         low, high = _bounds(column)
         return Cells(np.where(drawn.absent, 0.0, np.clip(values, low, high)), drawn.absent, own.unit)
 
-    def _give_way(self, other: str, name: str) -> bool:
-        """Bring a column down to the one after it, where that was cut off; tell whether any cell moved."""
+    def _reduce_to_next(self, other: str, name: str) -> bool:
+        """Reduce a column to the next one if that was cut off; return whether any cell changed."""
         broken = broken_rows(Rule("<=", (other, name)), self.cells)
         if not broken.any():
             return False
@@ -296,7 +296,7 @@ class _Maker:
         return True
 
     def make(self, rule: Rule) -> None:
-        """Make the column that follows from a rule."""
+        """Derive the column that follows from a rule."""
         if rule.form == "->":
             self._look_up(rule)
             return
@@ -314,13 +314,13 @@ class _Maker:
         self._write(rule.follows, values, absent)
 
     def _look_up(self, rule: Rule) -> None:
-        """Take what a label decides from a row of the original that has it; one that none has, as most rows."""
+        """Take what a label decides from an original row with that label; otherwise from the most frequent."""
         label, follows = rule.columns
         marks = self.columns[label].field.missing
         given = plain(self.kept.original.column(label))
         absent = absent_cells(given, marks)
         rows = np.flatnonzero(~absent)
-        values, first = _firsts(given, rows)
+        values, first = _first_rows(given, rows)
         drawn = plain(self.arrays[label]).cast(given.type)
         gone = absent_cells(drawn, marks)
         places = pc.fill_null(pc.index_in(drawn, value_set=values), 0).to_numpy(zero_copy_only=False)
@@ -344,15 +344,15 @@ class _Maker:
         self.arrays[name] = write_numbers(values, absent, column.field, kind, column.gap)
 
 
-def _firsts(given: pa.Array, rows: Ints) -> tuple[pa.Array, Ints]:
-    """Different cells among some rows, and the first row of each."""
+def _first_rows(given: pa.Array, rows: Ints) -> tuple[pa.Array, Ints]:
+    """Distinct cells among some rows, and the first row of each."""
     encoded = pc.dictionary_encode(given.take(pa.array(rows)))
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     return encoded.dictionary, rows[np.unique(codes, return_index=True)[1]]
 
 
 def _bounds(column: EncodedColumn) -> tuple[float, float]:
-    """Bounds that cut a column off: declared ones, those that a crowd holds, and those of its type."""
+    """Bounds of a column: declared ones, those that enough persons hold, and those of its type."""
     assert column.grid is not None
     free = unbounded_grid(column.grid, column.field, column.kind)
     low = free.low if column.grid.fold_low else column.grid.low

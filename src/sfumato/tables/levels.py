@@ -39,7 +39,7 @@ Condition = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class LevelRule:
-    """Records that meet every condition have this level."""
+    """Level of the records that meet all conditions."""
 
     conditions: tuple[Condition, ...]
     level: int
@@ -75,7 +75,7 @@ def parse_rules(text: str) -> tuple[LevelRule, ...]:
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Read conditions such as ``sex == F and age < 30``; none where a piece is no comparison.
+    """Read conditions such as ``sex == F and age < 30``; none if a part is not a comparison.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
 
 def meets_all(conditions: tuple[Condition, ...], table: pa.Table, schema: Schema) -> Bools:
-    """Which rows meet every condition; a missing cell meets none."""
+    """Rows that meet every condition; a missing cell meets none."""
     met = np.ones(table.num_rows, dtype=np.bool_)
     for name, comparison, value in conditions:
         met &= _meets(table.column(schema[name].name), schema[name], comparison, value)
@@ -104,7 +104,7 @@ _ASKING = 10  # persons who ask for a level or a higher one before it is stated
 
 
 def public_level(asked: Ints, persons: Ints | None, floor: int) -> int:
-    """Highest of `PUBLIC_LEVELS` that ten persons ask for, or the floor: no single person's level shows in it.
+    """Highest of `PUBLIC_LEVELS` that ten persons request, or the floor; no single level shows in it.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def public_level(asked: Ints, persons: Ints | None, floor: int) -> int:
 def levels_of_table(
     spec: str | int | None, table: pa.Table, schema: Schema, *, allow_level_1: bool = False, among: int | None = None
 ) -> tuple[Ints, Schema]:
-    """Level that each record asks for, 0 where for nothing of its own, and the schema with the level column marked.
+    """Level that each record requests, 0 if none, and the schema with the level column marked.
 
     ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
     which is no protection, is asked for only where it is allowed. No level is higher than the number of records: those
@@ -155,7 +155,7 @@ def levels_of_table(
 
 
 def _check_levels(levels: Ints, source: str, records: int, *, allow_level_1: bool, explicit: bool) -> None:
-    """Refuse levels below 2, and of rules only those that a rule gave (0 is where none applied)."""
+    """Refuse levels below 2; of rules, only those that applied (0 means that none did)."""
     asked = levels if explicit else levels[levels != 0]
     below = int((asked < 1).sum())
     if below:
@@ -202,7 +202,7 @@ def _levels_of_rules(rules: tuple[LevelRule, ...], table: pa.Table, schema: Sche
 
 
 def _meets(cells: pa.ChunkedArray, field: Field, comparison: str, value: str) -> Bools:
-    """Compare the cells of a column with a rule's value; a missing cell meets nothing."""
+    """Compare the cells of a column with a rule's value; a missing cell meets no condition."""
     compare = _COMPARE[comparison]
     if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
         if comparison not in ("==", "!="):

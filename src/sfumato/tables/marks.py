@@ -1,4 +1,4 @@
-"""Missing marks: texts such as "k.A." that stand for a missing cell in a column of numbers or dates.
+"""Missing marks: texts such as "k.A." for missing cells in a column of numbers or dates.
 
 A mark is proposed if many persons hold it and nearly all other cells are numbers or dates. A frequent number far from
 all others, such as 999, is only pointed out: it may be a value.
@@ -28,7 +28,7 @@ _INFINITE = r"^[+-]?(?i:inf|infinity)$"  # a number, which is refused
 
 
 def are_words(texts: pa.Array) -> pa.Array:
-    """Which texts are short and hold no digit, so that they cannot be numbers or dates.
+    """Which texts are short and without digits, so that they cannot be numbers or dates.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def are_words(texts: pa.Array) -> pa.Array:
 
 
 def frequent_marks(seen: ColumnSample) -> tuple[str, ...]:
-    """Texts of a column that may be missing marks, the most frequent first: words that many persons hold.
+    """Texts of a column that may be missing marks, most frequent first: words that many persons hold.
 
     None if there are too many of them, or if they fill more than half of the cells.
     """
@@ -64,7 +64,7 @@ def frequent_marks(seen: ColumnSample) -> tuple[str, ...]:
 
 
 def sentinel_words(seen: ColumnSample, values: Floats, distinct: Floats) -> str:
-    """Point out numbers that may stand for a missing cell: frequent, -9, 99, 999 or the like, and far from the others.
+    """Note on numbers that may stand for missing cells: frequent, such as -9, 99 or 999, and far from the others.
 
     ``distinct`` has each of the ``values`` once, in order.
     """
@@ -83,6 +83,6 @@ def sentinel_words(seen: ColumnSample, values: Floats, distinct: Floats) -> str:
 
 
 def _is_code(value: float) -> bool:
-    """Whether a number is one by which files say that a value is missing: -1, or only digits 7, 8 or 9."""
+    """Whether a number is a usual code for a missing value: -1, or only digits 7, 8 or 9."""
     digits = f"{abs(value):g}"
     return value == -1 or (len(digits) > (value > 0) and set(digits) in ({"7"}, {"8"}, {"9"}))

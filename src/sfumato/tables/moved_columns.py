@@ -1,4 +1,4 @@
-"""Columns that leave otherwise than they came: moved out of their domain on purpose, or as answers of a law."""
+"""Columns that leave their domain: transformed numbers, and randomized answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_DECIMALS = 9  # of a grid that is counted in whole numbers of the last dec
 
 
 def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[float, float] | None:
-    """Centre and scale of a column in its own units; None where it is no plain number.
+    """Centre and scale of a column in its own units; None if it is not a plain number.
 
     ``mean`` and ``scale`` count in places of the grid.
     """
@@ -45,7 +45,7 @@ def own_units(grid: Grid, mean: float, scale: float, field: Field) -> tuple[floa
 
 
 def exactly_on(numbers: Floats, grid: tuple[float, float] | None) -> Floats:
-    """Bring numbers to the grid that they lie on up to rounding: their last bits would tell mean and deviation.
+    """Round numbers to their grid, because their last bits would reveal mean and deviation.
 
     ``grid`` is a place of it and its step; without one the numbers stay as they are.
 
@@ -73,7 +73,7 @@ def write_moved(
     grid: tuple[float, float] | None = None,
     gap: Gap | MissingForms = None,
 ) -> pa.Array:
-    """Write the moved numbers of a column: whole ones rounded, all others as doubles; as text where it came as text.
+    """Write the transformed numbers of a column: integers rounded, others as doubles, texts as texts.
 
     Ages are rounded in the paper too, "to be consistent with the values in the real world" [OZ03, sec. 4.3].
     """
@@ -85,12 +85,12 @@ def write_moved(
 
 
 def type_of_moved(field: Field, kind: pa.DataType) -> pa.DataType:
-    """Arrow type of moved numbers: 64 bits of whole ones, unless they came as floating-point numbers, else a double."""
+    """Arrow type of transformed numbers: 64-bit integers, or doubles if they came as floating-point numbers."""
     return pa.int64() if field.kind is Kind.INTEGER and not pa.types.is_floating(kind) else pa.float64()
 
 
 def round_whole(numbers: Floats, name: str) -> Floats:
-    """Round the moved numbers of a column of whole ones.
+    """Round the transformed numbers of an integer column.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def round_whole(numbers: Floats, name: str) -> Floats:
 
 
 def free_field(field: Field, grid: tuple[float, float] | None = None) -> Field:
-    """Field of a column whose numbers were moved: without domain and format, and continuous.
+    """Field of a column with transformed numbers: continuous, without domain and format.
 
     Whole numbers stay integer, unless they were moved to a grid that has other places. Dates stay dates, by their step,
     and their texts are ISO dates.
@@ -124,7 +124,7 @@ def free_field(field: Field, grid: tuple[float, float] | None = None) -> Field:
 
 
 def free_fields(schema: Schema, moved: Collection[str], grids: Grids = ()) -> Schema:
-    """Free the moved columns of a schema from domains that no longer hold; those of the others stay.
+    """Schema with the fields of transformed columns freed from domains that no longer hold.
 
     Examples
     --------
@@ -141,25 +141,25 @@ _DAYS = (DateStep.DAY, DateStep.MONTH)
 
 
 def write_answers(table: pa.Table, records: Records, schema: Schema) -> pa.Table:
-    """Released table with the answers of recoded columns in their places, and moved dates written as ISO dates.
+    """Released table with randomized answers in place of values, and transformed dates in ISO format.
 
     A recipient reads dates by the certificate alone, which does not say how a table wrote them. Times of day stay as
     they were written.
     """
     for answers in records.answers:
-        table = _put(table, answers.column, _cells(answers))
+        table = _replace_column(table, answers.column, _answer_cells(answers))
     for field in schema:
         dates = field.name in records.moved and field.kind is Kind.DATE and not is_time_of_day(field)
         if dates and is_text(table.schema.field(field.name).type):
             cells = plain(table.column(field.name))
             absent = absent_cells(cells, field.missing)
             moments, _ = microseconds_of_cells(cells, absent, field)
-            table = _put(table, field.name, write_moments(moments, absent, _iso(field), pa.string()))
+            table = _replace_column(table, field.name, write_moments(moments, absent, _as_iso_date(field), pa.string()))
     return table
 
 
 def answered_fields(schema: Schema, answers: Iterable[Answers]) -> Schema:
-    """Fields of the answers in the places of those of the values; what can be answered is declared by the law.
+    """Fields of the answers; the noise distribution declares which answers are possible.
 
     Examples
     --------
@@ -169,27 +169,27 @@ def answered_fields(schema: Schema, answers: Iterable[Answers]) -> Schema:
     'ordinal'
     """
     sent = {each.column: each for each in answers}
-    fields = (_field(field, sent[field.name]) if field.name in sent else field for field in schema)
+    fields = (_answer_field(field, sent[field.name]) if field.name in sent else field for field in schema)
     return dataclasses.replace(schema, fields=tuple(fields))
 
 
-def _iso(field: Field) -> Field:
+def _as_iso_date(field: Field) -> Field:
     form = "%Y-%m-%d" if field.domain.step in _DAYS else "%Y-%m-%d %H:%M:%S"
     return dataclasses.replace(field, format=form)
 
 
-def _cells(answers: Answers) -> pa.Array:
+def _answer_cells(answers: Answers) -> pa.Array:
     there = answers.codes >= 0
     if not answers.labels:
         return pa.array(answers.codes, mask=~there)
     return pa.array(answers.labels, pa.string()).take(pa.array(np.where(there, answers.codes, 0), mask=~there))
 
 
-def _put(table: pa.Table, name: str, cells: pa.Array) -> pa.Table:
+def _replace_column(table: pa.Table, name: str, cells: pa.Array) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, cells)
 
 
-def _field(field: Field, answers: Answers) -> Field:
+def _answer_field(field: Field, answers: Answers) -> Field:
     if not answers.labels:
         return Field(field.name, Kind.INTEGER, field.role, Domain(declared=True, low=0, high=answers.most))
     kind = Kind.ORDINAL if answers.ordered else Kind.NOMINAL

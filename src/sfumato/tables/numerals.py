@@ -1,4 +1,4 @@
-"""Numbers as people write them, 1.234,50 or 1,234.50, rewritten as 1234.50; doubtful ones stay and are named."""
+"""Rewrite local number formats such as 1.234,50 or 1,234.50 as 1234.50; name ambiguous columns and leave them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VARIED = 20  # different numbers, of which words beside them say no more than t
 
 @dataclass(frozen=True)
 class Numerals:
-    """What was found of how numbers are written: columns by decimal mark, and those that could mean two things.
+    """Number formats found: columns by decimal mark, and ambiguous columns.
 
     ``marks`` is the decimal mark of each column that must be rewritten.
     """
@@ -48,7 +48,7 @@ class Numerals:
     marks: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def sentences(self) -> tuple[str, ...]:
-        """What a reader must know, a sentence each; nothing where numbers are written plainly."""
+        """Notes for the reader, one sentence each; none if all numbers are plain."""
         said = []
         if self.commas:
             said.append(f"Decimal commas in {_listed(self.commas)}: read as numbers, released with decimal points.")
@@ -67,8 +67,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 @dataclass
-class _Written:
-    """What texts of a column may be, with how many cells are not, and what some have: grows with each table added.
+class _TextSummary:
+    """Running summary of a column's texts: which formats all, most or some of them have.
 
     Fewer cells than `least_evidence` decide nothing, and frequent words without a digit may be missing marks: ``words``
     counts their cells, ``present`` all cells with a text, and ``varied`` is the most different numbers of a part.
@@ -84,11 +84,11 @@ class _Written:
 
     @property
     def undecided(self) -> bool:
-        """Whether the texts may yet be numbers that are not written plainly."""
+        """Whether the texts may still be numbers in a local format."""
         return not self.always.keys().isdisjoint(("grouped", *DECIMALS))
 
     def add(self, column: pa.Array, texts: pa.Array, counts: Ints, *, plain: bool) -> None:
-        """Look at further cells, by their ``texts`` without missing ones; ``plain`` if all are known to be numbers."""
+        """Add cells by their ``texts`` without missing ones; ``plain`` if all are known to be numbers."""
         self.cells += len(column)
         self.present += int(counts.sum())
         if not plain and (words := _as_bools(are_words(texts))).any():
@@ -108,10 +108,10 @@ class _Written:
             letters = pc.any(pc.match_substring_regex(texts, "[eEiInN]")).as_py()  # exponents and infinity
             known = {"number"} if letters or marks else {"number", *DECIMALS}
         for each in [each for each in self.always if each not in known]:
-            self._count_wrong(each, _count(column, _not_of(texts, _ALWAYS[each])))
+            self._count_wrong(each, _count(column, _not_matching(texts, _ALWAYS[each])))
 
     def to_json(self) -> list[Any]:
-        """What was found, as plain values that `join` takes."""
+        """The summary as plain values that `join` takes."""
         numbers = (self.zeros, self.cells, self.present, self.varied)
         return [dict(self.always), sorted(self.ever), dict(self.words), *numbers]
 
@@ -125,7 +125,7 @@ class _Written:
         present: int,
         varied: int,
     ) -> None:
-        """Take in what was found of other cells."""
+        """Add the summary of other cells."""
         self.ever |= set(ever)
         self.zeros, self.cells = self.zeros + zeros, self.cells + cells
         self.present, self.varied = self.present + present, max(self.varied, varied)
@@ -146,7 +146,7 @@ class _Written:
             del self.always[each]
 
     def may_be(self, each: str) -> bool:
-        """Whether all cells but missing ones, or all but few, are of a form."""
+        """Whether all non-missing cells, or all but few, have a format."""
         least = least_evidence(self.cells)
         marks = [count for _, count in self.words.most_common(MOST_MARKS) if count >= max(2, least)]
         if marks and (self.varied < _VARIED or sum(marks) > MOST_SHARE * self.present):
@@ -154,7 +154,7 @@ class _Written:
         return self.always.get(each, MIN_EVIDENCE) + self.words.total() - sum(marks) < least
 
     def styles(self, *, evident: bool = False) -> tuple[str, ...]:
-        """Decimal marks by which texts are numbers, but are no plain ones; ``evident`` where more than few are not."""
+        """Decimal marks of local formats that fit the texts; ``evident`` if more than few need them."""
         if "some" not in self.ever or self.zeros >= least_evidence(self.cells):
             return ()
         if self.ever.isdisjoint(DECIMALS):  # 123 456 is a code as often as a number
@@ -166,7 +166,7 @@ class _Written:
         return better if len(better) == 1 and not evident else ()
 
     def style(self, usual: str | None) -> str | None:
-        """Decimal mark, or None where the texts are plain numbers, none at all, or could mean two things."""
+        """Decimal mark; None if the texts are plain numbers, no numbers, or ambiguous."""
         found = self.styles()
         if len(found) == 2 or (usual == "," and self.may_be("grouped") and "." in self.ever):
             return usual  # 1.234 is a plain number, but not where decimals have a comma
@@ -174,7 +174,7 @@ class _Written:
 
 
 class NumeralScan:
-    """How the texts of columns are written, of tables that come one after the other; mutable for one pass.
+    """Running scan of the number formats in the text columns of successive tables.
 
     Parameters
     ----------
@@ -184,42 +184,42 @@ class NumeralScan:
 
     def __init__(self, marks: tuple[str, ...]) -> None:
         self._marks = marks
-        self._columns: dict[str, _Written] = {}
+        self._columns: dict[str, _TextSummary] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Look at the texts of a table."""
+        """Scan the texts of a table."""
         for name in table.column_names:
             column, begun = table.column(name), name in self._columns
-            written = self._columns.setdefault(name, _Written())
+            written = self._columns.setdefault(name, _TextSummary())
             if not is_text(column.type) or not (begun or self._may_be_numbers(column.slice(0, _SAMPLE))):
                 written.always.clear()
             if written.undecided:
                 array = plain(column)
-                written.add(array, *_present(array, self._marks), plain=_are_plain(column))
+                written.add(array, *_present_texts(array, self._marks), plain=_are_plain(column))
 
     def _may_be_numbers(self, few: pa.ChunkedArray) -> bool:
         array = plain(few)
-        texts, _ = _present(array, self._marks)
+        texts, _ = _present_texts(array, self._marks)
         words = are_words(texts)
-        strays = _not_of(texts.filter(pc.invert(words)), rf"^[-\d.,{_BETWEEN}]+$")
+        strays = _not_matching(texts.filter(pc.invert(words)), rf"^[-\d.,{_BETWEEN}]+$")
         return (words.true_count or 0) <= _MOST_WORDS and _count(array, strays) < MIN_EVIDENCE
 
     def to_json(self) -> dict[str, list[Any]]:
-        """What was found, as plain values."""
+        """The summaries as plain values."""
         return {name: written.to_json() for name, written in self._columns.items()}
 
     def join(self, found: Mapping[str, Sequence[Any]]) -> None:
-        """Take in what somebody else found of other rows."""
+        """Add the summaries of other rows."""
         for name, told in found.items():
-            self._columns.setdefault(name, _Written()).join(*told)
+            self._columns.setdefault(name, _TextSummary()).join(*told)
 
     @property
     def all_plain(self) -> bool:
-        """Whether no column so far may hold numbers that are written otherwise than plainly."""
+        """Whether no column so far can hold numbers in a local format."""
         return all(not each.always.get("number", 1) or not each.undecided for each in self._columns.values())
 
     def usual(self, decimal: str | None, likely: str | None) -> str | None:
-        """The mark before decimals: what was told, what the columns say, or what is likely where none does."""
+        """The decimal mark: given, found in the columns, or the likely one if neither."""
         if decimal not in (None, *DECIMALS):
             raise OptionError("the decimal mark is neither . nor ,; choose one of them")
         found = [written.styles(evident=True) for written in self._columns.values()]
@@ -227,7 +227,7 @@ class NumeralScan:
         return decimal or (evident.pop() if len(evident) == 1 else None if evident else likely)
 
     def decide(self, decimal: str | None = None, likely: str | None = None) -> Numerals:
-        """How numbers are written, as in `plain_numerals`."""
+        """Number formats as `plain_numerals` decides them."""
         usual, marks = self.usual(decimal, likely), dict[str, str]()
         commas, thousands, doubtful = [], [], []
         for name, written in self._columns.items():
@@ -247,7 +247,7 @@ class NumeralScan:
 def plain_numerals(
     table: pa.Table, marks: tuple[str, ...], *, decimal: str | None = None, likely: str | None = None
 ) -> tuple[pa.Table, Numerals]:
-    """Rewrite columns of texts that are all numbers, or missing, with a decimal point and nothing between thousands.
+    """Rewrite text columns whose cells are all numbers or missing, with a decimal point and no separators.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def plain_numerals(
 
 
 def rewrite_numerals(table: pa.Table, marks: Mapping[str, str]) -> pa.Table:
-    """The table with numbers of some columns written plainly, by the decimal mark of each."""
+    """The table with some columns rewritten as plain numbers, by the decimal mark of each."""
     for name, style in marks.items():
         if name in table.column_names:
             place = table.column_names.index(name)
@@ -288,7 +288,7 @@ def rewrite_numerals(table: pa.Table, marks: Mapping[str, str]) -> pa.Table:
 
 
 def _are_plain(column: pa.ChunkedArray) -> bool:
-    """Tell of texts in one step whether all are numbers with a point, as in most files they are."""
+    """Fast check whether all texts are numbers with a decimal point, as in most files."""
     if not is_text(column.type):
         return False
     try:
@@ -298,8 +298,8 @@ def _are_plain(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _present(array: pa.Array, marks: tuple[str, ...]) -> tuple[pa.Array, Ints]:
-    """Different texts of cells that are not missing, without spaces around them, and the cells of each."""
+def _present_texts(array: pa.Array, marks: tuple[str, ...]) -> tuple[pa.Array, Ints]:
+    """Distinct non-missing texts without surrounding spaces, and the cells of each."""
     found = pc.value_counts(array)
     texts, counts = found.field("values"), np.asarray(found.field("counts"), dtype=np.int64)
     there = ~absent_cells(texts, marks)
@@ -310,8 +310,8 @@ def _as_bools(marked: pa.Array) -> Bools:
     return np.asarray(marked.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _not_of(texts: pa.Array, pattern: str) -> pa.Array:
-    """Texts that do not match; of very many a few, which are as good as all."""
+def _not_matching(texts: pa.Array, pattern: str) -> pa.Array:
+    """Texts that do not match; of very many, only a sample."""
     few = texts.slice(0, _SAMPLE)
     strays = few.filter(pc.invert(pc.match_substring_regex(few, pattern)))
     if len(few) == len(texts) or len(strays) >= MIN_EVIDENCE:
@@ -320,7 +320,7 @@ def _not_of(texts: pa.Array, pattern: str) -> pa.Array:
 
 
 def _count(column: pa.Array, strays: pa.Array) -> int:
-    """Cells that hold one of some texts, each of which one does at least; no more are counted than decide."""
+    """Cells that hold one of some texts, counted only up to the number that decides."""
     if not 0 < len(strays) < MIN_EVIDENCE:
         return min(len(strays), MIN_EVIDENCE)
     held = pc.is_in(pc.utf8_trim_whitespace(column), value_set=strays)

@@ -1,4 +1,4 @@
-"""Persons of a table: who each row is about, and how many people a row stands for."""
+"""Persons of a table: the person of each row, and survey weights."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = [
     "check_weights",
     "persons_of_table",
     "refuse_weight",
+    "scale_to_total",
     "scale_weights",
-    "scaled_to",
 ]
 
 
 def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
-    """Person of each row as a number from 0; None where the schema has no person column, or the table lacks it.
+    """Person of each row as a number from 0; None if the schema or the table has no person column.
 
     Raises
     ------
@@ -51,7 +51,7 @@ _FINE = 1e-6  # of the mean weight: the step of weights that have none
 
 
 def check_weights(table: pa.Table, schema: Schema) -> None:
-    """Refuse weights that cannot be scaled: no numbers above 0, missing, coarsened, or in a rule.
+    """Refuse weights that cannot be scaled: not positive, missing, generalized, or part of a rule.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def check_weights(table: pa.Table, schema: Schema) -> None:
 
 
 def check_weight_cells(table: pa.Table, schema: Schema) -> None:
-    """Refuse weights that are no numbers above 0, or missing.
+    """Refuse weights that are not positive, or missing.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def check_weight_cells(table: pa.Table, schema: Schema) -> None:
 
 
 def refuse_weight(schema: Schema, where: str) -> None:
-    """Refuse a weight where it would not be scaled."""
+    """Refuse a weight column for methods that would not scale it."""
     if schema.weight is not None:
         raise OptionError(
             f"the weight {schema.weight.name!r} is scaled once all rows are drawn, which {where} cannot; give it "
@@ -104,8 +104,8 @@ def refuse_weight(schema: Schema, where: str) -> None:
         )
 
 
-def scaled_to(weights: Floats, total: float, step: float, low: float, high: float) -> Floats | None:
-    """Weights between two bounds, multiplied by one number and rounded to a step, so that they add up to a total.
+def scale_to_total(weights: Floats, total: float, step: float, low: float, high: float) -> Floats | None:
+    """Weights multiplied by one factor, rounded to a step and kept in bounds, so that they sum to a total.
 
     Those that reach a bound stay there, and the others are multiplied by more; None where no such weights are found.
 
@@ -139,7 +139,7 @@ def scaled_to(weights: Floats, total: float, step: float, low: float, high: floa
 def scale_weights(
     released: pa.Table, original: pa.Table, codec: Codec, tail: Tail | None = None
 ) -> tuple[pa.Table, WeightsScaled]:
-    """Released rows whose weights add up to those of the original, and the fact that says so.
+    """Released rows whose weights sum to those of the original, and the fact that states it.
 
     If the tails of the weights are coded, they add up to the coded ones, so that one large weight does not show.
 
@@ -164,7 +164,7 @@ def scale_weights(
     high = column.grid.high if declared else np.inf
     if tail is not None:
         high = min(high, tail.bounds[1] * max(1.0, original.num_rows / released.num_rows))
-    scaled = scaled_to(weights, total, step, low, high)
+    scaled = scale_to_total(weights, total, step, low, high)
     if scaled is None:
         raise OptionError(
             f"the declared bounds of the weight {field.name!r} leave {len(weights)} rows no way to its total; "

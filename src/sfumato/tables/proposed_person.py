@@ -1,4 +1,4 @@
-"""Proposing the column that says who each row is about, so that levels count persons and not rows."""
+"""Propose the person column, so that levels count persons and not rows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _THING = re.compile(
 
 @dataclass(frozen=True)
 class Proposal:
-    """A column that seems to say who each row is about."""
+    """A column that seems to identify persons."""
 
     column: str
     persons: int
@@ -64,7 +64,7 @@ class Proposal:
 
 
 def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
-    """The column that seems to say who each row is about; None where every row seems to be a person of its own.
+    """The column that seems to identify persons; None if every row seems to be a person of its own.
 
     It holds more than 20 values that are named as persons or identifiers are, or look like identifiers: texts with
     digits, or whole numbers of which hardly one is left out from the least to the greatest. Some stand in several rows,
@@ -93,7 +93,7 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
             continue
         if _is_free_text(table.column(field.name), field, codes):
             continue
-        constant = _constants(table, field, coded, named=named)
+        constant = _determined_columns(table, field, coded, named=named)
         if constant:
             found.append((named, Proposal(field.name, int(codes.max()) + 1, table.num_rows, constant)))
     return max(found, key=lambda each: (each[0], len(each[1].constant)), default=(False, None))[1]
@@ -106,8 +106,8 @@ def _is_free_text(column: pa.ChunkedArray, field: Field, codes: Ints) -> bool:
     return private_text(pc.unique(array).drop_null(), int((codes >= 0).sum()), field.name) == FREE_TEXT
 
 
-def _constants(table: pa.Table, field: Field, coded: dict[str, Ints], *, named: bool) -> tuple[str, ...]:
-    """Columns that never change within a value of this one, and say that it is a person."""
+def _determined_columns(table: pa.Table, field: Field, coded: dict[str, Ints], *, named: bool) -> tuple[str, ...]:
+    """Columns that never change within a value of this column, and suggest that it is a person."""
     spare = least_evidence(int(coded[field.name].max()) + 1) - 1
     codes, numbers, column = coded[field.name], None, table.column(field.name)
     named, dense = named or is_named_id(field.name), False
@@ -124,8 +124,8 @@ def _constants(table: pa.Table, field: Field, coded: dict[str, Ints], *, named: 
         name
         for name, other in coded.items()
         if name != field.name
-        and _fixes(codes, other, spare)
-        and (numbers is None or not _follows(codes, numbers, other, spare))
+        and _determines(codes, other, spare)
+        and (numbers is None or not _is_monotone_in(codes, numbers, other, spare))
     )
     if named or (dense and typical <= _SMALL) or not _are_nested(codes, [coded[name] for name in constant], spare):
         return constant
@@ -133,7 +133,7 @@ def _constants(table: pa.Table, field: Field, coded: dict[str, Ints], *, named: 
 
 
 def _has_digits(column: pa.ChunkedArray, spare: int) -> bool:
-    """Whether nearly all texts of a column hold a digit."""
+    """Whether nearly all texts of a column contain a digit."""
     array = plain(column)
     if not is_text(array.type):
         return True
@@ -143,24 +143,24 @@ def _has_digits(column: pa.ChunkedArray, spare: int) -> bool:
 
 
 def _typical_group(codes: Ints) -> float:
-    """Rows of the group that half of the rows stand in one no larger than."""
+    """Group size below which half of the rows lie."""
     sizes = np.bincount(codes[codes >= 0])
     return float(np.median(np.repeat(sizes, sizes)))
 
 
 def _are_nested(keys: Ints, columns: Sequence[Ints], spare: int) -> bool:
-    """Whether of any two columns that a key fixes one follows from the other, but for a few keys."""
+    """Whether the columns that a key determines form a chain of dependencies, except for a few keys."""
     held, first = np.unique(keys, return_index=True)
     of_keys = [column[first[int(held[0] < 0) :]] + 1 for column in columns]
     return all(
-        _strays(one, two) <= spare or _strays(two, one) <= spare
+        _inconsistent_keys(one, two) <= spare or _inconsistent_keys(two, one) <= spare
         for place, one in enumerate(of_keys)
         for two in of_keys[:place]
     )
 
 
-def _strays(keys: Ints, values: Ints) -> int:
-    """Keys that do not have the value that most with the same ``keys`` have."""
+def _inconsistent_keys(keys: Ints, values: Ints) -> int:
+    """Keys whose value differs from the most frequent value of equal ``keys``."""
     width = int(values.max(initial=0)) + 1
     pairs, counts = np.unique(keys * width + values, return_counts=True)
     most = np.zeros(int(keys.max(initial=0)) + 1, dtype=np.int64)
@@ -169,21 +169,21 @@ def _strays(keys: Ints, values: Ints) -> int:
 
 
 def _first_numbers(column: pa.ChunkedArray, field: Field, codes: Ints) -> Floats:
-    """The whole number that each code of a column stands for; NaN for one that stands for none."""
+    """The integer that each code of a column stands for; NaN if it stands for none."""
     rows = pa.array(np.unique(codes, return_index=True)[1][int(codes.min() < 0) :])
     return read_numbers(column.take(rows), field)[0]
 
 
 def _is_dense(numbers: Floats, spare: int) -> bool:
-    """Whether hardly a number is left out from the least to the greatest, but for so many at the ends."""
+    """Whether the numbers have hardly a gap from the least to the greatest, ``spare`` ones at the ends ignored."""
     known = np.sort(numbers[~np.isnan(numbers)])
     if len(known) <= max(_SERIAL, spare):
         return False
     return bool(((len(known) - spare) / (known[len(known) - 1 - spare :] - known[: spare + 1] + 1)).max() >= _DENSE)
 
 
-def _follows(keys: Ints, numbers: Floats, values: Ints, spare: int) -> bool:
-    """Whether values stand together where numbers are in order, but for a few, as what is reckoned from one does."""
+def _is_monotone_in(keys: Ints, numbers: Floats, values: Ints, spare: int) -> bool:
+    """Whether equal values are adjacent when sorted by number, as in columns derived from one."""
     held, first = np.unique(keys, return_index=True)
     along = values[first[int(held[0] < 0) :]][np.argsort(numbers)]
     runs, kinds = 1 + int((np.diff(along) != 0).sum()), len(np.unique(along))
@@ -191,7 +191,7 @@ def _follows(keys: Ints, numbers: Floats, values: Ints, spare: int) -> bool:
 
 
 def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:
-    """Values of a column as numbers from 0; -1 where a cell is missing."""
+    """Values of a column as numbers from 0; -1 for missing cells."""
     array = plain(column)
     codes = pc.dictionary_encode(array, null_encoding="mask").indices.fill_null(-1)
     numbers = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64).copy()
@@ -199,8 +199,8 @@ def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:
     return np.unique(numbers, return_inverse=True)[1] - int((numbers < 0).any())
 
 
-def _fixes(keys: Ints, values: Ints, spare: int) -> bool:
-    """Whether all rows of a key have one value, missing being one too, but for a few keys, and that is no chance."""
+def _determines(keys: Ints, values: Ints, spare: int) -> bool:
+    """Whether all rows of a key share one value, except for a few keys, and more often than by chance."""
     there = keys >= 0
     for part in (slice(0, _FIRST), slice(None)):
         some, held = keys[part][there[part]], values[part][there[part]]

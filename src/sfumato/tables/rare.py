@@ -1,4 +1,4 @@
-"""Rare values of a table: what fewer than k persons hold is counted to something that more of them hold."""
+"""Rare values of a table: replace categories that fewer than k persons hold."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_MATCHED = 10_000  # cells of a column that are filled from similar records
 
 
 def check_rare_treatment(way: str | None) -> RareTreatment | None:
-    """The way that was told.
+    """The treatment of rare values, checked.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def check_rare_treatment(way: str | None) -> RareTreatment | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledCategories:
-    """A table whose categories are each held by enough persons, its schema, and how it came about.
+    """A table in which enough persons hold each category, its schema, and what was changed.
 
     ``told`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
     ``filled`` took another record's, and ``changed`` are the columns that are not as they were, or are gone. ``copied``
@@ -74,7 +74,7 @@ class PooledCategories:
     copied: Mapping[str, Mask] = dataclasses.field(default_factory=dict)
 
     def words(self, name: str) -> str:
-        """What becomes of the rare values of a column, for its owner; nothing where it has none."""
+        """What happened to the rare values of a column, for the owner; an empty text if it has none."""
         if self.fact is None:
             return ""
         few = f"fewer than {self.fact.k} persons"
@@ -90,11 +90,11 @@ class PooledCategories:
         return "; ".join(told)
 
     def like(self, other: pa.Table) -> pa.Table:
-        """Another table, such as that of a hold-out set, with its categories recoded in the same way."""
+        """Another table, such as a hold-out set, recoded in the same way."""
         return recode(other, self.recodings)
 
     def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> pa.Table:
-        """Further rows of the same table with their values shared alike.
+        """Further rows of the same table, recoded in the same way.
 
         A cell that too few lack, or whose category too few hold, takes that of a row of this table, which a number of
         each row chooses.
@@ -126,7 +126,7 @@ def pool_rare_values(
     stated: int = 0,
     decisions: Callable[[], Iterable[Rule]] | None = None,
 ) -> PooledCategories:
-    """A table in which at least ``k`` persons hold each category, and as many lack a cell if any does.
+    """A table in which at least ``k`` persons hold each category, and each missing indicator.
 
     Rare categories become a wider one of their hierarchy, or one named other, if more than ``k`` persons hold any of
     them, by a random margin. Otherwise each of their cells takes the value of a similar record with a common category,
@@ -179,7 +179,7 @@ def pool_rare_values(
         rules = tuple(dict.fromkeys((*rules, *(each for each in decisions() if not dropped & {*each.columns}))))
         told = dataclasses.replace(told, rules=tuple(map(str, rules)))
     evidence = Evidence(1) if decisions is None else Evidence.of(table.num_rows, persons)
-    recodings = _deciding(table, told, recodings, rules, evidence)
+    recodings = _keeping_dependencies(table, told, recodings, rules, evidence)
     filled = frozenset(
         name
         for name, gone in absent.items()
@@ -187,7 +187,7 @@ def pool_rare_values(
     )
     few = {name: each for name, each in fields.items() if name in filled}
     lost = {name: each for name, each in lost_cells(table, few, recodings).items() if each.any()}
-    whole, copied = _fill(recode(table, recodings), told, lost, rng)
+    whole, copied = _impute_cells(recode(table, recodings), told, lost, rng)
     dropped |= lost.keys() - copied.keys()
     recodings = tuple(each for each in recodings if each.before.name not in dropped)
     fact = dataclasses.replace(
@@ -211,10 +211,10 @@ def pool_rare_values(
     )
 
 
-def _deciding(
+def _keeping_dependencies(
     table: pa.Table, schema: Schema, recodings: Sequence[Recoding], rules: Iterable[Rule], evidence: Evidence
 ) -> tuple[Recoding, ...]:
-    """Recodings without the new labels that do not decide what their column decides."""
+    """Recodings without the new labels that break a dependency between columns."""
     left = {each.before.name: each for each in recodings}
     recoded, fields = (
         recode(table, recodings),
@@ -237,7 +237,7 @@ def _deciding(
 
 
 def lost_cells(table: pa.Table, filled: Mapping[str, Field], recodings: Iterable[Recoding]) -> dict[str, Mask]:
-    """Cells that take another record's value: those of rare categories, and missing ones of the columns ``filled``."""
+    """Cells that take another record's value: those of rare categories, and missing cells of columns ``filled``."""
     lost = {each.before.name: each.moved(table.column(each.before.name)) for each in recodings}
     for name, field in filled.items():
         absent = absent_cells(plain(table.column(name)), field.missing)
@@ -248,7 +248,7 @@ def lost_cells(table: pa.Table, filled: Mapping[str, Field], recodings: Iterable
 def _check_target(
     target: Field | None, found: Mapping[str, Recoding | None], dropped: Collection[str], k: int, *, told: bool
 ) -> None:
-    """Refuse to hide a class of the target that nobody said to hide, and to leave it with one class."""
+    """Refuse to hide a class of the target unless requested, and to leave the target with one class."""
     if target is None:
         return
     recoding = found.get(target.name)
@@ -265,10 +265,10 @@ def _check_target(
         )
 
 
-def _fill(
+def _impute_cells(
     table: pa.Table, schema: Schema, lost: Mapping[str, Mask], rng: np.random.Generator
 ) -> tuple[pa.Table, dict[str, Mask]]:
-    """Fill cells from similar records that have them, and tell which cells of which columns; not where none has.
+    """Fill cells from similar records, and return which cells were filled; cells without a donor stay.
 
     Columns that a rule ties together are filled from the same record, so that the rule goes on to hold.
     """
@@ -282,7 +282,7 @@ def _fill(
         others = [each for each in schema.encoded if each.name not in names]
         decided = [schema[name] for name in sorted(names) if name not in lost and schema[name].kind in _LISTED]
         rows = np.flatnonzero(gone)
-        tried = _drawn_donors(table, decided, rows, donors, rng)
+        tried = _draw_donors(table, decided, rows, donors, rng)
         origin[gone] = _most_similar(table, others, rows, tried, rng)
         for name in names:
             cells = table.column(name).take(pa.array(origin))
@@ -291,10 +291,10 @@ def _fill(
     return table, copied
 
 
-def _drawn_donors(
+def _draw_donors(
     table: pa.Table, decided: Sequence[Field], rows: Codes, donors: Codes, rng: np.random.Generator
 ) -> Codes:
-    """For each row some donors, drawn at random: of those with its value in the columns that it keeps, if there are."""
+    """Random donors for each row, with its values in the columns that it keeps, if there are any."""
     if not decided:
         return donors[rng.integers(0, len(donors), (len(rows), _DONORS))]
     kept = np.zeros(table.num_rows, dtype=np.int64)
@@ -311,7 +311,7 @@ def _drawn_donors(
 def _most_similar(
     table: pa.Table, fields: Sequence[Field], rows: Codes, tried: Codes, rng: np.random.Generator
 ) -> Codes:
-    """For each row that of its donors which agrees with it in most of the columns of categories."""
+    """The donor of each row that agrees with it in most categorical columns."""
     if len(rows) > _MOST_MATCHED:  # so many cells are common ones of a table that lacks few others
         return tried[:, 0]
     agree = rng.random(tried.shape)  # breaks ties

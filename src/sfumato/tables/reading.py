@@ -1,4 +1,4 @@
-"""Tables as people have them: a file, standard input or a database, and in words how it was read."""
+"""Read a table from a file, standard input or a database, and describe how it was read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from sfumato.tables.files import FileForm
     from sfumato.tables.workbook import Sheet
 
-__all__ = ["READING_OPTIONS", "FileReading", "read_input", "read_people", "reading_words"]
+__all__ = ["READING_OPTIONS", "FileReading", "describe_reading", "read_input", "read_people"]
 
 _ALL = ("sanitize", "evaluate", "tune")
 
 
 @dataclass(frozen=True)
 class FileReading:
-    """How a file is read, as far as it was given; the rest is found out from the file.
+    """Options for reading a file; what is not given is detected.
 
     Parameters
     ----------
@@ -79,15 +79,15 @@ class FileReading:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was given, by name."""
+        """The given options, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def or_else(self, other: FileReading) -> FileReading:
-        """What was given, and for the rest what another says."""
+        """The given options, completed by others."""
         return FileReading(**{**other.given, **self.given})
 
     def repeated(self, form: FileForm) -> FileReading:
-        """What reads a file again as it was read: what was given, and what was detected and is not usual."""
+        """Options that read the file again in the same way: given ones, and unusual detected ones."""
         sheet = form.sheet.name if form.sheet is not None and form.sheet.detected else None
         row = form.header_row if form.header_row > 1 else None
         encoding = form.encoding if form.encoding != "utf-8" else None
@@ -108,7 +108,7 @@ def read_input(
     sheet: str | None = None,
     header_row: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
-    """Read a file, standard input (``-``) or a database URL; texts stay as they are."""
+    """Read a file, standard input (``-``) or a database URL; texts stay unchanged."""
     from sfumato.tables.files import read_file, read_sql
 
     if "://" in source:
@@ -136,7 +136,7 @@ def read_people(
     missing: tuple[str, ...] = (),
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
-    """Read a table as people write it: also numbers such as 1.234,50, where a CSV file holds them.
+    """Read a table including local number formats such as 1.234,50 in CSV files.
 
     Texts in ``missing`` mean a missing cell, besides the usual marks.
     """
@@ -160,8 +160,8 @@ def read_people(
     return table, form
 
 
-def reading_words(source: str, form: FileForm) -> str:
-    """Say how a table was read, as far as that was found out: sheet, encoding, header, delimiter, and numbers."""
+def describe_reading(source: str, form: FileForm) -> str:
+    """Describe what was detected in reading a table: sheet, encoding, header, delimiter and number format."""
     from sfumato.tables.files import FileFormat
 
     words = [*form.found, *form.notes, *form.numerals.sentences()]
@@ -174,7 +174,7 @@ def reading_words(source: str, form: FileForm) -> str:
 
 
 def _sheet_words(sheet: Sheet) -> str:
-    """Say which sheet was read, and which others there are."""
+    """Name the sheet that was read, and the others."""
     if sheet.detected:
         first, *others = sheet.others
         more = f"; there are also {', '.join(map(shown, others))}" if others else ""

@@ -1,4 +1,4 @@
-"""Values that become wider labels: at a level of a hierarchy, pooled, lifted, or joined to a neighbour in order."""
+"""Recode values to more general labels: a level of a hierarchy, pooling, lifting, or joining neighbours in order."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ __all__ = [
     "MinimumFrequencies",
     "RareTreatment",
     "Recoding",
-    "aggregated",
     "coarsen",
     "coarser",
     "column_and_level",
+    "fact_of_aggregation",
     "hierarchy_of",
     "known_columns",
     "known_of",
@@ -57,14 +57,14 @@ __all__ = [
 
 
 def hierarchy_of(field: Field) -> Hierarchy:
-    """The hierarchy of a column that has one, its file read."""
+    """Hierarchy of a column that has one, read from its file if needed."""
     assert field.hierarchy is not None
     found = parse_hierarchy(field.hierarchy, field.kind.value, field.name)
     return read_hierarchy(found) if isinstance(found, Path) else found
 
 
 def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
-    """Column that a text names, and the level of its hierarchy after an @; 0 where it stands without.
+    """Column that a text names, and the hierarchy level after an @; 0 without one.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
 
 
 def label_values(field: Field, level: int, values: Floats) -> list[str]:
-    """Labels of values of a column at a level of its hierarchy: of numbers, dates as counted, or places of categories.
+    """Labels of values at a level of the column's hierarchy; values are numbers, counted dates or category codes.
 
     Dates without a hierarchy take the calendar. A category that is a label already, or a wider one, stays.
 
@@ -107,7 +107,7 @@ def label_values(field: Field, level: int, values: Floats) -> list[str]:
 
 
 def _at_least(hierarchy: Hierarchy, text: str, level: int) -> str:
-    """Label of a category at a level; the category itself where it is a label of that level or above already."""
+    """Label of a category at a level; the category itself if it already is a label of that level or above."""
     label = hierarchy.label(text, level)
     highest = hierarchy.levels or level
     wide = label == "*" and any(hierarchy.is_label(text, each) for each in range(level, highest + 1))
@@ -115,7 +115,7 @@ def _at_least(hierarchy: Hierarchy, text: str, level: int) -> str:
 
 
 def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Schema:
-    """Schema in which columns are released at a level of a hierarchy: the one told, or the column's own.
+    """Schema in which columns are released at a hierarchy level: the requested one, or the column's own.
 
     Dates without a hierarchy take the calendar.
 
@@ -139,8 +139,8 @@ def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Sche
     return dataclasses.replace(schema, fields=tuple(fields[field.name] for field in schema))
 
 
-def aggregated(schema: Schema, left: Collection[str]) -> tuple[Aggregated, ...]:
-    """State at which level of which hierarchy the columns that are left are released; nothing where none is.
+def fact_of_aggregation(schema: Schema, left: Collection[str]) -> tuple[Aggregated, ...]:
+    """Fact about the hierarchy level at which each column is released; none if no column is generalized.
 
     A file is not named.
     """
@@ -158,7 +158,7 @@ def aggregated(schema: Schema, left: Collection[str]) -> tuple[Aggregated, ...]:
 
 
 def coarsen(table: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:
-    """A table whose columns stand at the level of their hierarchy that the schema says, and its schema.
+    """A table generalized to the levels in its schema, and the schema of the result.
 
     Categories stay categories; dates and numbers become places of an order, as many as there are labels. Columns that
     the table lacks are left out.
@@ -180,7 +180,7 @@ def coarsen(table: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:
 
 
 def _labels(column: pa.ChunkedArray, field: Field) -> dict[Any, str]:
-    """Labels of the different values of a column, in the order of the values."""
+    """Labels of the distinct values of a column, in order of the values."""
     hierarchy = hierarchy_of(field)
     if hierarchy.levels is not None and field.coarsened > hierarchy.levels:
         raise SchemaError(
@@ -193,7 +193,7 @@ def _labels(column: pa.ChunkedArray, field: Field) -> dict[Any, str]:
 
 
 def _values(column: pa.ChunkedArray, field: Field) -> list[Any]:
-    """Cells of a column as its hierarchy reads them; None where one is missing."""
+    """Cells of a column as its hierarchy reads them; None for missing ones."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     if field.kind is Kind.NOMINAL:
@@ -217,7 +217,7 @@ def _write(column: pa.ChunkedArray, field: Field, labels: dict[Any, str]) -> pa.
 
 
 def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
-    """Columns that an outsider is taken to know, also where several stand in one text with commas between.
+    """Columns that an attacker is assumed to know, also from texts with several names separated by commas.
 
     ``postcode@2`` is a column known by its labels at the second level of its hierarchy.
 
@@ -249,7 +249,7 @@ def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
 
 
 def known_of(known: Iterable[str], schema: Schema) -> list[str]:
-    """What outsiders know of a table as it is compared: no column that is gone, and no level where labels stand."""
+    """Columns and levels that an attacker is assumed to know, restricted to what the table still has."""
     found = [column_and_level(text, schema.names) for text in known]
     left = [(name, level) for name, level in found if name in schema.names]
     wide = [bool(level) and (schema[name].hierarchy or schema[name].kind is Kind.DATE) for name, level in left]
@@ -264,7 +264,7 @@ Mask = Bools
 
 
 def value_frequencies(codes: Codes, size: int, persons: Codes | None) -> Codes:
-    """Persons who hold each of so many values; a code below 0 is none, and a row is a person unless told.
+    """Persons who hold each of ``size`` codes; negative codes are ignored, rows are persons by default.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def value_frequencies(codes: Codes, size: int, persons: Codes | None) -> Codes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
-    """How the cells of one column of categories become others.
+    """How the categories of one column are recoded.
 
     ``places`` says for each category before which one after it is, -1 if its cells take the category of another record;
     ``rest`` is where categories go that nobody has, -1 where they become missing cells. ``lifted`` where some became
@@ -301,12 +301,12 @@ class Recoding:
     hides: bool = False
 
     def moved(self, column: pa.ChunkedArray) -> Bools:
-        """Cells whose category fewer than k persons hold, and that take that of another record."""
+        """Cells of rare categories that take another record's value."""
         codes, _ = read_codes(column, self.before)
         return np.asarray((codes >= 0) & (self.places[np.maximum(codes, 0)] < 0), dtype=np.bool_)
 
     def of(self, column: pa.ChunkedArray) -> pa.Array:
-        """The cells of a column, recoded; as texts where a new label is none of its type."""
+        """The recoded cells of a column; as texts if a new label does not fit its type."""
         assert self.after is not None
         array = plain(column)
         codes, absent = read_codes(column, self.before)
@@ -322,13 +322,13 @@ class Recoding:
 
     @property
     def new_labels(self) -> Bools:
-        """Which labels after it are none before."""
+        """Labels that are not among the original categories."""
         before = {label_of(each) for each in self.before.domain.categories or ()}
         after = () if self.after is None else self.after.domain.categories or ()
         return np.array([label_of(each) not in before for each in after], dtype=np.bool_)
 
     def without(self, labels: Sequence[int]) -> Recoding:
-        """The same without some labels after it, whose cells take the category of another record.
+        """The recoding without some labels; their cells take another record's value.
 
         The same recoding if no label would be left.
         """
@@ -345,7 +345,7 @@ class Recoding:
         return dataclasses.replace(left, lifted=bool(wider.any()))
 
     def words(self) -> str:
-        """What rare categories become."""
+        """What happened to rare categories, in words."""
         if self.before.kind is Kind.ORDINAL:
             return "their neighbour"
         labels = () if self.after is None else self.after.domain.categories or ()
@@ -363,7 +363,7 @@ class Recoding:
 
 
 def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
-    """A table whose categories became others, as far as it has these columns."""
+    """A table with its categories recoded, for the columns that it has."""
     for recoding in recodings:
         name = recoding.before.name
         if name in table.column_names:
@@ -374,7 +374,7 @@ def recode(table: pa.Table, recodings: Collection[Recoding]) -> pa.Table:
 
 @dataclass(frozen=True)
 class MinimumFrequencies:
-    """Fewest persons behind a category that stays (``k``), and behind a new label that rare ones share (``pooled``).
+    """Minimum frequency of a category (``k``), and of a pooled label (``pooled``).
 
     The second is larger by a random margin of up to k, so that no one person decides whether the label appears.
     """
@@ -384,7 +384,7 @@ class MinimumFrequencies:
 
     @classmethod
     def drawn(cls, k: int, rng: np.random.Generator) -> MinimumFrequencies:
-        """Floors with a random margin."""
+        """Minimum frequencies with a random margin."""
         return cls(k, k + int(rng.integers(1, k + 1)))
 
 
@@ -396,7 +396,7 @@ def recode_column(
     persons: Codes | None,
     most: int | None,
 ) -> Recoding | None:
-    """How a column's categories become ones that enough hold; None where all stay."""
+    """Recoding of a column so that each category reaches its minimum frequency; None if none is rare."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
     return _recode_counted(each, codes, value_frequencies(codes, size, persons), floors, way, persons, most)
@@ -405,7 +405,7 @@ def recode_column(
 def recode_counts(
     each: Field, holders: Codes, floors: MinimumFrequencies, way: RareTreatment | None
 ) -> Recoding | None:
-    """How a column's categories become ones that enough hold, where it is only known how many hold each.
+    """Recoding of a column from frequencies alone.
 
     Nothing is given where all stay as they are.
 
@@ -426,7 +426,7 @@ def recode_counts(
 def like_released(
     original: pa.Table, released: pa.Table, schema: Schema, *, most: int | None = MOST_CATEGORIES
 ) -> tuple[Recoding, ...]:
-    """How texts of an original are counted as a release has them, to compare the two.
+    """Recode an original as its release was, so that the two can be compared.
 
     A category that the release lacks is its wider one there, or what was pooled there, if the release has such. Of more
     categories than ``most`` the smallest become one. To be applied to both tables.
@@ -440,13 +440,13 @@ def like_released(
         known = [label_of(category) for category in each.domain.categories or ()]
         theirs = set(pc.unique(plain(both[1]).drop_null()).to_pylist())
         extra = sorted(theirs - set(known) - set(each.missing))
-        labels = [label if label in theirs else _wider(label, each, extra) for label in known] + extra
+        labels = [label if label in theirs else _general_label(label, each, extra) for label in known] + extra
         if labels == known + extra and (most is None or len(labels) <= most):
             continue
         domain = Domain(each.domain.declared, categories=tuple(known + extra))
         before = dataclasses.replace(each, domain=domain)
         codes, _ = read_codes(both[0], before)
-        names, inside = _coded(labels, codes)
+        names, inside = _encode_labels(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
         holders = np.maximum(value_frequencies(inside, len(names), None), 1)
         rest = _pool(between, inside, holders, MinimumFrequencies(1, 1), None, most)
@@ -456,8 +456,8 @@ def like_released(
     return tuple(found)
 
 
-def _wider(label: str, each: Field, extra: Collection[str]) -> str:
-    """What a release that lacks a category may have in its place; the category where it has nothing."""
+def _general_label(label: str, each: Field, extra: Collection[str]) -> str:
+    """Label that a release may have in place of a category it lacks; the category itself if there is none."""
     if each.hierarchy is not None and extra:
         hierarchy = hierarchy_of(each)
         for level in range(1, MOST_LEVELS + 1):
@@ -494,7 +494,7 @@ def _recode_counted(
 
 
 def _join_neighbours(each: Field, enough: Mask) -> Recoding:
-    """Places of an order become the nearest that enough hold; no row that is drawn may come to lie on another."""
+    """Join rare categories of an order to the nearest frequent ones."""
     listed, left = each.domain.categories or (), np.flatnonzero(enough)
     if not len(left):
         return Recoding(each, None, np.arange(len(listed)))
@@ -510,7 +510,7 @@ def _pool(
     persons: Codes | None,
     most: int | None = MOST_CATEGORIES,
 ) -> Recoding:
-    """Rare categories become one named other if enough persons hold any of them; so do the smallest of too many.
+    """Pool rare categories as "other" if enough persons hold any of them; likewise the smallest of too many.
 
     If fewer do, each of their cells takes the category of another record: no common category pays for a rare one.
     """
@@ -526,14 +526,14 @@ def _pool(
     inside = pooled[known]
     who = int(inside.sum()) if persons is None else len(np.unique(persons[codes >= 0][inside]))
     if count and who < floors.pooled:  # what is beyond the most is held by more
-        return _without(each, pooled, holders, most)
+        return _remove_rare(each, pooled, holders, most)
     if count == len(order):
         return Recoding(each, None, np.zeros(size, dtype=np.int64))
     return _as_other(each, pooled, holders, most)
 
 
-def _without(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recoding:
-    """Rare categories are no longer listed, and their cells take the category of another record."""
+def _remove_rare(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recoding:
+    """Remove rare categories; their cells take another record's value."""
     listed = each.domain.categories or ()
     all_listed = each.domain.declared and (most is None or len(listed) <= most)
     kept = np.flatnonzero(~rare if all_listed else ~rare & (holders > 0))
@@ -546,7 +546,7 @@ def _without(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recod
 def _lift(
     each: Field, codes: Codes, holders: Codes, floors: MinimumFrequencies, persons: Codes | None, most: int | None
 ) -> Recoding:
-    """Rare categories become wider ones of the hierarchy, level by level; what is still rare is pooled."""
+    """Generalize rare categories level by level in the hierarchy; pool those that are still rare."""
     hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
     labels, rare = list(listed), (holders > 0) & (holders < floors.k)
     moved = np.zeros(len(listed), dtype=np.bool_)
@@ -555,7 +555,7 @@ def _lift(
         for place, label in zip(np.flatnonzero(rare), lifted, strict=True):
             labels[place] = _REST if label in each.missing else label
         moved |= rare
-        names, inside = _coded(labels, codes)
+        names, inside = _encode_labels(labels, codes)
         places = np.array([names[label] for label in labels])
         rare = moved & (holders > 0) & (value_frequencies(inside, len(names), persons)[places] < floors.pooled)
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
@@ -579,8 +579,8 @@ def _lift(
     return Recoding(each, rest.after, places, rest.rest, lifted=wider)
 
 
-def _coded(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
-    """Places of different labels, and that of each cell."""
+def _encode_labels(labels: list[str], codes: Codes) -> tuple[dict[str, int], Codes]:
+    """Codes of distinct labels, and that of each cell."""
     names = {label: place for place, label in enumerate(dict.fromkeys(labels))}
     places = np.array([names[label] for label in labels])
     return names, np.where(codes >= 0, places[codes], -1)
@@ -602,7 +602,7 @@ def _as_other(each: Field, pooled: Mask, holders: Codes, most: int | None) -> Re
 
 
 def _free_name(taken: Collection[str]) -> str:
-    """A name for what is pooled that nothing else has.
+    """A name for the pooled category that is not in use.
 
     Examples
     --------

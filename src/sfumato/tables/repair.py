@@ -1,4 +1,4 @@
-"""Cells that do not fit a column: missing where they are of another form, rounded to its step where they are finer.
+"""Repair cells that do not fit a column: set other forms to missing, round finer values to the step.
 
 Only in columns whose schema says so (``repair``), as an inferred one does where cells of few persons do not fit what
 all others are; elsewhere such a cell is an error.
@@ -25,22 +25,22 @@ from sfumato.tables.grid import WIDEST, nearest_on_step
 from sfumato.tables.rules import decimals_of_field
 from sfumato.tables.schema import Schema
 
-__all__ = ["repaired"]
+__all__ = ["repair_table"]
 
 
-def repaired(table: pa.Table, schema: Schema, *, level: object = None) -> pa.Table:
-    """A table whose cells fit the columns that its schema lets repair; the same table where all do.
+def repair_table(table: pa.Table, schema: Schema, *, level: object = None) -> pa.Table:
+    """A table with the repairable cells fixed; the same table if all cells fit.
 
     A column that says the privacy ``level`` of each row stays as it is: what somebody asks for is not rounded.
     """
     for field in schema.encoded:
         if field.repair and field.name in table.column_names and field.name != level:
             place, column = table.column_names.index(field.name), table.column(field.name)
-            table = table.set_column(place, field.name, _repaired(column, field))
+            table = table.set_column(place, field.name, _repair_column(column, field))
     return table
 
 
-def _repaired(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray | pa.Array:
+def _repair_column(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray | pa.Array:
     if pa.types.is_dictionary(column.type):
         return column
     array = plain(column) if is_text(column.type) else column.combine_chunks()
@@ -48,19 +48,19 @@ def _repaired(column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray | pa.Arr
         if not field.domain.categories:
             return column
         codes, absent = read_codes(column, field)
-        return _without(array, (codes < 0) & ~absent)
+        return _set_missing(array, (codes < 0) & ~absent)
     values, absent = read_numbers(column, field)
-    array = _without(array, ~absent & (np.isnan(values) | _is_far(values, field)))
-    return array if is_monthly(field) else _rounded(array, values, field)
+    array = _set_missing(array, ~absent & (np.isnan(values) | _is_too_large(values, field)))
+    return array if is_monthly(field) else _round_cells(array, values, field)
 
 
-def _without(array: pa.Array, strays: Bools) -> pa.Array:
-    """Cells of which some become missing."""
+def _set_missing(array: pa.Array, strays: Bools) -> pa.Array:
+    """Cells with some set to missing."""
     return pc.if_else(pa.array(strays), pa.scalar(None, array.type), array) if strays.any() else array
 
 
-def _is_far(values: Floats, field: Field) -> Bools:
-    """Numbers beyond those of all others, so large that a double does not hold them with the decimals of the column."""
+def _is_too_large(values: Floats, field: Field) -> Bools:
+    """Numbers beyond all others, too large for a double with the decimals of the column."""
     low, high, decimals = field.domain.low, field.domain.high, decimals_of_field(field)
     if decimals is None or not isinstance(low, int | float) or not isinstance(high, int | float):
         return np.zeros(len(values), dtype=np.bool_)
@@ -68,8 +68,8 @@ def _is_far(values: Floats, field: Field) -> Bools:
     return np.asarray(((values < low) | (values > high)) & (np.abs(values) >= widest))
 
 
-def _rounded(array: pa.Array, values: Floats, field: Field) -> pa.Array:
-    """Cells of which those that are finer than the step are brought to the nearest on it, dates to the last."""
+def _round_cells(array: pa.Array, values: Floats, field: Field) -> pa.Array:
+    """Cells rounded to the step of the column; dates are rounded down."""
     absent = absent_cells(array, field.missing)
     known = np.where(absent, 0.0, values)
     nearest = np.floor(known) if field.kind is Kind.DATE else nearest_on_step(known, field, array.type)

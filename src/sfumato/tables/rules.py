@@ -1,4 +1,4 @@
-"""Rules between columns that every row obeys: how they are written, which rows break them, and how they are found."""
+"""Rules between columns that every row obeys: syntax, and the rows that break them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = [
     "broken_rows",
     "cells_of_column",
     "decimals_of_field",
+    "enforce_by_copying",
     "is_kept_by_months",
     "largest_of",
-    "obeying",
     "pairs_below",
     "pairs_of",
     "period_of",
@@ -69,17 +69,17 @@ class Rule:
 
     @property
     def follows(self) -> str:
-        """The column that is made from the others."""
+        """The dependent column."""
         return self.columns[1] if self.form in ("<=", "->") else self.columns[0]
 
     @property
     def givens(self) -> tuple[str, ...]:
-        """The others."""
+        """The columns that it depends on."""
         return tuple(name for name in self.columns if name != self.follows)
 
 
 def read_rules(texts: Iterable[str], names: Sequence[str]) -> tuple[Rule, ...]:
-    """Rules of texts over columns of these names.
+    """Parse rules over columns of the given names.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _read_rule(text: str, names: set[str]) -> Rule:
 
 
 def _readings(text: str) -> Iterator[tuple[Form, tuple[str, ...]]]:
-    """All ways to take a text apart, for names may hold the signs too."""
+    """All ways to parse a text, because names may contain operator signs."""
     pairs: tuple[Form, ...] = ("<=", "=", "->")
     for form in pairs:
         for left, right in _cuts(text, form):
@@ -135,19 +135,19 @@ def _cuts(text: str, sign: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
-    """The cells of a column as numbers, or as a number for each label; ``unit`` is a date's step in microseconds."""
+    """Cells of a column as numbers, or as one number for each label; ``unit`` is a date's step in microseconds."""
 
     values: Floats
     absent: Bools
     unit: int | None = None
 
     def take(self, rows: Ints | Bools | slice) -> Cells:
-        """Some of its cells."""
+        """A subset of the cells."""
         return Cells(self.values[rows], self.absent[rows], self.unit)
 
 
 def cells_of_column(column: pa.ChunkedArray, field: Field) -> Cells:
-    """Cells of a column whose dates have their step filled in."""
+    """Cells of a column; dates get a step."""
     if field.kind in _LABELS:
         array = plain(column)
         absent = absent_cells(array, field.missing)
@@ -158,13 +158,13 @@ def cells_of_column(column: pa.ChunkedArray, field: Field) -> Cells:
 
 
 def rules_within(schema: Schema) -> tuple[Rule, ...]:
-    """Rules between columns that a mechanism transforms; those of columns that do not leave bind nothing."""
+    """Rules between columns that a method transforms; rules on columns that are not released do not bind."""
     encoded = {field.name for field in schema.encoded}
     return tuple(rule for rule in read_rules(schema.rules, schema.names) if encoded.issuperset(rule.columns))
 
 
 def is_kept_by_months(rule: Rule, schema: Schema) -> bool:
-    """Tell whether a rule can be kept although days of its columns are taken away; earlier is always possible."""
+    """Whether a rule holds when days are dropped from its dates; moving a date earlier is allowed."""
     monthly = [name in schema.monthly for name in rule.columns]
     if rule.form == "=":
         return len(set(monthly)) == 1
@@ -172,7 +172,7 @@ def is_kept_by_months(rule: Rule, schema: Schema) -> bool:
 
 
 def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = None) -> Bools:
-    """Rows that do not obey a rule; an order says nothing of missing cells, and what is made lacks where a part lacks.
+    """Rows that break a rule; an order ignores missing cells, a derived cell is missing if a part is.
 
     Where a label decides another column, rows broken are those that differ from most with their label. ``period`` is
     what a number counts that is a difference of dates; by default the one that most rows obey.
@@ -203,12 +203,12 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
 
 
 def largest_of(*parts: Floats) -> Floats:
-    """Largest number of each row, by which rounding of its sum is measured; 1 at least."""
+    """Largest absolute number of each row, at least 1, as the scale of rounding errors."""
     return np.asarray(np.maximum.reduce([np.ones(parts[0].shape), *map(np.abs, parts)]))
 
 
 def sum_of(rule: Rule, first: Cells, second: Cells, period: int | None) -> Floats:
-    """Sum or difference of two columns; of dates counted in a period."""
+    """Sum or difference of two columns; of dates, counted in periods."""
     if first.unit is None or second.unit is None or period is None:
         return first.values + second.values if rule.form == "+" else first.values - second.values
     scale = scale_of(first, second)
@@ -216,20 +216,20 @@ def sum_of(rule: Rule, first: Cells, second: Cells, period: int | None) -> Float
 
 
 def period_of(rule: Rule, cells: Mapping[str, Cells]) -> int | None:
-    """What a difference of dates counts: the longest period that fewest rows break; None for numbers."""
+    """Unit of a difference of dates: the longest period that the fewest rows break; None for numbers."""
     if rule.form != "-" or cells[rule.columns[1]].unit is None:
         return None
     return min(_PERIODS, key=lambda period: int(broken_rows(rule, cells, period).sum()))
 
 
 def scale_of(first: Cells, second: Cells) -> tuple[int, int]:
-    """How often the finer of two steps goes into each."""
+    """How often the finer of two steps fits into 1."""
     one, two = first.unit or 1, second.unit or 1
     return one // min(one, two), two // min(one, two)
 
 
 def pairs_of(first: Cells, second: Cells) -> tuple[Ints, Ints, Ints]:
-    """Different pairs of cells as label and rows, and the pair of each row; a missing cell is a label too."""
+    """Distinct pairs of cells, as label and rows, and the pair of each row; missing counts as a label."""
     labels, others = (
         np.unique(np.where(cells.absent, np.inf, cells.values), return_inverse=True)[1].astype(np.int64)
         for cells in (first, second)
@@ -249,7 +249,7 @@ def _undecided(first: Cells, second: Cells) -> Bools:
 
 
 def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Ints | None = None) -> int:
-    """Pairs of a label and what it decides that fewer than ``least`` persons hold; 0 for other rules.
+    """Pairs of a label and its value that fewer than ``least`` persons hold; 0 for other rules.
 
     A row is a person unless ``persons`` tells whom each is about.
     """
@@ -262,7 +262,7 @@ def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Int
 
 
 def decimals_of_field(field: Field) -> int | None:
-    """Decimals that a column of numbers is written with; None where any may be."""
+    """Number of decimals of a numeric column; None if unrestricted."""
     if field.kind in (Kind.INTEGER, Kind.DATE):
         return 0
     if field.format:
@@ -274,8 +274,8 @@ def decimals_of_field(field: Field) -> int | None:
     return max(decimals_of_step(step), decimals_of_step(low) if low else 0)
 
 
-def obeying(table: pa.Table, schema: Schema, rules: Sequence[Rule]) -> pa.Table:
-    """A table whose rows obey rules: cells of one that breaks some are those of another row that obeys them.
+def enforce_by_copying(table: pa.Table, schema: Schema, rules: Sequence[Rule]) -> pa.Table:
+    """A table whose rows obey rules; cells of a row that breaks some are copied from a row that obeys them.
 
     All columns that rules tie together come from the same row, so that each rule goes on to hold.
     """
@@ -296,7 +296,7 @@ def obeying(table: pa.Table, schema: Schema, rules: Sequence[Rule]) -> pa.Table:
 
 
 def tied_columns(rules: Iterable[Rule], names: Iterable[str]) -> list[set[str]]:
-    """Columns in sets that rules tie together, of those sets that hold one of the names."""
+    """Sets of columns connected by rules, restricted to the sets that contain one of the names."""
     names = list(dict.fromkeys(names))
     sets: list[set[str]] = [{name} for name in names]
     for rule in rules:

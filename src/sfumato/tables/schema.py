@@ -1,4 +1,4 @@
-"""The schema of a table: its columns in order, as TOML that a person can edit, and which tables are of it."""
+"""The schema of a table: its columns in order, as TOML that a person can edit."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ _WRONG = {
 
 
 @dataclass(frozen=True)
-class _Values:
-    """The domain of a column as it is written; bounds and categories are checked by the column's kind."""
+class _DomainEntries:
+    """Domain of a column in TOML; the column's kind checks bounds and categories."""
 
     source: Literal["declared", "observed"] = "declared"
     low: Any = None
@@ -90,8 +90,8 @@ class _Values:
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column as it is written."""
+class _ColumnEntries:
+    """A column in TOML."""
 
     name: str
     kind: Kind
@@ -102,11 +102,11 @@ class _Column:
     coarsened: int = 0
     repair: bool = False
     reason: str = ""
-    domain: _Values | None = None
+    domain: _DomainEntries | None = None
 
 
 def _column(document: dict[str, Any]) -> dict[str, Any]:
-    """Entries of a column: the reason is a comment, the domain stands on its line."""
+    """TOML entries of a column: the reason as a comment, the domain on its own line."""
     reason, domain = document.pop("reason", None), document.pop("domain", None)
     if reason:
         document["name"] = CommentedValue(document["name"], f"why: {reason}")
@@ -114,7 +114,7 @@ def _column(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def field_to_document(field: Field) -> dict[str, Any]:
-    """Write a field as plain values; a column that is dropped keeps no value that was read off the data."""
+    """A field as plain values; a dropped column keeps no value read from the data."""
     dropped = field.role in (Role.IDENTIFIER, Role.PERSON) and not field.domain.declared
     document = plain(dataclasses.replace(field, domain=Domain()) if dropped else field)
     domain = document.pop("domain")
@@ -123,14 +123,14 @@ def field_to_document(field: Field) -> dict[str, Any]:
 
 
 def rules_from_document(rules: Any) -> tuple[str, ...]:
-    """Read rules from the plain values of a TOML file."""
+    """Read rules from TOML values."""
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
         raise SchemaError('the schema\'s rules are not a list of texts; write them as rules = ["a <= b"]')
     return tuple(rules)
 
 
 def fields_from_document(columns: Any) -> tuple[Field, ...]:
-    """Read fields from the plain values of a TOML file."""
+    """Read fields from TOML values."""
     if not isinstance(columns, list) or not all(isinstance(column, dict) for column in columns):
         raise SchemaError("the schema's columns are not written as [[column]]; write one such table a column")
     return tuple(_field(column, place) for place, column in enumerate(columns, 1))
@@ -141,7 +141,7 @@ def _field(document: dict[str, Any], place: int) -> Field:
     if not isinstance(name, str):
         raise SchemaError(f"column number {place} of the schema has no name; give it one")
     try:
-        column = typed(_Column, document)
+        column = typed(_ColumnEntries, document)
         told = dict(vars(column.domain)) if column.domain is not None and document["domain"] else None
         if told is not None and told["step"] is not None and column.kind is Kind.DATE:
             told["step"] = typed(DateStep, told["step"])
@@ -164,7 +164,7 @@ _UNUSUAL = (Role.PERSON, Role.WEIGHT)
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The columns of a table, in order, and the rules between them that every row obeys.
+    """The columns of a table in order, and the rules that every row obeys.
 
     Its printed form says what will happen to each column and why; it shows no observed bound or category.
 
@@ -217,33 +217,33 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column names."""
+        """Column names."""
         return tuple(field.name for field in self.fields)
 
     @property
     def encoded(self) -> tuple[Field, ...]:
-        """The columns that a mechanism transforms."""
+        """Columns that a method transforms."""
         return tuple(field for field in self.fields if field.role in _ENCODED)
 
     @property
     def released(self) -> tuple[Field, ...]:
-        """The columns of the release."""
+        """Columns of the release."""
         return tuple(field for field in self.fields if field.role in (*_ENCODED, Role.PUBLIC))
 
     @property
     def weight(self) -> Field | None:
-        """The column that says how many people a row stands for, if one is marked."""
+        """The survey weight, if a column has that role."""
         return next((field for field in self.fields if field.role is Role.WEIGHT), None)
 
     @property
     def monthly(self) -> tuple[str, ...]:
-        """Released columns whose dates are given to the month."""
+        """Released date columns with a resolution of a month."""
         return tuple(
             field.name for field in self.encoded if field.kind is Kind.DATE and field.domain.step is DateStep.MONTH
         )
 
     def by_days(self, *but: str) -> Schema:
-        """Schema whose columns by months, but for some, have the step of their cells."""
+        """Schema with the monthly columns, except some, at the resolution of their cells."""
         days = {name: dataclasses.replace(self[name].domain, step=None) for name in self.monthly if name not in but}
         fields = (
             dataclasses.replace(field, domain=days[field.name]) if field.name in days else field for field in self
@@ -252,11 +252,11 @@ class Schema:
 
     @property
     def target(self) -> Field | None:
-        """The class or response, if one is marked."""
+        """The class or response, if a column has that role."""
         return next((field for field in self.fields if field.role is Role.TARGET), None)
 
     def with_role(self, role: Role, *names: str) -> Schema:
-        """Schema with a role given to columns; a target or level that another column had becomes confidential there.
+        """Schema with a role assigned to columns; a column that had the unique role before becomes confidential.
 
         A person column that another takes the place of is dropped as an identifier.
         """
@@ -276,7 +276,7 @@ class Schema:
         return dataclasses.replace(self, fields=tuple(fields))
 
     def with_missing(self, marks: Iterable[str]) -> Schema:
-        """Schema in every column of which these texts mean a missing cell, and are no category."""
+        """Schema in which every column has these missing marks, and none of them as a category."""
         marks = tuple(marks)
         if not marks:
             return self
@@ -295,22 +295,22 @@ class Schema:
         return dataclasses.replace(self, fields=tuple(fields))
 
     def without_reasons(self) -> Schema:
-        """Schema without the reasons of its decisions, as it comes back from a file."""
+        """Schema without the reasons of its decisions, as read back from a file."""
         return dataclasses.replace(self, fields=tuple(dataclasses.replace(field, reason="") for field in self.fields))
 
     def without_target(self) -> Schema:
-        """Schema in which no column is singled out to be mined."""
+        """Schema without a target."""
         fields = (
             dataclasses.replace(field, role=Role.CONFIDENTIAL) if field.role is Role.TARGET else field for field in self
         )
         return dataclasses.replace(self, fields=tuple(fields))
 
     def without_rules(self) -> Schema:
-        """Schema whose rows need obey nothing."""
+        """Schema without rules between columns."""
         return dataclasses.replace(self, rules=())
 
     def public_part(self) -> Schema:
-        """What leaves with the release: released columns with declared domains only."""
+        """The part that is released: released columns with declared domains only."""
         return Schema(
             tuple(
                 dataclasses.replace(
@@ -327,7 +327,7 @@ class Schema:
 
     @property
     def dropped(self) -> dict[str, str]:
-        """Why each column that is not in the release is dropped, by name."""
+        """Reason for each column that is not released, by name."""
         return {
             field.name: printable(spelled(field.reason)) or f"its role in the schema is {field.role.value}"
             for field in self
@@ -335,7 +335,7 @@ class Schema:
         }
 
     def describe(self, *, domains: bool = False, width: int | None = None) -> str:
-        """Lay out the columns as a table of text.
+        """Show the columns as a text table.
 
         Parameters
         ----------
@@ -377,11 +377,11 @@ class Schema:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the schema's TOML form; the reasons, which are comments, do not count."""
+        """SHA-256 of the schema's TOML form without comments."""
         return hashlib.sha256(self.without_reasons().to_toml().encode()).hexdigest()
 
     def to_toml(self) -> str:
-        """Write the schema as TOML with comments that a person can edit."""
+        """Write the schema as commented TOML that a person can edit."""
         kinds = ", ".join(kind.value for kind in Kind)
         listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in self)]
         roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)
@@ -395,7 +395,7 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """Read a schema from TOML; an unknown key or word is an error that names the column."""
+        """Read a schema from TOML; an error for an unknown key or value names the column."""
         document = toml_entries(text, "schema", "mend it there", ("rules", "column"), error=SchemaError)
         return cls(fields_from_document(document.get("column", [])), rules_from_document(document.get("rules", [])))
 
@@ -425,18 +425,18 @@ class Schema:
         from sfumato.tables.found_rules import with_found_rules
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.infer import infer_schema
-        from sfumato.tables.repair import repaired
+        from sfumato.tables.repair import repair_table
 
         marks = missing_marks(None, missing)
         table, dropped = to_arrow(frame, marks)[0], (*identifiers, *(() if person is None else (person,)))
         persons = None if person is None else codes_of_persons(table.column(person))
         schema = infer_schema(table, dropped, persons=persons, missing=marks).with_role(Role.IDENTIFIER, *dropped)
         schema = schema.with_role(Role.TARGET, target) if target is not None else schema
-        return with_found_rules(repaired(table, schema), schema, persons)
+        return with_found_rules(repair_table(table, schema), schema, persons)
 
 
 def missing_marks(schema: Schema | str | Path | None, missing: Iterable[str] = ()) -> tuple[str, ...]:
-    """Texts that mean a missing cell as a file is read: the given ones, and those of a schema or its file."""
+    """Missing marks for reading a file: the given ones, and those of a schema or its file."""
     if schema is not None and not isinstance(schema, Schema):
         schema = Schema.load(schema)
     marks = [mark.strip() for mark in missing]
@@ -446,7 +446,7 @@ def missing_marks(schema: Schema | str | Path | None, missing: Iterable[str] = (
 
 
 def _bounds_words(field: Field) -> str:
-    """The bounds of a column that has some, after what is said of it."""
+    """Bounds of a column in words, appended to its description."""
     domain = field.domain
     return "" if domain.low is None and domain.high is None else f"; {domain.describe()}"
 
@@ -456,13 +456,13 @@ def _cell(text: str) -> str:
 
 
 def check_columns(table: pa.Table, schema: Schema) -> None:
-    """Refuse a table that lacks a column of the schema or has one that the schema does not know."""
+    """Refuse a table that lacks a column of the schema or has an unknown one."""
     check_lacking(table, list(schema.names))
     check_extra(table, schema)
 
 
 def check_lacking(table: pa.Table, needed: list[str]) -> None:
-    """Refuse a table that lacks one of some columns."""
+    """Refuse a table that lacks a needed column."""
     present = set(table.column_names)
     lacking = [name for name in needed if name not in present]
     if lacking:
@@ -472,7 +472,7 @@ def check_lacking(table: pa.Table, needed: list[str]) -> None:
 
 
 def check_extra(table: pa.Table, schema: Schema) -> None:
-    """Refuse a table with a column that the schema does not know."""
+    """Refuse a table with a column that the schema does not have."""
     known = set(schema.names)
     extra = [name for name in table.column_names if name not in known]
     if extra:

@@ -1,4 +1,4 @@
-"""Tables written part by part, so that memory does not grow with their rows: Parquet, CSV and Arrow."""
+"""Write tables part by part with bounded memory: Parquet, CSV and Arrow."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pyarrow.parquet
 
 from sfumato.tables.files import CsvWriter, FileForm, FileFormat
 
-__all__ = ["TableSink", "writing"]
+__all__ = ["TableSink", "open_sink"]
 
 
 class TableSink(Protocol):
-    """Takes a table part by part."""
+    """Writes a table part by part."""
 
     def write(self, part: pa.RecordBatch) -> None:
         """Add rows."""
 
 
 @contextmanager
-def writing(
+def open_sink(
     path: Path,
     schema: pa.Schema,
     form: FileForm,
@@ -34,7 +34,7 @@ def writing(
     numbers: Sequence[str] = (),
     spreadsheet_safe: bool = False,
 ) -> Iterator[TableSink]:
-    """Open a file for writing, of CSV compressed by gzip where ``zipped``.
+    """Open a file for writing; CSV is compressed by gzip if ``zipped``.
 
     In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost
     time.
@@ -52,7 +52,7 @@ def writing(
 
 
 class _ParquetSink:
-    """Makes a row group of each part."""
+    """Writes each part as a row group."""
 
     def __init__(self, writer: Any) -> None:
         self.writer = writer

@@ -1,4 +1,4 @@
-"""Files read in record batches, so that memory does not grow with their rows: Parquet, CSV and Arrow."""
+"""Read files in record batches with bounded memory: Parquet, CSV and Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pyarrow.parquet
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.encodings import encoding_of
-from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, ending_of, found_words
+from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, describe_detected, ending_of
 from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralScan, rewrite_numerals
 
@@ -34,7 +34,7 @@ _BUFFER = 1 << 20  # bytes of a Parquet column that are read ahead; without it a
 
 @dataclass(frozen=True)
 class TableSource:
-    """A file whose rows come in batches.
+    """A file that is read in batches of rows.
 
     ``schema`` names columns and types; all are texts in CSV, as everywhere in this package. ``rows`` is None where the
     format does not say. A file that cannot be read in parts comes as a ``table``. Numbers of CSV whose marks the form
@@ -48,7 +48,7 @@ class TableSource:
     table: pa.Table | None = None
 
     def batches(self, columns: Sequence[str], rows: int, *, threads: bool = True) -> Iterator[pa.RecordBatch]:
-        """Read some columns from the first row to the last; batches of Parquet have so many rows."""
+        """Read some columns from the first row to the last; Parquet batches have ``rows`` rows."""
         names = list(columns)
         if self.table is not None:
             yield from self.table.select(names).to_batches(max_chunksize=rows)
@@ -73,7 +73,7 @@ class TableSource:
         return pa.Table.from_batches(parts).slice(0, rows)
 
     def first_rows(self, most: int) -> int:
-        """Rows of the file, or of its beginning where the format does not say."""
+        """Number of rows in the file, or in its beginning if the format does not state it."""
         return self.rows if self.rows is not None else len(self.head(self.schema.names, most))
 
     def _parquet(self, columns: list[str], rows: int, *, threads: bool) -> Iterator[pa.RecordBatch]:
@@ -100,7 +100,7 @@ class TableSource:
         names = self.schema.names
         with (
             pa.input_stream(str(self.path), compression="detect") as stream,
-            _Checked(self.form.encoding) as checked,
+            _CheckedReader(self.form.encoding) as checked,
             pa.csv.open_csv(
                 pa.TransformInputStream(stream, checked),
                 read_options=pa.csv.ReadOptions(
@@ -131,21 +131,21 @@ class TableSource:
             )
 
 
-class _Checked:
-    """Look whether bytes are of an encoding before Arrow meets them in a row that it would report.
+class _CheckedReader:
+    """Checks the encoding before Arrow reads the bytes, because Arrow's error would quote a row.
 
     Threads of Arrow call it, also for a while after a reader has failed or was left. None may when the program ends:
     Python stops such a thread, Arrow waits for it, and the program stays. So no bytes pass after the end, and the
     program ends when Arrow has let go.
     """
 
-    _held: ClassVar[weakref.WeakSet[_Checked]] = weakref.WeakSet()
+    _held: ClassVar[weakref.WeakSet[_CheckedReader]] = weakref.WeakSet()
 
     def __init__(self, encoding: str) -> None:
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._ended = False
 
-    def __enter__(self) -> _Checked:
+    def __enter__(self) -> _CheckedReader:
         self._held.add(self)
         return self
 
@@ -160,7 +160,7 @@ class _Checked:
 
     @classmethod
     def await_all(cls) -> None:
-        """Wait until Arrow holds none any more, a second at most: an error that was kept may hold one too."""
+        """Wait until Arrow has released all readers, a second at most."""
         until = time.monotonic() + 1
         for checked in list(cls._held):
             checked._ended = True
@@ -169,11 +169,11 @@ class _Checked:
             time.sleep(0.01)
 
 
-atexit.register(_Checked.await_all)
+atexit.register(_CheckedReader.await_all)
 
 
 def form_of(path: Path) -> FileForm:
-    """Tell from its ending how a file is written."""
+    """Format of a file by its ending."""
     ending = ending_of(path)
     if ending is None:
         raise TableError(f"{str(path)!r} is not of a known kind; known endings are {', '.join(ENDINGS)}")
@@ -183,7 +183,7 @@ def form_of(path: Path) -> FileForm:
 def open_source(
     path: str | Path, *, encoding: str | None = None, delimiter: str | None = None, header_row: int | None = None
 ) -> TableSource:
-    """Look at a file: its format, its columns and, if the format says, its rows; texts stay as they are.
+    """Open a file: its format, columns and, if the format states them, rows; texts stay unchanged.
 
     Without an encoding and a header row, those of CSV are detected from its first MiB.
 
@@ -222,7 +222,7 @@ def open_people(
     header_row: int | None = None,
     missing: tuple[str, ...] = (),
 ) -> TableSource:
-    """A file as people write it: of CSV also numbers with decimal commas or marks between thousands.
+    """Open a file including local number formats of CSV.
 
     How numbers are written is told by all rows, unless the first ones are written plainly. One that was opened is
     given back.
@@ -252,7 +252,7 @@ def open_people(
 def _csv_form(
     path: Path, encoding: str | None, delimiter: str | None, header_row: int | None
 ) -> tuple[list[str], FileForm]:
-    """Names of the columns of a CSV file, and how it is written, by its first MiB."""
+    """Column names of a CSV file and its form, from the first MiB."""
     with pa.input_stream(str(path), compression="detect") as stream:
         data = stream.read(_HEAD)
     name = repr(str(path))
@@ -261,13 +261,13 @@ def _csv_form(
     if not text.strip():
         raise TableError(f"{name} is empty; bring a header and rows")
     delimiter, names, header = csv_header(text, name, delimiter, header_row)
-    found = found_words("line", header, known if detected else None)
+    found = describe_detected("line", header, known if detected else None)
     return names, FileForm(FileFormat.CSV, delimiter, encoding=known, header_row=header.row, found=found)
 
 
 @contextmanager
 def _plain_errors(path: Path, encoding: str = "") -> Iterator[None]:
-    """Say in our own words what cannot be read; those of Arrow would quote a row."""
+    """Report unreadable files in our own words; Arrow's would quote a row."""
     try:
         yield
     except PermissionError:
@@ -281,7 +281,7 @@ def _plain_errors(path: Path, encoding: str = "") -> Iterator[None]:
 
 
 def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Cut a stream of batches into runs of so many rows; the last has up to twice as many, so that none is shorter.
+    """Regroup a stream of batches into runs of ``rows`` rows; the last has up to twice as many.
 
     Only a stream of fewer rows than that gives a shorter one.
     """

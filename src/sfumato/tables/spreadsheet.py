@@ -1,4 +1,4 @@
-"""Spreadsheets: tables written as .xlsx and .ods files, and texts that are taken for formulas.
+"""Write .xlsx and .ods files, and protect against texts that a spreadsheet would run as formulas.
 
 A cell or name that begins with ``=``, ``+``,
 ``-``, ``@``, a tab or a return is run when a CSV file is opened by a spreadsheet; negative numbers are not. An
@@ -42,7 +42,7 @@ _WRITTEN = datetime.datetime(2000, 1, 1)  # in place of the day of writing, so t
 
 
 def write_workbook(table: pa.Table, path: Path) -> None:
-    """Write a table as the only sheet of an .xlsx file, without a cell that could be run: texts stay texts.
+    """Write a table as the only sheet of an .xlsx file; texts are never written as formulas.
 
     Numbers, true and false, and dates keep their types; whole numbers beyond 2^53, days before 1901 and moments finer
     than a millisecond are texts, and lengths of time are counted in seconds.
@@ -59,7 +59,7 @@ def write_workbook(table: pa.Table, path: Path) -> None:
     _refuse_unfit(table)
     told: dict[str, Any] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work, path.open("wb") as file:
-        output = _FaultyOnce(file)
+        output = _FirstErrorFile(file)
         try:
             with xlsxwriter.Workbook(output, {**told, "constant_memory": True, "tmpdir": work}) as book:
                 _fill_workbook(book, table)
@@ -84,29 +84,29 @@ def _fill_workbook(book: Any, table: pa.Table) -> None:
                 _write_cell(sheet, row, place, cell, forms)
 
 
-class _FaultyOnce:
-    """A file whose first fault is kept: a writer of zip files that met it would try again when it is thrown away."""
+class _FirstErrorFile:
+    """A file that raises its first error only once, because zip writers retry when they are closed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.fault: OSError | None = None
 
     def write(self, data: bytes) -> int:
-        """Write, unless there was a fault."""
+        """Write, unless an error occurred before."""
         self._try(self._file.write, data)
         return len(data)
 
     def seek(self, place: int, whence: int = 0) -> int:
-        """Go to a place, unless there was a fault."""
+        """Seek, unless an error occurred before."""
         self._try(self._file.seek, place, whence)
         return self.tell()
 
     def flush(self) -> None:
-        """Flush, unless there was a fault."""
+        """Flush, unless an error occurred before."""
         self._try(self._file.flush)
 
     def tell(self) -> int:
-        """The place; anywhere once there was a fault."""
+        """The position; arbitrary after an error."""
         return 0 if self.fault is not None or self._file.closed else self._file.tell()
 
     def _try(self, call: Callable[..., object], *values: object) -> None:
@@ -145,7 +145,7 @@ def _is_day_of_sheets(cell: Any) -> bool:
 
 
 def _refuse_unfit(table: pa.Table) -> None:
-    """Refuse a table that no sheet can hold: too many rows or columns, a text too long, or a row without any value."""
+    """Refuse a table that a sheet cannot hold: too many rows or columns, too long texts, or an empty row."""
     if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
         raise OptionError(
             f"a sheet holds {_MOST_ROWS} rows of {_MOST_COLUMNS} columns and the table has {table.num_rows} of "
@@ -176,7 +176,7 @@ _BEGINS = r"(?s)^[=+\-@\t\r]."
 
 
 class FormulaCount:
-    """Counts over the parts of a table the texts that a spreadsheet takes for formulas."""
+    """Counts texts that a spreadsheet would run as formulas, over the parts of a table."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = sum(_are_formulas(pa.array(list(names), pa.string())).to_pylist())
@@ -191,25 +191,25 @@ class FormulaCount:
                 self.cells[name] = self.cells.get(name, 0) + found
 
     def facts(self, *, quoted: bool) -> tuple[FormulaTexts, ...]:
-        """State what was found; nothing where there is nothing."""
+        """Facts about these texts; none if there are none."""
         if not self.names and not self.cells:
             return ()
         return (FormulaTexts(tuple(sorted(self.cells)), sum(self.cells.values()), self.names, quoted),)
 
 
 def quote_formulas(part: pa.Table) -> pa.Table:
-    """Put an apostrophe before every cell and name that a spreadsheet would run."""
-    return _each_text(part, _quoted)
+    """Put an apostrophe before every cell and name that a spreadsheet would run as a formula."""
+    return _each_text(part, _quote_texts)
 
 
 def unquote_formulas(part: pa.Table) -> pa.Table:
-    """Take away what `quote_formulas` put there."""
-    return _each_text(part, _unquoted)
+    """Remove the apostrophes that `quote_formulas` added."""
+    return _each_text(part, _unquote_texts)
 
 
 def unquoted_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names as they were before `quote_formulas`."""
-    return tuple(_unquoted(pa.array(list(names), pa.string())).to_pylist())
+    """Names without the apostrophes that `quote_formulas` added."""
+    return tuple(_unquote_texts(pa.array(list(names), pa.string())).to_pylist())
 
 
 def _each_text(part: pa.Table, change: Callable[[pa.Array], pa.Array]) -> pa.Table:
@@ -232,12 +232,12 @@ def _are_formulas(texts: pa.Array) -> pa.Array:
     return pc.fill_null(pc.and_(begins, pc.invert(number)), False)
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quote_texts(texts: pa.Array) -> pa.Array:
     would_run = _are_formulas(pc.utf8_ltrim(texts, "'"))
     return pc.if_else(would_run, pc.binary_join_element_wise(pa.scalar("'", texts.type), texts, ""), texts)
 
 
-def _unquoted(texts: pa.Array) -> pa.Array:
+def _unquote_texts(texts: pa.Array) -> pa.Array:
     would_run = _are_formulas(pc.utf8_ltrim(texts, "'"))
     return pc.if_else(would_run, pc.replace_substring_regex(texts, "^'", ""), texts)
 
@@ -261,7 +261,7 @@ _UNWRITABLE = "[\x00-\x09\x0b-\x1f\ufffe\uffff]"  # XML has no way to write thes
 
 
 def write_opendocument(table: pa.Table, path: Path) -> None:
-    """Write a table as the only sheet of an .ods file, a batch of rows at a time; equal tables give equal files.
+    """Write a table as the only sheet of an .ods file, batch by batch; equal tables give equal files.
 
     Numbers, true and false, dates and times of day keep their types; whole numbers beyond 2^53 and moments with a time
     zone are texts, and lengths of time are counted in seconds.
@@ -272,7 +272,7 @@ def write_opendocument(table: pa.Table, path: Path) -> None:
         For a table that no sheet can hold, or texts with characters that the format has no way to write.
     """
     _refuse_unfit(table)
-    _refuse_marks(table)
+    _refuse_control_characters(table)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr(zipfile.ZipInfo("mimetype"), _KIND)  # first and not packed, by which the kind is known
         book.writestr(_entry("META-INF/manifest.xml"), _MANIFEST)
@@ -291,7 +291,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _refuse_marks(table: pa.Table) -> None:
+def _refuse_control_characters(table: pa.Table) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         strange = int(re.search(_UNWRITABLE, name) is not None)
@@ -311,16 +311,16 @@ def _row(cells: Any) -> str:
 def _cell(cell: Any) -> str:
     if cell is None or cell != cell:
         return "<table:table-cell/>"
-    kind, value = _typed(cell)
+    kind, value = _typed_value(cell)
     if kind is None:
-        lines = "".join(f"<text:p>{_spaced(line)}</text:p>" for line in re.split("\n", value))
+        lines = "".join(f"<text:p>{_preserve_spaces(line)}</text:p>" for line in re.split("\n", value))
         return f'<table:table-cell office:value-type="string">{lines}</table:table-cell>'
     name = {"boolean": "boolean-value", "date": "date-value", "time": "time-value"}.get(kind, "value")
     return f'<table:table-cell office:value-type="{kind}" office:{name}={quoteattr(value)}/>'
 
 
-def _typed(cell: Any) -> tuple[str | None, str]:
-    """Type of a cell and its value as the format writes it; no type for texts."""
+def _typed_value(cell: Any) -> tuple[str | None, str]:
+    """Type and value of a cell in the file format; no type for texts."""
     if isinstance(cell, datetime.timedelta):
         cell = cell.total_seconds()
     if isinstance(cell, bool):
@@ -335,8 +335,8 @@ def _typed(cell: Any) -> tuple[str | None, str]:
     return None, cell if isinstance(cell, str) else as_text(cell)
 
 
-def _spaced(line: str) -> str:
-    """Text in which no run of spaces is lost: readers take several for one, and none at the ends."""
+def _preserve_spaces(line: str) -> str:
+    """Text with runs of spaces and outer spaces preserved as the format requires."""
     pieces = re.split("(^ +|  +| +$)", line)
     return "".join(
         f'<text:s text:c="{len(piece)}"/>' if piece and not piece.strip(" ") else escape(piece) for piece in pieces

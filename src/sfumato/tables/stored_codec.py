@@ -1,4 +1,4 @@
-"""A codec as plain values, so that a stream can go on encoding where it was stopped; no pickle.
+"""Store a codec as plain values, so that a stream can resume; no pickle.
 
 The document holds means, scales and, of columns without a declared domain, observed bounds: it stays with the owner.
 A codec that was fitted on some rows is rescaled to mean and deviation of all.
@@ -28,20 +28,20 @@ __all__ = ["codec_from_document", "codec_to_document", "rescale", "with_indicato
 
 
 @dataclass(frozen=True)
-class _StoredGaps:
+class _StoredMissingForms:
     ways: tuple[dict[str, bool] | Gap, ...]
     shares: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class _StoredColumn:
-    """What a column of a codec has beside its field and type; JSON has no NaN, so a gap of it is told in words."""
+    """A column of a codec beside its field and type; NaN is stored as a word, because JSON has none."""
 
     blocks: tuple[Block, ...]
     grid: Grid | None
     mean: float
     scale: float
-    gap: dict[str, bool] | _StoredGaps | Gap
+    gap: dict[str, bool] | _StoredMissingForms | Gap
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _StoredCodec:
 
 
 def codec_to_document(codec: Codec) -> dict[str, Any]:
-    """Write a codec as plain values that JSON holds without loss.
+    """Codec as plain values that JSON holds without loss.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def codec_to_document(codec: Codec) -> dict[str, Any]:
         "schema": codec.schema.to_toml(),
         "kinds": base64.b64encode(kinds.serialize().to_pybytes()).decode("ascii"),
         "columns": [
-            plain(_StoredColumn(column.blocks, column.grid, column.mean, column.scale, _stored_gap(column.gap)))
+            plain(_StoredColumn(column.blocks, column.grid, column.mean, column.scale, _store_missing_form(column.gap)))
             for column in codec.columns
         ],
     }
 
 
 def codec_from_document(document: dict[str, Any]) -> Codec:
-    """Read a codec back; it encodes and decodes exactly as the one that was written.
+    """Codec from stored values; it encodes and decodes exactly as the original.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
                 column.grid,
                 float(column.mean),
                 float(column.scale),
-                _restored_gap(column.gap),
+                _restore_missing_form(column.gap),
             )
             for name, column in zip(kinds.names, stored.columns, strict=True)
         )
@@ -105,7 +105,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
 
 
 def with_indicators(codec: Codec) -> Codec:
-    """The codec with, for every column whose schema lists missing marks, an indicator of missing cells, seen or not.
+    """Codec with a missing indicator for every column whose schema lists missing marks.
 
     A table that a codec is fitted on may have no missing cell where a later one has some: the marks of the schema say
     that they are to be expected.
@@ -124,24 +124,24 @@ def with_indicators(codec: Codec) -> Codec:
     return Codec(codec.schema, tuple(columns))
 
 
-def _stored_gap(gap: Gap | MissingForms) -> dict[str, bool] | _StoredGaps | Gap:
+def _store_missing_form(gap: Gap | MissingForms) -> dict[str, bool] | _StoredMissingForms | Gap:
     if isinstance(gap, MissingForms):
-        return _StoredGaps(tuple(_stored_way(way) for way in gap.ways), gap.shares)
-    return _stored_way(gap)
+        return _StoredMissingForms(tuple(_store_form(way) for way in gap.ways), gap.shares)
+    return _store_form(gap)
 
 
-def _stored_way(way: Gap) -> dict[str, bool] | Gap:
+def _store_form(way: Gap) -> dict[str, bool] | Gap:
     return {"nan": True} if isinstance(way, float) and math.isnan(way) else way
 
 
-def _restored_gap(stored: dict[str, bool] | _StoredGaps | Gap) -> Gap | MissingForms:
-    if isinstance(stored, _StoredGaps):
+def _restore_missing_form(stored: dict[str, bool] | _StoredMissingForms | Gap) -> Gap | MissingForms:
+    if isinstance(stored, _StoredMissingForms):
         return MissingForms(tuple(math.nan if isinstance(way, dict) else way for way in stored.ways), stored.shares)
     return math.nan if isinstance(stored, dict) else stored
 
 
 def rescale(codec: Codec, moments: Mapping[str, tuple[float, float]]) -> Codec:
-    """The codec with other means and deviations of some columns, which are told in its own coordinates.
+    """Codec with other means and deviations of some columns, given in its own coordinates.
 
     Examples
     --------
@@ -154,10 +154,12 @@ def rescale(codec: Codec, moments: Mapping[str, tuple[float, float]]) -> Codec:
     True
     """
     told = [(column, moments.get(column.field.name)) for column in codec.columns]
-    return Codec(codec.schema, tuple(column if found is None else _rescaled(column, *found) for column, found in told))
+    return Codec(
+        codec.schema, tuple(column if found is None else _rescale_column(column, *found) for column, found in told)
+    )
 
 
-def _rescaled(column: EncodedColumn, mean: float, deviation: float) -> EncodedColumn:
+def _rescale_column(column: EncodedColumn, mean: float, deviation: float) -> EncodedColumn:
     grid = column.grid
     if grid is None or deviation <= 0.0:
         return column

@@ -41,7 +41,7 @@ _LONG_TAIL = 2.0 / 3.0  # ratio of successive spacings (ranks 2k, 4k, 8k) from w
 
 
 def check_tails(method: str | None) -> TailMethod | None:
-    """Return a method for tails by its name.
+    """Treatment of tails by its name, checked.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_tails(method: str | None) -> TailMethod | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tail:
-    """Ends of one column, in the column's own count.
+    """Lower and upper cut-off of one column, in the column's own count.
 
     Parameters
     ----------
@@ -93,15 +93,15 @@ class Tail:
             low = max(low, 0.0) if self.low >= 0.0 else low
             high = min(high, 0.0) if self.high <= 0.0 else high
         low, high = _inner_bounds(max(low, self.grid.low), min(high, self.grid.high), self.grid)
-        return _as_written(low, high, self.field, self.kind) if is_text(self.kind) else (low, high)
+        return _round_trip_bounds(low, high, self.field, self.kind) if is_text(self.kind) else (low, high)
 
     def changes(self, numbers: Floats) -> Bools:
-        """Which numbers are replaced."""
+        """Numbers that are replaced."""
         outside = (numbers < self.low) | (numbers > self.high)
         return outside | ~np.isin(numbers, self.common) if len(self.common) else outside
 
     def replaced(self, numbers: Floats, uniform: Floats) -> Floats:
-        """Numbers in the place of those that must not be shown, each drawn by a uniform number."""
+        """Replacement for the numbers that must not be released, each drawn by a uniform number."""
         if len(self.common):
             return _to_neighbour(numbers, self.common, uniform)
         coded = np.clip(numbers, self.low, self.high)
@@ -114,7 +114,7 @@ class Tail:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tails:
-    """Tails of all numeric and date columns of a table, and the fact that says what became of them."""
+    """Tails of all numeric and date columns of a table, and the fact that states their treatment."""
 
     columns: Mapping[str, Tail] = dataclasses.field(default_factory=dict)
     fact: TailsCoded | None = None
@@ -125,7 +125,7 @@ class Tails:
         return {name: tail.bounds for name, tail in self.columns.items()}
 
     def opened(self, schema: Schema) -> Schema:
-        """Schema without the observed bounds of columns whose tails were drawn, which may lie beyond them."""
+        """Schema without the observed bounds of columns with drawn tails, which may exceed them."""
         drawn = {name for name, tail in self.columns.items() if tail.low_scale or tail.high_scale}
         return dataclasses.replace(
             schema,
@@ -138,7 +138,7 @@ class Tails:
         )
 
     def code(self, table: pa.Table, uniform: Floats) -> pa.Table:
-        """Replace the values that must not be shown, in the rows that the tails were fitted on or in further ones.
+        """Replace the values that must not be released, in the fitted rows or in others.
 
         ``uniform`` holds a uniform number of each row.
 
@@ -155,7 +155,7 @@ class Tails:
             changed = tail.changes(numbers) & known
             if changed.any():
                 new = tail.replaced(numbers[changed], (uniform[changed] + place * _GOLDEN) % 1.0)
-                cells = _with_numbers(column, tail.field, changed, new)
+                cells = _replace_numbers(column, tail.field, changed, new)
                 table = table.set_column(table.column_names.index(name), name, cells)
         return table
 
@@ -171,7 +171,7 @@ def fit_tails(
     copied: Mapping[str, Bools] | None = None,
     rng: np.random.Generator,
 ) -> Tails:
-    """Find the cut-offs of all numeric and date columns.
+    """Fit the cut-offs of all numeric and date columns.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def fit_tails(
 
 
 def _without_rare_bounds(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
-    """Grid without the observed bounds that fewer than k persons hold: a tail that ended there would show them."""
+    """Grid without observed bounds that fewer than k persons hold, because a tail ending there would show them."""
     wide = unbounded_grid(grid, field, kind)
     low, high = wide.low if grid.fold_low else grid.low, wide.high if grid.fold_high else grid.high
     return dataclasses.replace(grid, low=low, high=high)
@@ -232,14 +232,14 @@ def _fit_tail(
     bottom = _person_maxima(-values, persons)
     high, low = _cut_off(top, k, rng), -_cut_off(bottom, k, rng)
     if low > high:  # fewer than 4k persons have a value
-        low = high = _middle(top, k, rng)
+        low = high = _central_value(top, k, rng)
     low, high = _inner_bounds(low, high, grid)
     scales = (_tail_scale(bottom, k), _tail_scale(top, k)) if smooth else (0.0, 0.0)
     return Tail(field, grid, low, high, low_scale=scales[0], high_scale=scales[1], furthest=float(np.log(2 * k)))
 
 
 def _person_maxima(values: Floats, persons: Ints | None) -> Floats:
-    """Largest value of each person, in falling order."""
+    """Largest value of each person, in descending order."""
     if persons is None:
         return np.sort(values)[::-1]
     order = np.lexsort((-values, persons))
@@ -248,13 +248,13 @@ def _person_maxima(values: Floats, persons: Ints | None) -> Floats:
 
 
 def _cut_off(falling: Floats, k: int, rng: np.random.Generator) -> float:
-    """Random weighted mean of the values of ranks k to 2k - 1, so that k persons reach it and one moves it little."""
+    """Random weighted mean of the values of ranks k to 2k - 1; k persons reach it and one person moves it little."""
     ranks = falling[min(k, len(falling)) - 1 : 2 * k - 1]
     return float(rng.dirichlet(np.ones(len(ranks))) @ ranks)
 
 
-def _middle(falling: Floats, k: int, rng: np.random.Generator) -> float:
-    """Random weighted mean of middle values, k - 1 persons or nearly half of all beyond them at either end."""
+def _central_value(falling: Floats, k: int, rng: np.random.Generator) -> float:
+    """Random weighted mean of central values, with at most k - 1 or nearly half of all persons beyond it."""
     beyond = max(0, min(k - 1, (len(falling) - 2) // 2))
     middle = falling[beyond : len(falling) - beyond]
     return float(rng.dirichlet(np.ones(len(middle))) @ middle)
@@ -276,15 +276,15 @@ def _inner_bounds(low: float, high: float, grid: Grid) -> tuple[float, float]:
     return float(inner.min()), float(inner[1])
 
 
-def _as_written(low: float, high: float, field: Field, kind: pa.DataType) -> tuple[float, float]:
-    """Bounds as they are read back from cells: a text may hold fewer digits than a floating-point number."""
+def _round_trip_bounds(low: float, high: float, field: Field, kind: pa.DataType) -> tuple[float, float]:
+    """Bounds as read back from cells, because a text may hold fewer digits than a double."""
     cells = write_numbers(np.array([low, high]), np.zeros(2, dtype=np.bool_), field, kind)
     numbers, _ = numbers_of_cells(pa.chunked_array([cells]), field)
     return float(numbers[0]), float(numbers[1])
 
 
 def _to_neighbour(numbers: Floats, common: Floats, uniform: Floats) -> Floats:
-    """One of the two common values around each number, the nearer one more often."""
+    """One of the two adjacent common values of each number, the nearer one more often."""
     above = np.clip(np.searchsorted(common, numbers), 0, len(common) - 1)
     below = np.maximum(above - (common[above] > numbers), 0)
     gap = common[above] - common[below]
@@ -292,8 +292,8 @@ def _to_neighbour(numbers: Floats, common: Floats, uniform: Floats) -> Floats:
     return np.where(uniform < np.clip(share, 0.0, 1.0), common[above], common[below])
 
 
-def _with_numbers(column: pa.ChunkedArray, field: Field, changed: Bools, new: Floats) -> pa.Array:
-    """A column with some of its numbers replaced."""
+def _replace_numbers(column: pa.ChunkedArray, field: Field, changed: Bools, new: Floats) -> pa.Array:
+    """A column with some numbers replaced."""
     array = column.combine_chunks() if is_span(column.type) else plain(column)  # which counts spans in seconds
     cells = write_numbers(new, np.zeros(len(new), dtype=np.bool_), field, array.type).cast(array.type)
     origin = np.arange(len(array))

@@ -1,4 +1,4 @@
-"""Sheets of .xlsx and .ods files, unpacked and looked through within bounds before a library sees them."""
+"""Read sheets of .xlsx and .ods files, unpacked within limits before a library parses them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_workbook(
     most_bytes: int | None = None,
     most_cells: int = MOST_CELLS,
 ) -> tuple[list[str], list[pa.Array], Sheet, Header]:
-    """Names, columns, sheet and header of a table in a workbook; empty rows are passed over.
+    """Names, columns, sheet and header of a table in a workbook; empty rows are skipped.
 
     Columns of numbers, of dates and of true and false keep their types; all others are texts.
 
@@ -85,13 +85,13 @@ def read_workbook(
         raise OptionError("reading .xlsx and .ods needs python-calamine; install sfumato[excel]") from None
     damaged = TableError(f"{shown(path)} is not a readable {path.suffix.lower()} file; it may be damaged or protected")
     try:
-        packed = _repacked(path, MOST_BYTES if most_bytes is None else most_bytes, most_cells)
+        packed = _repack_within_limits(path, MOST_BYTES if most_bytes is None else most_bytes, most_cells)
     except _REFUSED:
         raise damaged from None
     try:
         with calamine.CalamineWorkbook.from_filelike(packed) as book:
             names = book.sheet_names
-            chosen = _chosen(names, sheet, path)
+            chosen = _find_sheet(names, sheet, path)
             rows = _rows_of(book, chosen.name)
             if sheet is None and header_row is None and chosen.others and not _is_table(rows):
                 others = {}
@@ -136,12 +136,12 @@ def _is_filled(row: list[Any]) -> bool:
 
 
 def _first_filled(rows: list[list[Any]]) -> int:
-    """Number of the first row with a cell."""
+    """Number of the first row with a non-empty cell."""
     return next((place for place, row in enumerate(rows, 1) if _is_filled(row)), 1)
 
 
 def _is_table(rows: list[list[Any]]) -> bool:
-    """Whether there are two rows with two cells or more."""
+    """Whether at least two rows have at least two cells."""
     wide = (row for row in rows if sum(cell != "" for cell in row) > 1)
     return sum(1 for _ in itertools.islice(wide, 2)) == 2
 
@@ -149,7 +149,7 @@ def _is_table(rows: list[list[Any]]) -> bool:
 def _only_table(
     first: Sheet, rows: list[list[Any]], others: dict[str, list[list[Any]]], path: Path
 ) -> tuple[Sheet, list[list[Any]]]:
-    """The only other sheet that holds a table, in place of a first one that holds none."""
+    """The only other sheet with a table, if the first sheet has none."""
     tables = {name: found for name, found in others.items() if _is_table(found)}
     if not tables:
         return first, rows
@@ -163,7 +163,7 @@ def _only_table(
     return Sheet(name, (first.name, *(other for other in first.others if other != name)), detected=True), tables[name]
 
 
-def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
+def _find_sheet(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
     if not names:
         raise TableError(f"{shown(path)} has no sheets; bring one with a table")
     name = names[0] if sheet is None else sheet
@@ -172,8 +172,8 @@ def _chosen(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
     return Sheet(name, tuple(other for other in names if other != name))
 
 
-def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
-    """Parts of a workbook that are XML within bounds, packed anew: sizes that a file only states are not believed.
+def _repack_within_limits(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
+    """XML parts of a workbook within size limits, repacked, because declared sizes are not trusted.
 
     Every part is looked through a block at a time before any of it is kept.
     """
@@ -185,7 +185,7 @@ def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
         for part in parts:
             if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise zipfile.BadZipFile
-            size, xml = _looked_through(archive, part, left, _Extent(path, most_cells))
+            size, xml = _scan_part(archive, part, left, _Extent(path, most_cells))
             left -= size
             if left < 0:
                 raise TableError(
@@ -198,8 +198,8 @@ def _repacked(path: Path, most_bytes: int, most_cells: int) -> io.BytesIO:
     return packed
 
 
-def _looked_through(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, extent: _Extent) -> tuple[int, bool]:
-    """Bytes that a part unpacks to, or one more than it may, and whether it is XML; too many cells are refused."""
+def _scan_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, extent: _Extent) -> tuple[int, bool]:
+    """Unpacked bytes of a part, at most one above the limit, and whether it is XML; refuse too many cells."""
     parser = expat.ParserCreate()
     parser.StartElementHandler = extent.start
     parser.EndElementHandler = extent.end
@@ -222,7 +222,7 @@ def _looked_through(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int, 
 
 
 class _Extent:
-    """Counts the cells that a sheet spans, as both formats place and repeat them."""
+    """Counts the cells that a sheet spans, including repeated ones."""
 
     def __init__(self, path: Path, most_cells: int) -> None:
         self.path, self.most_cells = path, most_cells
@@ -290,7 +290,7 @@ def _repeats(attributes: dict[str, str], name: str) -> int:
 
 
 def column_of_cells(cells: list[Any]) -> pa.Array:
-    """A column of one type, texts where it has several; an empty text is a missing cell."""
+    """A column of one type, or of texts if types differ; empty texts are missing cells."""
     kinds = {type(cell) for cell in cells if cell != ""}
     present = [None if cell == "" else cell for cell in cells]
     if kinds == {int}:
@@ -313,7 +313,7 @@ def _moment(cell: datetime.date) -> datetime.datetime:
 
 
 def as_text(cell: Any) -> str:
-    """A cell as text: whole numbers without decimals, dates and times as ISO 8601 has them."""
+    """A cell as text: integers without decimals, dates and times in ISO 8601."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
         return str(int(cell))
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)

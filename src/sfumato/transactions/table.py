@@ -1,4 +1,4 @@
-"""Transactions in files and frames: FIMI lines, lists of items, pairs of transaction and item, and columns of 0 and 1.
+"""Read transactions: FIMI lines, lists of items, pairs of transaction and item, and columns of 0 and 1.
 
 A released table of transactions has a row for each: ``items`` with semicolons between, where entries were blocked also
 ``unknown``, and ``size`` where mining needs the true one.
@@ -67,7 +67,7 @@ _NO = ("0", "false", "no", "")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransactionTable:
-    """Transactions with the names of their items, and what else is known of them.
+    """Transactions with the names of their items, and the table's other columns.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ class TransactionTable:
         return int((self.transactions.sizes == 0).sum())
 
     def counted(self) -> TransactionsReleased:
-        """How many transactions, items and entries there are."""
+        """Number of transactions, items and entries, in words."""
         used = [self.transactions.items] + ([] if self.unknown is None else [self.unknown.items])
         unknown = 0 if self.unknown is None else len(self.unknown.items)
         items = int((np.bincount(np.concatenate(used)) > 0).sum())
         return TransactionsReleased(len(self.transactions), items, len(self.transactions.items), unknown)
 
     def over(self, names: Sequence[str]) -> TransactionTable:
-        """The same transactions over the items of these names, whether a transaction holds them or not."""
+        """The same transactions over another list of items."""
         labels = _check_labels([name.strip() for name in names])
         if len(set(labels)) < len(labels) or not all(labels):
             raise OptionError("an item stands twice among those that there are, or has no name; list each once")
@@ -129,7 +129,7 @@ class TransactionTable:
         return dataclasses.replace(self, transactions=transactions, labels=labels, declared=True)
 
     def take(self, places: Ints) -> TransactionTable:
-        """Some of the transactions, in this order."""
+        """A subset of the transactions, in the given order."""
         return dataclasses.replace(
             self,
             transactions=self.transactions.take(places),
@@ -139,12 +139,12 @@ class TransactionTable:
         )
 
     def codes(self, names: Sequence[str]) -> list[int]:
-        """Numbers of items by their names; -1 of those that no transaction holds."""
+        """Item numbers by name; -1 for items that no transaction holds."""
         places = {label: place for place, label in enumerate(self.labels)}
         return [places.get(name, -1) for name in names]
 
     def to_table(self) -> pa.Table:
-        """A row for each transaction, as it is released."""
+        """The table that is released, with one row for each transaction."""
         columns = {ITEMS: _texts(self.transactions, self.labels)}
         if self.unknown is not None:
             columns[UNKNOWN] = _texts(self.unknown, self.labels)
@@ -166,7 +166,7 @@ def _texts(transactions: Transactions, labels: Sequence[str]) -> pa.Array:
 
 
 class TransactionReading(TypedDict, total=False):
-    """How transactions are read: the columns that say whose and which they are, and the bytes that a file may have."""
+    """How transactions are read: person and transaction columns, and the size limit."""
 
     person: str | None
     transaction: str | None
@@ -176,7 +176,7 @@ class TransactionReading(TypedDict, total=False):
 
 
 def read_transactions(source: Any, **reading: Unpack[TransactionReading]) -> TransactionTable:
-    """Transactions of a file or a frame.
+    """Read transactions from a file or a frame.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def read_transactions(source: Any, **reading: Unpack[TransactionReading]) -> Tra
     if str(source).lower().endswith(_FIMI):
         if (person, transaction, item) != (None, None, None):
             raise OptionError("a .dat file has no columns; bring CSV or Parquet to name some")
-        return _fimi(_bytes(Path(source), most), shown(source))
+        return _read_fimi(_bytes(Path(source), most), shown(source))
     if str(source).lower().endswith(".csv") and (person, transaction, item) == (None, None, None):
         released = _released_csv(Path(source), most)
         if released is not None:
@@ -217,7 +217,7 @@ def read_transactions(source: Any, **reading: Unpack[TransactionReading]) -> Tra
 
 
 def _read_lines(source: Any, columns: tuple[str | None, ...], most: int) -> TransactionTable:
-    """Read a file with a transaction on each line; blank lines before the end are transactions without items."""
+    """Read a file with one transaction per line; blank lines before the end are empty transactions."""
     if not isinstance(source, str | Path) or columns != (None, None, None):
         raise OptionError("lines of items are those of a file without columns; leave out the columns, or lines")
     try:
@@ -247,8 +247,8 @@ def _bytes(path: Path, most: int) -> bytes:
     return bytes(data)
 
 
-def _fimi(data: bytes, name: str) -> TransactionTable:
-    """Read lines of whole numbers; blank lines before the end are transactions without items."""
+def _read_fimi(data: bytes, name: str) -> TransactionTable:
+    """Read lines of integers; blank lines before the end are empty transactions."""
     data = data.rstrip()
     if not data:
         raise TableError(f"{name} is empty; bring a line of item numbers for each transaction")
@@ -265,13 +265,13 @@ def _fimi(data: bytes, name: str) -> TransactionTable:
     if (np.flatnonzero(ends) - places >= _LONGEST_NUMBER).any():
         raise TableError(f"{name} holds an item number of more than {_LONGEST_NUMBER} digits; number items shorter")
     numbers = np.fromstring(data, dtype=np.int64, sep=" ") if len(places) else np.empty(0, dtype=np.int64)
-    ids, codes = _numbered(numbers)
+    ids, codes = _number_items(numbers)
     lines = np.flatnonzero(line)
     return _table(np.searchsorted(lines, places), codes, 1 + len(lines), tuple(map(str, ids.tolist())))
 
 
-def _numbered(numbers: Ints) -> tuple[Ints, Ints]:
-    """Different numbers in rising order, and the place of each among them; by a table where they are small."""
+def _number_items(numbers: Ints) -> tuple[Ints, Ints]:
+    """Distinct integers in rising order, and the code of each entry; by table lookup if they are small."""
     if numbers.max(initial=0) > max(_SMALL, len(numbers)):
         return np.unique(numbers, return_inverse=True)
     ids = np.flatnonzero(np.bincount(numbers))
@@ -290,7 +290,7 @@ def _table(rows: Ints, codes: NDArray[Any], count: int, labels: tuple[str, ...],
 def transactions_of_table(
     table: pa.Table, *, person: str | None = None, transaction: str | None = None, item: str | None = None
 ) -> TransactionTable:
-    """Transactions of a table, by its columns as in `read_transactions`."""
+    """Transactions of a table, with columns as in `read_transactions`."""
     for name in (person, transaction, item):
         if name is not None and name not in table.column_names:
             raise OptionError(no_column(name, table.column_names))
@@ -299,15 +299,15 @@ def transactions_of_table(
     if (transaction is None) != (item is None):
         raise OptionError("a row for each item of a transaction needs both columns; name --transaction and --item")
     if transaction is not None and item is not None:
-        return _of_pairs(table, transaction, item, person)
-    whose, dropped = (None, ()) if person is None else (_coded(table, person)[0], (person,))
+        return _from_pairs(table, transaction, item, person)
+    whose, dropped = (None, ()) if person is None else (_encode_values(table, person)[0], (person,))
     if ITEMS in table.column_names:
-        return _of_lists(table, whose, dropped)
-    return _of_columns(table.drop_columns(list(dropped)), whose, dropped)
+        return _from_lists(table, whose, dropped)
+    return _from_columns(table.drop_columns(list(dropped)), whose, dropped)
 
 
-def _coded(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
-    """Numbers of the values of a column, and the values as texts; a missing one is refused."""
+def _encode_values(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
+    """Codes of a column's values, and the values as texts; missing values are refused."""
     cells = plain(table.column(name))
     if pa.types.is_floating(cells.type) or pa.types.is_nested(cells.type):
         raise TableError(f"column {name!r} holds no names and no whole numbers; bring it as text")
@@ -330,12 +330,12 @@ def _check_labels(labels: list[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _of_pairs(table: pa.Table, transaction: str, item: str, person: str | None) -> TransactionTable:
-    (rows, kinds), (codes, labels) = _coded(table, transaction), _coded(table, item)
+def _from_pairs(table: pa.Table, transaction: str, item: str, person: str | None) -> TransactionTable:
+    (rows, kinds), (codes, labels) = _encode_values(table, transaction), _encode_values(table, item)
     dropped = (transaction,) if person is None else (transaction, person)
     if person is None:
         return _table(rows, codes, len(kinds), _check_labels(labels), dropped=dropped)
-    whose = _coded(table, person)[0]
+    whose = _encode_values(table, person)[0]
     persons = np.empty(len(kinds), dtype=np.int64)
     persons[rows] = whose
     torn = len(np.unique(rows[persons[rows] != whose]))
@@ -345,17 +345,17 @@ def _of_pairs(table: pa.Table, transaction: str, item: str, person: str | None) 
     return _table(rows, codes, len(kinds), _check_labels(labels), dropped=dropped, persons=persons)
 
 
-def _of_lists(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> TransactionTable:
-    """Read the columns of a table with a list of items for each transaction; one that was released has others too."""
+def _from_lists(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> TransactionTable:
+    """Read the columns of a table with one list of items per transaction."""
     extra = set(table.column_names) - {ITEMS, UNKNOWN, SIZE, *dropped}
     if extra:
         raise TableError(f"{len(extra)} columns beside 'items' are of no use, the first is {min(extra)!r}; leave "
                          "them out, or name --person")  # fmt: skip
-    return _of_batches(table.schema, table.to_batches(), whose, dropped)
+    return _from_batches(table.schema, table.to_batches(), whose, dropped)
 
 
 def _released_csv(path: Path, most: int) -> TransactionTable | None:
-    """Read a table that was released as CSV block by block; None for one that is written in any other way."""
+    """Read a released CSV table block by block; None if it has another form."""
     try:
         with path.open("rb") as file:
             header = file.readline(64).decode("ascii").strip().split(",")
@@ -368,16 +368,16 @@ def _released_csv(path: Path, most: int) -> TransactionTable | None:
             parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(header) > 1),
             convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         ) as reader:
-            return _of_batches(reader.schema, reader, None, ())
+            return _from_batches(reader.schema, reader, None, ())
     except (OSError, UnicodeDecodeError, pa.ArrowException):
         return None
 
 
-def _of_batches(
+def _from_batches(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], whose: Ints | None, dropped: tuple[str, ...]
 ) -> TransactionTable:
     names: dict[str, int] = {}
-    held, unsure = _Lists(ITEMS, names), _Lists(UNKNOWN, names)
+    held, unsure = _ItemLists(ITEMS, names), _ItemLists(UNKNOWN, names)
     sizes: list[pa.Array] = []
     for batch in batches:
         for first in range(0, batch.num_rows, _AT_ONCE):
@@ -416,8 +416,8 @@ def _sizes(column: pa.ChunkedArray) -> Ints:
     return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-class _Lists:
-    """Items of a column of lists, or of texts with semicolons between, by the numbers of their names.
+class _ItemLists:
+    """Items of a column of lists, or of texts separated by semicolons, as codes.
 
     New names get the next numbers. Only the numbers are held, in an array that grows in place.
     """
@@ -428,7 +428,7 @@ class _Lists:
         self.sizes = array("q")
 
     def add(self, cells: pa.Array) -> None:
-        """Take in a part of the column."""
+        """Add a part of the column."""
         cells = plain(cells)
         if is_text(cells.type):
             cells = pc.split_pattern(pc.fill_null(cells.cast(pa.string()), ""), _MARK)
@@ -436,20 +436,20 @@ class _Lists:
             raise TableError(
                 f"column {self.column!r} holds no lists of items; bring lists, or texts with semicolons between"
             )
-        found = _numbered_names(pc.list_flatten(cells), self.column, self.names)
+        found = _number_names(pc.list_flatten(cells), self.column, self.names)
         there = found >= 0
         rows = pc.list_parent_indices(cells).to_numpy(zero_copy_only=False)
         self.codes.frombytes(found[there].tobytes())
         self.sizes.frombytes(np.bincount(rows[there], minlength=len(cells)).astype(np.int64).tobytes())
 
     def transactions(self, ranks: Ints) -> Transactions:
-        """The transactions, with items numbered by the rank of their code."""
+        """The transactions, with items renumbered by rank."""
         sizes = np.frombuffer(self.sizes, dtype=np.int64)
         return Transactions.from_ranks(np.frombuffer(self.codes, dtype=np.int32), np.r_[0, np.cumsum(sizes)], ranks)
 
 
-def _numbered_names(flat: pa.Array, column: str, names: dict[str, int]) -> NDArray[np.int32]:
-    """Numbers of names, blanks around them aside; -1 of those that are missing or empty."""
+def _number_names(flat: pa.Array, column: str, names: dict[str, int]) -> NDArray[np.int32]:
+    """Codes of names, surrounding blanks ignored; -1 for missing or empty names."""
     if pa.types.is_floating(flat.type) or pa.types.is_nested(flat.type):
         raise TableError(f"the items of column {column!r} are no names and no whole numbers; bring them as texts")
     coded = flat.cast(pa.string()).dictionary_encode()
@@ -458,8 +458,8 @@ def _numbered_names(flat: pa.Array, column: str, names: dict[str, int]) -> NDArr
     return np.asarray(numbers[pc.fill_null(coded.indices, len(texts)).to_numpy(zero_copy_only=False)])
 
 
-def _of_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> TransactionTable:
-    """Read a column of 0 and 1, or of true and false, for each item."""
+def _from_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...]) -> TransactionTable:
+    """Read one column of 0 and 1, or true and false, per item."""
     rows, codes, strange = [], [], []
     for place, name in enumerate(table.column_names):
         cells = plain(table.column(name))

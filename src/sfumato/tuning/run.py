@@ -31,7 +31,7 @@ from sfumato.tables.persons import check_weights, persons_of_table
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tuning.candidates import (
     USUAL,
@@ -149,7 +149,7 @@ def tune(
     settled = schema_of(
         arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
     )
-    arrow = repaired(arrow, settled, level=level)
+    arrow = repair_table(arrow, settled, level=level)
     settled = settled.without_rules() if no_rules else settled
     check_weights(arrow, settled)
     if found:

@@ -22,9 +22,9 @@ from sfumato.publish.release import signer_of
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.found_rules import with_found_rules
-from sfumato.tables.reading import FileReading, read_people, reading_words
+from sfumato.tables.reading import FileReading, describe_reading, read_people
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.model import Tuning, write_tuning_page
@@ -94,7 +94,7 @@ class Steps:
         changed = edited(proposed, choices)
         if changed.fields != proposed.fields or choices.rules is not None:
             if choices.rules is None:
-                changed = with_found_rules(repaired(table, changed), changed)
+                changed = with_found_rules(repair_table(table, changed), changed)
                 found = changed.rules
             schema = sf.inspect(table, schema=changed, k=k, missing=choices.missing)
         wider = {each.name for each in schema.encoded}
@@ -105,7 +105,7 @@ class Steps:
         known = {column.name: column.known_level for column in choices.columns if column.known}
         return {
             "rows": table.num_rows,
-            "read": reading_words(file, form),
+            "read": describe_reading(file, form),
             "sheets": [] if form.sheet is None else [form.sheet.name, *form.sheet.others],
             "csv": form.sheet is None and form.format is FileFormat.CSV,
             "encoding": form.encoding,

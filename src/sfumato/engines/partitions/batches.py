@@ -41,7 +41,7 @@ from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.schema import Schema
-from sfumato.tables.sink import TableSink, writing
+from sfumato.tables.sink import TableSink, open_sink
 from sfumato.tables.source import TableSource, form_of, open_people, runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
 
@@ -181,7 +181,7 @@ def transform_file(
     formulas = FormulaCount(kinds.names)
     with (
         replacing_target(place) as work,
-        writing(
+        open_sink(
             work,
             kinds,
             form,

@@ -31,8 +31,16 @@ from sfumato.engines.partitions.learn import Learned, Run
 from sfumato.engines.plan import rules_to_repair
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.repair import repaired
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, obeying, period_of, rules_within, tied_columns
+from sfumato.tables.repair import repair_table
+from sfumato.tables.rules import (
+    Rule,
+    broken_rows,
+    cells_of_column,
+    enforce_by_copying,
+    period_of,
+    rules_within,
+    tied_columns,
+)
 from sfumato.tables.schema import Role, Schema
 
 __all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
@@ -287,7 +295,7 @@ class Cutter:
 
     def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
-        run = Run(repaired(run.table, self.learned.plan.schema, level=self.learned.plan.options.level), run.rows)
+        run = Run(repair_table(run.table, self.learned.plan.schema, level=self.learned.plan.options.level), run.rows)
         out = self.learned.chance.held_out(run)
         if out.any():
             yield from self.cut_outside(run.take(np.flatnonzero(out)))
@@ -383,7 +391,7 @@ class _RuleWatch:
         tied = {name for names in tied_columns(self.few, [rule.follows for rule in rules]) for name in names}
         names = [name for name in table.column_names if name in tied]
         both = pa.concat_tables([self.original.select(names), table.select(names)], promote_options="default")
-        whole = obeying(both, self.schema, [rule for rule in self.few if tied.issuperset(rule.columns)])
+        whole = enforce_by_copying(both, self.schema, [rule for rule in self.few if tied.issuperset(rule.columns)])
         for name in names:
             cells = whole.column(name).slice(self.original.num_rows).cast(table.column(name).type)
             table = table.set_column(table.column_names.index(name), name, cells)

@@ -33,7 +33,7 @@ from sfumato.tables.cells import absent_cells, plain, read_numbers
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.source import TableSource, runs_of_rows
 
@@ -253,7 +253,7 @@ def look_at(
             run = run.take(np.flatnonzero(~out))
         if not len(run):
             continue
-        told = repaired(run.table, schema, level=level)
+        told = repair_table(run.table, schema, level=level)
         levels, _ = levels_of_table(level, told, schema, allow_level_1=level_1, among=2**31)
         highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
         sample.add(run)
@@ -271,7 +271,7 @@ def joined_looks(
         if len(part.outside):
             outside.add(part.outside)
         if len(part.sample):
-            seen = repaired(part.witnesses.table, schema, level=level)
+            seen = repair_table(part.witnesses.table, schema, level=level)
             levels, _ = levels_of_table(level, seen, schema, allow_level_1=level_1, among=2**31)
             sample.add(part.sample)
             kept.add(part.witnesses, levels)

@@ -24,7 +24,7 @@ from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
 from sfumato.tables.infer import MISSING_MARKS, infer_field
 from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
-from sfumato.tables.repair import repaired
+from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.source import TableSource
 
@@ -196,7 +196,7 @@ class Mover:
 
     def move(self, rows: pa.Table, order: NDArray[np.int64] | None) -> list[pa.Array]:
         """Released columns of some rows, in an order; they hold until the next call."""
-        rows = repaired(rows, self.plan.schema)
+        rows = repair_table(rows, self.plan.schema)
         names = [field.name for field in self.plan.moved]
         beside, gone = self._gather(rows)
         values = self._room("F", len(rows))
