@@ -1,0 +1,208 @@
+"""Columns with declared domains, as whole places, and their released histograms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.core.arrays import Floats, Ints
+from sfumato.methods.private.estimate import nearest_counts, shares
+from sfumato.methods.private.ledger import Ledger, OneWayCounts
+
+__all__ = ["Domain", "Histogram", "People", "measure_column"]
+
+_BRANCHES = 8
+_MOST_LEVELS = 6
+_LEAST_SHARE = 0.01  # of all people, below which an interval is not divided
+_FEW_SD = 3.0  # missing cells that noise explains are taken as none
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Declared places of a column: ``size`` categories, or as many steps between two bounds.
+
+    A missing cell is the place -1.
+    """
+
+    name: str
+    size: int
+    ordered: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Records as places of their columns; ``weights`` count ``unit``-ths of a person, 1 each without them."""
+
+    places: tuple[Ints, ...]
+    weights: Ints | None = None
+    unit: int = 1
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def __repr__(self) -> str:
+        return f"People({len(self.places)} columns)"
+
+    def counts(self, cells: Ints, size: int, where: Ints | slice = slice(None)) -> Ints:
+        """How many people are in each cell, in units."""
+        weights = None if self.weights is None else self.weights[where]
+        return np.bincount(cells, weights=weights, minlength=size).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram:
+    """Released shares of a column's leaves: half-open intervals of places, or categories; missing cells come first.
+
+    Parameters
+    ----------
+    domain : Domain
+    starts : ndarray of shape (leaves,)
+        First place of each leaf, -1 of missing cells.
+    shares : ndarray of shape (leaves,)
+    sd : float
+        Of the noise of each count, in persons.
+    total : float
+        Noisy number of people.
+    measured : int
+        Counts that the total is a sum of.
+    """
+
+    domain: Domain
+    starts: Ints
+    shares: Floats
+    sd: float
+    total: float
+    measured: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __repr__(self) -> str:
+        return f"Histogram({self.domain.name!r}, {len(self)} leaves)"
+
+    @cached_property
+    def widths(self) -> Ints:
+        """Places of each leaf."""
+        return np.diff(np.append(self.starts, self.domain.size))
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the leaves lie on a line."""
+        return self.domain.ordered
+
+    @property
+    def cardinality(self) -> int:
+        """Categories; 99 of an ordered column, which has as many as its noise allows."""
+        return 99 if self.ordered else len(self)
+
+    def leaves_of(self, places: Ints) -> Ints:
+        """Leaf of each place."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def bins(self, most: int, key: Floats | None = None) -> Ints:
+        """Bin of each leaf, at most about ``most`` of them, with equal shares.
+
+        Neighbouring leaves share a bin; categories share one in the order of ``key``, or, without it, all rare ones
+        do.
+        """
+        if not self.ordered and len(self) <= most:
+            return np.arange(len(self))
+        bins = np.zeros(len(self), dtype=np.int64)
+        if not self.ordered and key is None:
+            bins[np.argsort(-self.shares, kind="stable")] = np.minimum(np.arange(len(self)), most - 1)
+            return bins
+        order = np.arange(len(self)) if self.ordered or key is None else np.argsort(key, kind="stable")
+        current, full, left, remaining = 0, 0.0, 1.0, most
+        for leaf in order:
+            share = self.shares[leaf]
+            if full > 0 and full + share / 2 > left / max(remaining, 1) and current < most - 1:
+                left, remaining, current, full = left - full, remaining - 1, current + 1, 0.0
+            bins[leaf] = current
+            full += share
+        return bins
+
+    def draw_places(self, leaves: Ints, rng: np.random.Generator) -> Ints:
+        """A place within each leaf, by a density that is linear between the middles of leaves."""
+        start, width = self.starts[leaves], self.widths[leaves]
+        uniform = rng.random(len(leaves))
+        if self.ordered and (self.widths > 1).any():
+            density = self.shares / self.widths
+            edges = np.concatenate([density[:1], (density[1:] + density[:-1]) / 2, density[-1:]])
+            low = np.minimum(edges[:-1], 3 * density)[leaves]
+            high = np.minimum(edges[1:], 3 * density)[leaves]
+            slope = (high - low) / np.maximum(high + low, 1e-300)
+            flat = np.abs(slope) < 1e-6
+            safe = np.where(flat, 1.0, slope)
+            sloped = (np.sqrt((1 - safe) ** 2 + 4 * safe * uniform) - (1 - safe)) / (2 * safe)
+            uniform = np.where(flat | (width == 1), uniform, sloped)
+        return start + np.minimum((uniform * width).astype(np.int64), width - 1)
+
+
+def measure_column(people: People, column: int, domain: Domain, rho: float, ledger: Ledger, split: float) -> Histogram:
+    """Histogram of a column: counts of categories, or an adaptive tree of intervals.
+
+    An interval is divided if its noisy count exceeds ``split`` standard deviations of the noise. The intervals of a
+    level are disjoint, so that each level is one measurement.
+    """
+    places = people.places[column]
+    if not domain.ordered:
+        noisy = ledger.release(OneWayCounts(people.counts(places + 1, domain.size + 1), people.unit), rho)
+        return _histogram(domain, np.arange(-1, domain.size), noisy, float(np.sqrt(1 / (2 * rho))), noisy.sum())
+    levels = next(
+        level for level in range(1, _MOST_LEVELS + 1) if level == _MOST_LEVELS or _BRANCHES**level >= domain.size
+    )
+    sd = float(np.sqrt(levels / (2 * rho)))
+    nodes, leaves, total = [(0, domain.size, -1.0)], list[tuple[int, float]](), 0.0
+    for level in range(levels):
+        edges = [_children(low, high) for low, high, _ in nodes]
+        counts = _count_children(people, places, edges, absent=level == 0)
+        noisy = ledger.release(OneWayCounts(counts, people.unit), rho / levels)
+        if level == 0:
+            total = float(noisy.sum())
+            noisy = nearest_counts(noisy, max(total, 0.0))
+            leaves.append((-1, noisy[0]))
+            noisy = noisy[1:]
+        nodes, at, parents = [], 0, nodes
+        for ends, (_, _, whole) in zip(edges, parents, strict=True):
+            many = len(ends) - 1
+            own = noisy[at : at + many] if level == 0 else nearest_counts(noisy[at : at + many], whole)
+            at += many
+            for low, high, count in zip(ends[:-1].tolist(), ends[1:].tolist(), own.tolist(), strict=True):
+                divisible = level + 1 < levels and high - low > 1
+                if divisible and count > max(split * sd, _LEAST_SHARE * total):
+                    nodes.append((low, high, count))
+                else:
+                    leaves.append((low, count))
+        if not nodes:
+            break
+    leaves.sort()
+    first = np.array([start for start, _ in leaves])
+    return _histogram(domain, first, np.array([count for _, count in leaves]), sd, total)
+
+
+def _histogram(domain: Domain, starts: Ints, noisy: Floats, sd: float, total: float) -> Histogram:
+    counts = nearest_counts(noisy, max(total, 1.0))
+    if counts[0] <= _FEW_SD * sd:
+        counts[0] = 0.0
+    measured = len(noisy) if not domain.ordered else _BRANCHES + 1
+    return Histogram(domain, starts, shares(counts), sd, float(total), measured)
+
+
+def _children(low: int, high: int) -> Ints:
+    """Edges of the half-open intervals that an interval is divided into."""
+    return np.unique(low + (high - low) * np.arange(_BRANCHES + 1, dtype=np.int64) // _BRANCHES)
+
+
+def _count_children(people: People, places: Ints, edges: list[Ints], *, absent: bool) -> Ints:
+    """Count people in the intervals between edges, whose ranges are disjoint and in order; missing cells first."""
+    starts = np.concatenate([ends[:-1] for ends in edges])
+    stops = np.concatenate([ends[1:] for ends in edges])
+    found = np.searchsorted(starts, places, side="right") - 1
+    inside = np.flatnonzero((found >= 0) & (places < stops[np.maximum(found, 0)]))
+    counts = people.counts(found[inside], len(starts), inside)
+    if absent:
+        lacking = np.flatnonzero(places < 0)
+        counts = np.append(people.counts(np.zeros(len(lacking), dtype=np.int64), 1, lacking), counts)
+    return counts

@@ -1,0 +1,427 @@
+"""Measure a table once, under a privacy budget: all that the private chain ever learns of its records.
+
+One-way counts, counts given the target, a covariance of normal scores, scores of pairs, and one table of each column
+given its parents. Later steps are chosen from what earlier ones released, never from the records.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from sfumato.core.arrays import Floats, Ints
+from sfumato.methods.private.columns import Domain, Histogram, People, measure_column
+from sfumato.methods.private.estimate import nearest_correlation, nearest_counts, rake, shares, shrink, spikes
+from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Covariance, Ledger, PairScores
+from sfumato.methods.private.model import ColumnModel, Model
+from sfumato.methods.private.settings import Settings, is_class
+
+__all__ = ["measure"]
+
+_FINE_BINS = 48
+_COARSE_BINS = 8
+_LEAST_PEOPLE = 50.0
+_SAMPLE = 20_000
+_NEVER_MORE = 1 - 1e-12  # of a share, so that rounding stays within the budget
+_STEPS = (8, 4, 2, 1)  # grids of normal scores, in steps of one
+_TAIL = 0.002
+
+
+def measure(
+    people: People,
+    domains: tuple[Domain, ...],
+    target: int | None,
+    settings: Settings,
+    ledger: Ledger,
+    rng: np.random.Generator,
+) -> Model:
+    """A model of the records that cost at most the budget of the ledger.
+
+    ``rng`` draws samples of released models; noise comes from the ledger alone.
+    """
+    if target is not None and is_class(domains[target]):
+        domains = tuple(replace(each, ordered=False) if i == target else each for i, each in enumerate(domains))
+    return _Measuring(people, domains, target, settings, ledger, rng).run()
+
+
+class _Measuring:
+    """The steps in their order; each attribute but ``people`` and ``leaves`` is released."""
+
+    def __init__(
+        self,
+        people: People,
+        domains: tuple[Domain, ...],
+        target: int | None,
+        settings: Settings,
+        ledger: Ledger,
+        rng: np.random.Generator,
+    ) -> None:
+        self.people, self.domains, self.target, self.settings = people, domains, target, settings
+        self.ledger, self.rng = ledger, rng
+        self.classed = target is not None and is_class(domains[target])
+        self.free = [i for i in range(len(domains)) if not (self.classed and i == target)]
+        self.numbers = [i for i in self.free if domains[i].ordered]
+        with_pairs, with_scores = len(self.free) > 1, len(self.numbers) > 1
+        rho = ledger.rho * _NEVER_MORE
+        self.rho_one_way = rho * settings.one_way
+        self.rho_given = rho * settings.given_target if self.classed and self.free else 0.0
+        self.rho_covariance = rho * settings.covariance if with_scores else 0.0
+        self.rho_scores = rho * settings.scores if with_pairs else 0.0
+        self.rho_tables = rho - self.rho_one_way - self.rho_given - self.rho_covariance - self.rho_scores
+        if not with_pairs and not self.classed:
+            self.rho_one_way = rho
+
+    def run(self) -> Model:
+        """All steps."""
+        self.measure_columns()
+        self.measure_given_target()
+        self.measure_covariance()
+        self.score_pairs()
+        plan = self.plan_tables()
+        return self.measure_tables(plan)
+
+    # -------------------------------------------------------------------------------------------------- one-way counts
+
+    def measure_columns(self) -> None:
+        weights = [self.settings.target_weight if i == self.target and not self.classed else 1.0 for i in self.indices]
+        whole = sum(weights)
+        self.histograms: list[Histogram] = [
+            measure_column(
+                self.people, i, self.domains[i], self.rho_one_way * weights[i] / whole, self.ledger, self.settings.split
+            )
+            for i in self.indices
+        ]
+        totals = np.array([each.total for each in self.histograms])
+        precision = [1 / (each.sd**2 * each.measured) for each in self.histograms]
+        self.total = max(float(np.average(totals, weights=precision)), _LEAST_PEOPLE)
+        self.leaves = [each.leaves_of(self.people.places[i]) for i, each in enumerate(self.histograms)]
+
+    @property
+    def indices(self) -> range:
+        return range(len(self.domains))
+
+    # --------------------------------------------------------------------------------------------- counts given classes
+
+    def measure_given_target(self) -> None:
+        """Shares of each column's leaves by class, and an order of its categories by class."""
+        self.classes, self.own = np.zeros(1, dtype=np.int64), np.zeros(len(self.people), dtype=np.int64)
+        self.class_shares, self.sd_given = np.ones(1), np.inf
+        self.keys: dict[int, Floats] = {}
+        self.given = {i: self.histograms[i].shares[None] for i in self.free}
+        if not self.classed or self.target is None:
+            return
+        whole = self.histograms[self.target]
+        self.classes = np.flatnonzero(whole.shares > 0)
+        self.own = np.clip(np.searchsorted(self.classes, self.leaves[self.target]), 0, len(self.classes) - 1)
+        self.class_shares = shares(whole.shares[self.classes])
+        if not self.free:
+            return
+        count = len(self.classes)
+        rho = self.rho_given / len(self.free)
+        self.sd_given = float(np.sqrt(1 / (2 * rho)))
+        for i in self.free:
+            column = self.histograms[i]
+            bins = column.bins(_FINE_BINS)
+            size = int(bins.max()) + 1
+            cells = self.own * size + bins[self.leaves[i]]
+            counts = self.people.counts(cells, count * size)
+            noisy = self.ledger.release(CountsGivenTarget(counts, self.people.unit), rho).reshape(count, size)
+            column = self._sharpened(column, bins, noisy)
+            self.histograms[i] = column
+            in_bins = np.bincount(bins, column.shares, size)
+            noisy = shrink(noisy, np.outer(self.class_shares, in_bins) * self.total, self.sd_given)
+            noisy = rake(noisy, np.asarray(self.class_shares * self.total), np.asarray(in_bins * self.total))
+            fine = noisy[:, bins] * (column.shares / np.maximum(in_bins[bins], 1e-12))
+            fine = np.maximum(fine, 0) + 1e-15
+            self.given[i] = fine / fine.sum(axis=1, keepdims=True)
+            self.keys[i] = (np.arange(count)[:, None] * fine).sum(axis=0) / fine.sum(axis=0)
+
+    def _sharpened(self, column: Histogram, bins: Ints, noisy: Floats) -> Histogram:
+        """Histogram with the sums over classes taken in, by their precision."""
+        size = noisy.shape[1]
+        before = np.bincount(bins, column.shares, size)
+        first = 1 / (np.bincount(bins, minlength=size) * column.sd**2)
+        second = 1 / (len(noisy) * self.sd_given**2)
+        both = (first * before * self.total + second * noisy.sum(axis=0)) / (first + second)
+        after = nearest_counts(both, self.total) / self.total
+        return replace(column, shares=shares(column.shares * (after / np.maximum(before, 1e-12))[bins]))
+
+    # ------------------------------------------------------------------------------------------------------- covariance
+
+    def measure_covariance(self) -> None:
+        """Correlations of the normal scores of numbers, by class where there are few."""
+        self.edges = {i: _cumulated(self.given[i]) for i in self.free}
+        many = len(self.numbers)
+        self.correlations: Floats | None = None
+        if not self.rho_covariance:
+            return
+        by_class = len(self.classes) <= 6
+        groups = len(self.classes) if by_class else 1
+        own = self.own if by_class else np.zeros(len(self.people), dtype=np.int64)
+        upper = np.triu_indices(many, 1)
+        scale = _finest_grid(self.settings.clip * many, self.rho_covariance, self.people.unit)
+        bound = int(self.settings.clip * many * scale**2)
+        scores = self._scores(scale, bound)
+        weights = self.people.weights
+        sums = []
+        for group in range(groups):
+            rows = np.flatnonzero(own == group)
+            here = scores[rows].astype(np.float64)
+            weighted = here if weights is None else here * weights[rows][:, None]
+            product = np.rint(here.T @ weighted).astype(np.int64)  # whole numbers below 2^53: exact in doubles
+            values = np.concatenate([np.diag(product), product[upper]])
+            sums.append(Covariance(values, self.people.unit, bound, many))
+        noisy = self._released_together(sums)
+        matrices = np.zeros((groups, many, many))
+        for matrix, values in zip(matrices, noisy, strict=True):
+            matrix[upper] = values[many:]
+            matrix += matrix.T
+            matrix[np.diag_indices(many)] = values[:many]
+        sd = bound / np.sqrt(2 * self.rho_covariance) / scale**2
+        self.correlations = _correlations(matrices / scale**2, self.class_shares, self.total, sd)
+
+    def _released_together(self, sums: Sequence[Covariance]) -> list[Floats]:
+        """Matrices of disjoint classes: a person is in one of them, so that all cost as much as one."""
+        many, groups = sums[0].columns, len(sums)
+        diagonal = np.concatenate([each.values[:many] for each in sums])
+        above = np.concatenate([each.values[many:] for each in sums])
+        joint = Covariance(np.concatenate([diagonal, above]), sums[0].unit, sums[0].bound, many * groups)
+        noisy = self.ledger.release(joint, self.rho_covariance)
+        diagonals = noisy[: many * groups].reshape(groups, many)
+        others = noisy[many * groups :].reshape(groups, -1)
+        return [np.concatenate(pair) for pair in zip(diagonals, others, strict=True)]
+
+    def _scores(self, scale: int, bound: int) -> Ints:
+        """Normal scores of the records on a grid, no longer than the bound allows."""
+        columns = []
+        for i in self.numbers:
+            column, leaf = self.histograms[i], self.leaves[i]
+            width = column.widths[leaf]
+            within = (self.people.places[i] - column.starts[leaf] + 0.5) / width
+            edges, given = self.edges[i], self.given[i]
+            uniform = edges[self.own, leaf] + within * given[self.own, leaf]
+            columns.append(ndtri(uniform.clip(_TAIL, 1 - _TAIL)))
+        scores = np.column_stack(columns) * scale
+        length = np.sqrt((scores**2).sum(axis=1))
+        shorter = np.minimum(1.0, np.sqrt(bound) / np.maximum(length, 1e-12))
+        whole = np.rint(scores * shorter[:, None]).astype(np.int64)
+        long = (whole**2).sum(axis=1) > bound
+        whole[long] = np.trunc(scores[long] * shorter[long, None] * (1 - 1e-9)).astype(np.int64)
+        return np.asarray(whole)
+
+    # ------------------------------------------------------------------------------------------------------ pair scores
+
+    def score_pairs(self) -> None:
+        """How far the counts of each pair are from those of the model so far, beyond what noise explains."""
+        self.score = {i: dict.fromkeys(self.free, 0.0) for i in self.free}
+        pairs = list(itertools.combinations(self.free, 2))
+        if not pairs:
+            self.sd_scores = 0.0
+            return
+        self.sd_scores = float(np.sqrt(len(pairs) / (2 * self.rho_scores)))
+        coarse = {i: self.histograms[i].bins(_COARSE_BINS, self.keys.get(i)) for i in self.free}
+        sizes = {i: int(coarse[i].max()) + 1 for i in self.free}
+        cells = {i: coarse[i][self.leaves[i]] for i in self.free}
+        by_class = {i: np.array([np.bincount(coarse[i], row, sizes[i]) for row in self.given[i]]) for i in self.free}
+        sample = self._sample(coarse)
+        count, unit = len(self.classes), self.people.unit
+        distances, explained = [], []
+        for a, b in pairs:
+            if sample is not None and a in sample[1] and b in sample[1]:
+                own, codes = sample
+                joint = (own * sizes[a] + codes[a]) * sizes[b] + codes[b]
+                model = np.bincount(joint, minlength=count * sizes[a] * sizes[b]) * (self.total / len(own))
+            else:
+                joint = by_class[a][:, :, None] * by_class[b][:, None, :] * self.class_shares[:, None, None]
+                model = joint.ravel() * self.total
+            expected = np.rint(model * unit).astype(np.int64)
+            found = self.people.counts((self.own * sizes[a] + cells[a]) * sizes[b] + cells[b], len(expected))
+            distances.append(np.abs(found - expected).sum())
+            explained.append(np.sqrt(2 / np.pi) * np.sqrt(model).sum())
+        noisy = self.ledger.release(PairScores(np.array(distances), unit), self.rho_scores)
+        for (a, b), value in zip(pairs, (noisy - explained).tolist(), strict=True):
+            self.score[a][b] = self.score[b][a] = value
+
+    def _sample(self, coarse: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]] | None:
+        """Bins of numbers drawn from the released correlations; None if there are none."""
+        if self.correlations is None:
+            return None
+        rows = int(np.clip(4 * self.total, _SAMPLE, 2 * _SAMPLE))
+        own = self.rng.choice(len(self.classes), rows, p=self.class_shares)
+        scores = self.rng.normal(size=(rows, len(self.numbers)))
+        for group, matrix in enumerate(self.correlations):
+            here = own == group
+            scores[here] = scores[here] @ np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))).T
+        codes = {}
+        for at, i in enumerate(self.numbers):
+            uniform, leaf = ndtr(scores[:, at]), np.zeros(rows, dtype=np.int64)
+            for group in range(len(self.classes)):
+                here = own == group
+                leaf[here] = np.searchsorted(self.edges[i][group], uniform[here], side="right") - 1
+            codes[i] = coarse[i][leaf.clip(0, len(self.histograms[i]) - 1)]
+        return own, codes
+
+    # -------------------------------------------------------------------------------------------------------- structure
+
+    def plan_tables(self) -> list[tuple[int, list[int], list[Ints], Ints]]:
+        """Columns in their order of drawing, each with its parents, their bins, and its own bins.
+
+        A parent is taken if its noisy score is worth it and its cells would hold enough people.
+        """
+        self.strength = {i: self._class_strength(i) for i in self.free}
+        order = self._order()
+        tables = len(order) - (not self.classed)
+        plan: list[tuple[int, list[int], list[Ints], Ints]] = []
+        for _ in range(3):
+            sd = np.sqrt(max(tables, 1) / (2 * self.rho_tables))
+            room = self.total / (self.settings.people_per_cell * sd)
+            plan = [self._planned(column, order[:place], room) for place, column in enumerate(order)]
+            own = sum(self._has_table(column, parents) for column, parents, _, _ in plan)
+            if own == tables:
+                break
+            tables = max(own, 1)
+        return plan
+
+    def _class_strength(self, i: int) -> float:
+        given = self.given[i]
+        return self.total * float((self.class_shares[:, None] * np.abs(given - self.class_shares @ given)).sum())
+
+    def _has_table(self, _: int, parents: Sequence[int]) -> bool:
+        return self.classed or bool(parents)
+
+    def _cardinality(self, i: int) -> int:
+        return self.histograms[i].cardinality
+
+    def _order(self) -> list[int]:
+        whole = {i: sum(max(value, 0.0) for other, value in self.score[i].items() if other != i) for i in self.free}
+        if not self.free:
+            return []
+        if self.classed:
+            root = max(self.free, key=lambda i: self.strength[i])
+        elif self.target is not None:
+            root = self.target
+        else:
+            tied = [i for i in self.free if whole[i] > 0.1 * self.total]
+            root = min(tied, key=lambda i: (self._cardinality(i), -whole[i]), default=self.free[0])
+        order = [root]
+        while len(order) < len(self.free):
+            rest = [i for i in self.free if i not in order]
+            order.append(max(rest, key=lambda i: max(*(self.score[i][b] for b in order), self.strength[i])))
+        return order
+
+    def _planned(self, column: int, before: list[int], room: float) -> tuple[int, list[int], list[Ints], Ints]:
+        settings, worth = self.settings, max(2.0 * self.sd_scores, 0.02 * self.total)
+        bins = self.histograms[column].bins(int(np.clip(1.2 * np.sqrt(room), 4, settings.bins)), self.keys.get(column))
+        left = room / (int(bins.max()) + 1) / len(self.classes)
+        small: list[int] = []
+        for b in sorted(before, key=lambda b: -self.score[column][b]) if settings.small_parents else ():
+            few = self._cardinality(b)
+            if few <= 3 and self.score[column][b] > worth and left / few >= 3 and len(small) < 2:
+                small.append(b)
+                left /= few
+        parents = self._parents(column, [b for b in before if b not in small], small, left, worth)
+        maps = [np.arange(len(self.histograms[b])) for b in small]
+        sizes = dict[int, int]()
+        for place, b in enumerate(sorted(parents, key=self._cardinality)):
+            even = left ** (1 / (len(parents) - place))
+            sizes[b] = int(np.clip(min(self._cardinality(b), even), 2, 24))
+            left /= sizes[b]
+        maps += [self.histograms[b].bins(sizes[b], self.keys.get(b)) for b in parents]
+        return column, small + parents, maps, bins
+
+    def _parents(self, column: int, offered: list[int], small: list[int], left: float, worth: float) -> list[int]:
+        parents: list[int] = []
+        while len(parents) < self.settings.parents and offered:
+            gains = {
+                b: self.score[column][b]
+                - 0.5 * max([min(self.score[b][p], self.score[column][p]) for p in parents + small], default=0.0)
+                for b in offered
+            }
+            best = max(gains, key=lambda b: gains[b])
+            need = (
+                min(self._cardinality(best), self.settings.least_room)
+                if not parents
+                else np.prod([min(self._cardinality(p), 4.0) for p in [*parents, best]])
+            )
+            if gains[best] < worth or left < need:
+                break
+            parents.append(best)
+            offered.remove(best)
+        return parents
+
+    # ----------------------------------------------------------------------------------------------------------- tables
+
+    def measure_tables(self, plan: list[tuple[int, list[int], list[Ints], Ints]]) -> Model:
+        """One table of each planned column, with shares of the budget by what the noisy scores promise."""
+        planned = [(c, parents) for c, parents, _, _ in plan if self._has_table(c, parents)]
+        gains = {c: self._gain(c, parents) for c, parents in planned}
+        top = max(max(gains.values(), default=1.0), 1e-9)
+        weights = {c: 0.4 + min(1.0, gain / (0.5 * top)) for c, gain in gains.items()}
+        whole, columns = sum(weights.values()), []
+        for c, parents, maps, bins in plan:
+            size, table, sd = int(bins.max()) + 1, None, np.inf
+            dims = (len(self.classes), *(int(each.max()) + 1 for each in maps))
+            if c in weights:
+                cells = self.own.copy()
+                for b, each, many in zip(parents, maps, dims[1:], strict=True):
+                    cells = cells * many + each[self.leaves[b]]
+                rho = self.rho_tables * weights[c] / whole
+                sd = float(np.sqrt(1 / (2 * rho)))
+                counts = self.people.counts(cells * size + bins[self.leaves[c]], int(np.prod(dims)) * size)
+                table = self.ledger.release(ColumnTable(counts, self.people.unit), rho)
+                table = table.reshape(-1, size)
+            columns.append(ColumnModel(c, tuple(parents), tuple(maps), bins, self.given[c], table, sd))
+        return Model(
+            tuple(self.histograms),
+            self.target if self.classed else None,
+            self.classes,
+            self.class_shares,
+            self.total,
+            self.sd_given,
+            tuple(columns),
+            self.correlations,
+            self.settings.bins,
+        )
+
+    def _gain(self, column: int, parents: Sequence[int]) -> float:
+        noise = 0.24 * self.sd_given * min(len(self.histograms[column]), _FINE_BINS) * len(self.classes)
+        own = max(self.strength[column] - noise, 0.0) if self.classed else 0.0
+        return own + sum(max(self.score[column][b], 0.0) for b in parents)
+
+
+def _cumulated(given: Floats) -> Floats:
+    edges = np.concatenate([np.zeros((len(given), 1)), np.cumsum(given, axis=1)], axis=1).clip(0, 1)
+    edges[:, -1] = 1.0
+    return np.asarray(edges)
+
+
+def _finest_grid(length: float, rho: float, unit: int) -> int:
+    """Steps of a normal score, as many as the sampler of noise can serve."""
+    fits = (scale for scale in _STEPS if (unit * length * scale**2) ** 2 / (2 * rho) < 2**23)
+    return next(fits, 1)
+
+
+def _correlations(matrices: Floats, class_shares: Floats, total: float, sd: float) -> Floats:
+    """A correlation matrix for each class: the pooled one, and what a class has of its own beyond noise."""
+    many, groups = matrices.shape[1], len(matrices)
+
+    def standardized(matrix: Floats, people: float) -> tuple[Floats, float]:
+        spread = np.sqrt(np.maximum(np.diag(matrix) / people, 0.2))
+        unit = matrix / people / np.outer(spread, spread)
+        np.fill_diagonal(unit, 1.0)
+        return unit, float(np.sqrt(2 * many) * sd / people / np.mean(spread**2))
+
+    whole, edge = standardized(matrices.sum(axis=0), total)
+    identity = np.eye(many)
+    pooled = nearest_correlation(identity + spikes(whole - identity, edge * np.sqrt(groups)))
+    if groups == 1:
+        return np.repeat(pooled[None], len(class_shares), axis=0)
+    found = []
+    for matrix, share in zip(matrices, class_shares, strict=True):
+        own, edge = standardized(matrix, max(share * total, 1.0))
+        found.append(nearest_correlation(pooled + spikes(own - pooled, edge)))
+    return np.array(found)

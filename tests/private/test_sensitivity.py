@@ -1,0 +1,142 @@
+"""Every measurement changes by at most its stated sensitivity if a person is added: the product runs on neighbours.
+
+The same released numbers are given to both runs, as the proof does: what is chosen from them is then the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.core.arrays import Floats
+from sfumato.core.errors import PrivacyRefusal
+from sfumato.methods.private.accounting import rho_of
+from sfumato.methods.private.columns import Domain, People
+from sfumato.methods.private.draw import draw_rows
+from sfumato.methods.private.ledger import Covariance, Ledger, Measurement, OneWayCounts
+from sfumato.methods.private.measure import measure
+from sfumato.methods.private.settings import settings_for
+
+DOMAINS = (
+    Domain("age", 90, True),
+    Domain("pay", 5_000, True),
+    Domain("score", 32_768, True),
+    Domain("town", 7, False),
+    Domain("class", 3, False),
+)
+
+
+class Recording(Ledger):
+    """Keeps what was measured and what left, or lets leave what another run did."""
+
+    def __init__(self, rho: float, replayed: list[Floats] | None = None) -> None:
+        super().__init__(rho, np.random.default_rng(3))
+        self.measured: list[Measurement] = []
+        self.left: list[Floats] = []
+        self.replayed: Iterator[Floats] | None = None if replayed is None else iter(replayed)
+
+    def release(self, measurement: Measurement, rho: float) -> Floats:
+        own = super().release(measurement, rho)
+        self.measured.append(measurement)
+        self.left.append(own if self.replayed is None else next(self.replayed))
+        return self.left[-1]
+
+
+def people(rows: int, seed: int, unit: int = 1) -> People:
+    rng = np.random.default_rng(seed)
+    town = rng.integers(-1, 7, rows)
+    age = np.clip(rng.normal(40 + 2 * town, 10, rows), -1, 89).astype(np.int64)
+    pay = np.where(rng.random(rows) < 0.3, 0, rng.integers(0, 5_000, rows))
+    score = np.clip(pay * 6 + rng.integers(0, 2_000, rows), 0, 32_767)
+    weights = None if unit == 1 else np.full(rows, unit)
+    return People((age, pay, score, town, rng.integers(0, 3, rows)), weights, unit)
+
+
+def with_person(some: People, rows: list[tuple[int, ...]], unit: int) -> People:
+    places = tuple(np.append(own, more) for own, more in zip(some.places, zip(*rows, strict=True), strict=True))
+    if unit == 1:
+        return People(places)
+    assert some.weights is not None
+    return People(places, np.append(some.weights, np.full(len(rows), unit // len(rows))), unit)
+
+
+def squared_change(one: Measurement, other: Measurement) -> Fraction:
+    change = [Fraction(int(each)) ** 2 for each in other.values - one.values]
+    return sum((sum(change[where]) / rel for where, rel in one.noise_variances(Fraction(1))), Fraction(0))
+
+
+ROW = st.tuples(*(st.sampled_from([-1, 0, d.size - 1]) | st.integers(-1, d.size - 1) for d in DOMAINS))
+
+
+@given(st.lists(ROW, min_size=1, max_size=4), st.sampled_from([None, 4, 0]), st.sampled_from([0.5, 10.0]))
+@settings(max_examples=25, deadline=None)
+def test_no_measurement_changes_by_more_than_its_sensitivity(
+    rows: list[tuple[int, ...]], target: int | None, epsilon: float
+) -> None:
+    unit = 1 if len(rows) == 1 else 12  # several rows of a person share one unit
+    before = people(400, seed=1, unit=unit)
+    after = with_person(before, rows, unit)
+    how, rho = settings_for(DOMAINS, target, epsilon), rho_of(epsilon, 1e-5)
+    first = Recording(rho)
+    measure(before, DOMAINS, target, how, first, np.random.default_rng(2))
+    second = Recording(rho, first.left)
+    measure(after, DOMAINS, target, how, second, np.random.default_rng(2))
+    assert len(first.measured) == len(second.measured)
+    for one, other in zip(first.measured, second.measured, strict=True):
+        assert one.squared_sensitivity == other.squared_sensitivity
+        assert squared_change(one, other) <= one.squared_sensitivity, one.step
+
+
+@pytest.mark.parametrize("target", [None, 4, 0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+def test_the_steps_never_spend_more_than_the_budget(target: int | None, epsilon: float) -> None:
+    rho = rho_of(epsilon, 1e-6)
+    ledger = Ledger(rho, np.random.default_rng(5))
+    measure(people(2_000, seed=3), DOMAINS, target, settings_for(DOMAINS, target, epsilon), ledger, ledger.rng)
+    assert sum(ledger.spent.values()) <= Fraction(rho)
+    if target == 4:  # else a model without tables leaves their share; so do levels of a tree that divide nothing
+        assert sum(ledger.spent.values()) >= 0.9 * rho
+
+
+def test_the_ledger_refuses_what_exceeds_the_budget() -> None:
+    ledger = Ledger(1.0, np.random.default_rng(5))
+    ledger.release(OneWayCounts(np.zeros(3, dtype=np.int64)), 0.6)
+    with pytest.raises(PrivacyRefusal, match="more than its privacy budget"):
+        ledger.release(OneWayCounts(np.zeros(3, dtype=np.int64)), 0.6)
+
+
+@pytest.mark.parametrize("rho", [0.001, 0.1, 0.5])
+def test_the_noise_of_a_measurement_has_the_variance_that_its_cost_asks_for(rho: float) -> None:
+    counts = OneWayCounts(np.zeros(200_000, dtype=np.int64))
+    noise = Ledger(1e9, np.random.default_rng(5)).release(counts, rho)
+    assert noise.var() == pytest.approx(1 / (2 * rho), rel=0.03)  # chi-squared: 1e-6 is 1.6 %
+    covariance = Covariance(np.zeros(100_000, dtype=np.int64), 1, 5, 50_000)
+    noise = Ledger(1e9, np.random.default_rng(5)).release(covariance, rho)
+    assert noise[:50_000].var() == pytest.approx(25 / (2 * rho), rel=0.04)
+    assert noise[50_000:].var() == pytest.approx(25 / (4 * rho), rel=0.04)
+
+
+@pytest.mark.parametrize("target", [None, 4, 0])
+def test_places_of_every_row_lie_in_their_domains(target: int | None) -> None:
+    ledger = Ledger(rho_of(2.0, 1e-5), np.random.default_rng(5))
+    model = measure(people(800, seed=3), DOMAINS, target, settings_for(DOMAINS, target, 2.0), ledger, ledger.rng)
+    for rows in (1, 7_000):
+        drawn = draw_rows(model, rows, ledger.rng)
+        for domain, places in zip(DOMAINS, drawn, strict=True):
+            assert len(places) == rows
+            assert places.min() >= -1
+            assert places.max() < domain.size
+
+
+def test_one_column_or_no_person_gives_a_model() -> None:
+    for domains in ((DOMAINS[0],), (DOMAINS[3],), DOMAINS):
+        for target in (None, len(domains) - 1):
+            nobody = People(tuple(np.empty(0, dtype=np.int64) for _ in domains))
+            ledger = Ledger(rho_of(1.0, 1e-5), np.random.default_rng(5))
+            model = measure(nobody, domains, target, settings_for(domains, target, 1.0), ledger, ledger.rng)
+            assert len(draw_rows(model, 10, ledger.rng)) == len(domains)
