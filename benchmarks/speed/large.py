@@ -1,6 +1,6 @@
 """Tables in cells: memory and time of a file out of core beside a plain read and write, and what seams cost.
 
-Run from the repository root: ``python benchmarks/speed/large.py file [--rows N] [--method NAME] [--effort NAME]
+RowBlock from the repository root: ``python benchmarks/speed/large.py file [--rows N] [--method NAME] [--effort NAME]
 [--memory SIZE]`` or ``python benchmarks/speed/large.py seams [--rows N]``. The file is generated in chunks into a
 temporary folder, which is removed at the end; each case is a process of its own, so that its peak of memory is its own.
 Seams: sum of squares of the groups of a table cut into cells, as `engines.partitions` cuts it, beside that of the whole
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engines.partitions.cuts import cut_tree, leaf_in
+from sfumato.engines.partitions.tree import grow_tree, leaf_in
 from sfumato.methods.condense.compact import compact_groups
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +97,7 @@ def seams(rows: int, k: int, effort: str) -> None:
     sample = np.random.default_rng(2).permutation(rows)[: min(rows, 100_000)]
     for most in (100_000, 400_000):
         begin = process_time()
-        tree, leaves = cut_tree(values[sample], most * len(sample) / rows)
+        tree, leaves = grow_tree(values[sample], most * len(sample) / rows)
         leaf = leaf_in(tree, values, np.arange(rows))
         total = 0.0
         for number in range(leaves):

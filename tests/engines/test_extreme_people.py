@@ -12,7 +12,7 @@ from scipy.stats import mannwhitneyu
 
 import sfumato as sf
 from sfumato.tables.schema import Domain, Field, Kind, Schema
-from tests.partitions.test_cells import run
+from tests.partitions.test_partitions import run
 
 K, ROWS = 10, 400
 MECHANISMS: dict[str, Callable[[], Any]] = {

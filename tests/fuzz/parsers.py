@@ -29,7 +29,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import TableError
 from sfumato.engines.outcome import Recipe
-from sfumato.engines.partitions.memory import parse_size
+from sfumato.engines.partitions.memory_limit import parse_size
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
 from sfumato.publish import verify

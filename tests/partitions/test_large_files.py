@@ -19,13 +19,13 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
-from sfumato.engines.partitions import memory
+from sfumato.engines.partitions import memory_limit
 from sfumato.engines.partitions import run as engine
-from sfumato.engines.partitions.cell import sanitize_cell
+from sfumato.engines.partitions.partition import sanitize_partition
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
-from tests.partitions.test_cells import people
+from tests.partitions.test_partitions import people
 
 SMALL: dict[str, Any] = {"k": 4, "effort": "fast", "report": False, "rows_are_people": True}
 
@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {"k": 4, "effort": "fast", "report": False, "rows_are_pe
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file of people, and cells of so few rows that it has several."""
-    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
     pa.parquet.write_table(people().drop_columns(["who"]), tmp_path / "people.parquet")
     return tmp_path
 
@@ -106,7 +106,7 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
+    monkeypatch.setattr(memory_limit, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
     done = run(
@@ -150,7 +150,7 @@ def test_a_stopped_run_goes_on_without_doing_a_finished_cell_again(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     key, done = place / "key", list[int]()
-    usual = sanitize_cell
+    usual = sanitize_partition
 
     def failing(table: pa.Table, task: Any, number: int) -> Any:
         if number == 2 and len(done) == 2:
@@ -158,7 +158,7 @@ def test_a_stopped_run_goes_on_without_doing_a_finished_cell_again(
         done.append(number)
         return usual(table, task, number)
 
-    monkeypatch.setattr(engine, "sanitize_cell", failing)
+    monkeypatch.setattr(engine, "sanitize_partition", failing)
     told = {**SMALL, "resume_key": key}
     with pytest.raises(SfumatoError, match="No space left"):
         sf.sanitize_file(place / "people.parquet", place / "out", **told)
@@ -183,7 +183,7 @@ def test_what_was_put_aside_for_other_options_or_by_nobody_is_not_used(
 
     told = {**SMALL, "resume_key": place / "key"}
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "sanitize_cell", stopping)
+        patched.setattr(engine, "sanitize_partition", stopping)
         for k in (4, 5):
             with pytest.raises(KeyboardInterrupt):
                 sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "k": k})
@@ -221,14 +221,14 @@ def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(
         from sfumato.publish import large
         from sfumato.cli import main
         stop = int(sys.argv.pop(1))
-        large.cell_rows = lambda *_: 250
-        usual = engine.sanitize_cell
+        large.partition_rows = lambda *_: 250
+        usual = engine.sanitize_partition
         def watched(table, task, number):
             print("cell", number, file=sys.stderr, flush=True)
             if number == stop:
                 sys.stdin.read()
             return usual(table, task, number)
-        engine.sanitize_cell = watched
+        engine.sanitize_partition = watched
         main()
         """
     )
@@ -259,7 +259,7 @@ def test_a_known_column_that_there_is_not_is_refused_before_a_cell_is_cut(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "cuts_of", lambda *_: pytest.fail("the work has begun"))
+    monkeypatch.setattr(engine, "tree_of", lambda *_: pytest.fail("the work has begun"))
     told: dict[str, Any] = {"method": "condense", "k": 4, "rows_are_people": True, "quasi_identifiers": ["twon"]}
     table = people().drop_columns(["who"])
     pa.parquet.write_table(table, place / "some.parquet")

@@ -84,7 +84,7 @@ def in_chunks(folder: Path, ending: str = "csv") -> None:
     )  # fmt: skip
 
 
-def in_cells(folder: Path, ending: str = "csv") -> None:
+def check_partitioned(folder: Path, ending: str = "csv") -> None:
     source = folder.parent / f"source.{ending}"
     sanitize_file(
         source, folder / "out", sf.Condensation(k=5, effort="fast"), report=False, rows_are_people=True, overwrite=True
@@ -166,7 +166,7 @@ def look(folder: Path, job: Job, before: dict[str, bytes], names: set[str]) -> N
         assert all(check.holds for check in verify_release(folder / "out" / "release"))
 
 
-JOBS = (save, owner_alone, evaluate, in_chunks, in_cells, together, trial, a_key, keep, begin)
+JOBS = (save, owner_alone, evaluate, in_chunks, check_partitioned, together, trial, a_key, keep, begin)
 CASES = [
     *((job, False, True) for job in JOBS),
     *((job, True, exchange) for job in (save, owner_alone, evaluate, in_chunks, keep) for exchange in (True, False)),
@@ -196,7 +196,7 @@ def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
     with faulty.failing(None):
         job(place)
     names, operations = set(tree(place)), list(faulty.done)
-    for number, operation in list(enumerate(operations))[:: sized(8 if job is in_cells else 3, 1)]:
+    for number, operation in list(enumerate(operations))[:: sized(8 if job is check_partitioned else 3, 1)]:
         put_back(place, kept)
         with faulty.failing(number, ERRORS[number % 2]):
             look(place, job, before, names)
@@ -214,8 +214,8 @@ def test_an_output_stands_whole_or_not_at_all_whichever_operation_fails(
     [
         *((save, form) for form in FORMS),
         *((in_chunks, form) for form in ("csv", "parquet", "arrow")),
-        (in_cells, "parquet"),
-        *at_length((in_cells, "csv"), (in_cells, "arrow")),
+        (check_partitioned, "parquet"),
+        *at_length((check_partitioned, "csv"), (check_partitioned, "arrow")),
     ],
 )
 def test_an_output_stands_whole_or_not_at_all_wherever_the_disk_is_full(place: Path, form: str, job: Any) -> None:

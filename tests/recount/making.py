@@ -71,7 +71,9 @@ def _declare_rules(case: Case, original: Path, folder: Path) -> None:
 def _small_partitions(rows: int | None) -> contextlib.AbstractContextManager[object]:
     """Cut tables into partitions of so many rows, which else take millions."""
     return (
-        contextlib.nullcontext() if rows is None else mock.patch("sfumato.publish.large.cell_rows", return_value=rows)
+        contextlib.nullcontext()
+        if rows is None
+        else mock.patch("sfumato.publish.large.partition_rows", return_value=rows)
     )
 
 

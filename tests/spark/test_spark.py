@@ -20,8 +20,8 @@ import sfumato as sf
 from sfumato.core.errors import SfumatoError
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
-from tests.partitions.test_cells import people
 from tests.partitions.test_large_files import write_as_in_germany
+from tests.partitions.test_partitions import people
 from tests.spark.holding import HoldingCondensation
 from tests.spark.sessions import LIMIT, session, wait_for
 
@@ -33,7 +33,7 @@ TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed
 
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
 
 
 def in_memory(table: pa.Table) -> sf.Release:

@@ -96,7 +96,7 @@ def counts_of_batches(folder: Path) -> str:
 
 
 def run_until(folder: Path, mark: str | None) -> list[tuple[str, int, bytes]]:
-    """Run a driver until it waits at a mark and kill it there, with its workers; or to its end."""
+    """RowBlock a driver until it waits at a mark and kill it there, with its workers; or to its end."""
     command = [sys.executable, "-m", "tests.spark.streaming", str(folder)]
     with (folder / "log").open("ab") as log:
         driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)

@@ -28,7 +28,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Field, Kind, Role
 
 if TYPE_CHECKING:
-    from sfumato.assess.risk.uniqueness import Standing
+    from sfumato.assess.risk.uniqueness import PopulationUniqueness
 
 __all__ = [
     "CATEGORIES",
@@ -323,7 +323,7 @@ class Study:
     held_persons: Places | None = None  # the same of the rows held out
     quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
-    standings: tuple[Standing, ...] = ()  # how people stand in whole tables, column by column, where these are parts
+    standings: tuple[PopulationUniqueness, ...] = ()  # column by column, if these are parts of tables
     options: MeasureOptions = MeasureOptions()
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -462,7 +462,7 @@ def study_of(
     judged: bool = False,
     quasi_identifiers: Sequence[str] = (),
     linked: Places | None = None,
-    standings: tuple[Standing, ...] = (),
+    standings: tuple[PopulationUniqueness, ...] = (),
     options: MeasureOptions | None = None,
     rng: np.random.Generator,
 ) -> Study:

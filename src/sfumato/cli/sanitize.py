@@ -82,7 +82,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.memory is not None:
-            from sfumato.engines.partitions.memory import parse_size
+            from sfumato.engines.partitions.memory_limit import parse_size
 
             parse_size(self.memory)
         told = "chunks" if self.chunked or self.resume_key is not None else self.engine
@@ -131,7 +131,7 @@ class Place:
             return False
         if self.memory is not None:
             return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
-        from sfumato.engines.partitions.memory import least_bytes, needed_bytes, size_words, usual_memory
+        from sfumato.engines.partitions.memory_limit import least_bytes, needed_bytes, size_words, usual_memory
         from sfumato.tables.source import open_source
 
         granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
@@ -157,7 +157,13 @@ class Place:
         Refuses what is too little for either way.
         """
         from sfumato.assess.warm import compile_apart
-        from sfumato.engines.partitions.memory import check_memory, least_bytes, needed_bytes, parse_size, size_words
+        from sfumato.engines.partitions.memory_limit import (
+            check_memory,
+            least_bytes,
+            needed_bytes,
+            parse_size,
+            size_words,
+        )
         from sfumato.tables.source import open_source
 
         source, granted = open_source(self.source, **given), parse_size(memory)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.uniqueness import whole_standings
+from sfumato.assess.risk.uniqueness import population_uniqueness
 from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
@@ -26,7 +26,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.engines.partitions.cuts import Tree, cut_tree, leaf_in
+from sfumato.engines.partitions.tree import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions
@@ -416,7 +416,7 @@ class Regions:
 
 def draw_regions(points: Matrix, most: float, share: float, rng: np.random.Generator) -> Regions:
     """Regions of at most ``most`` of the points each, and about this share of the regions drawn at random."""
-    tree, count = cut_tree(points, max(1.0, most))
+    tree, count = grow_tree(points, max(1.0, most))
     wanted = int(np.floor(share * count + rng.random()))
     return Regions(tree, np.isin(np.arange(count), rng.permutation(count)[:wanted]))
 
@@ -461,7 +461,7 @@ def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.r
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
         workings=None if workings is None else _part_of(workings, rows, original.num_rows),
         # who is alone among some need not be alone among all
-        standings=whole_standings((original, released, held), compared.codec, whose, rows.inside, rows.outside),
+        standings=population_uniqueness((original, released, held), compared.codec, whose, rows.inside, rows.outside),
     )
 
 

@@ -27,7 +27,7 @@ from sfumato.tables.schema import Schema, field_to_document, fields_from_documen
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.assess.risk.uniqueness import Standing
+    from sfumato.assess.risk.uniqueness import PopulationUniqueness
 
 __all__ = ["Apart", "Comparison", "Outcome", "Recipe", "SeparateComparison", "bounds_kept"]
 
@@ -131,7 +131,7 @@ class Comparison:
         Released person whom each released row belongs to, where rows of a person stay together.
     workings : Workings, optional
         How these rows were made, where they are not all of the table.
-    standings : tuple of Standing
+    standings : tuple of PopulationUniqueness
         How these people stand in the whole tables, column by column, where they are not all.
     """
 
@@ -144,7 +144,7 @@ class Comparison:
     before: pa.Table | None = None
     linked: NDArray[np.int64] | None = None
     workings: OwnerDetails | None = None
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[PopulationUniqueness, ...] = ()
 
     def __repr__(self) -> str:
         return "Comparison(owner only)"

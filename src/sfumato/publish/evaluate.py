@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
-from sfumato.assess.risk.uniqueness import Standing, whole_standings
+from sfumato.assess.risk.uniqueness import PopulationUniqueness, population_uniqueness
 from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.certificate.certificate import Certificate
 from sfumato.core.documents import write_json
@@ -373,10 +373,10 @@ def measure_released(
     released, holdout = aligned.table, None if held is None else held.table
     del aligned, held  # of large tables only some rows are held from here on
     rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[PopulationUniqueness, ...] = ()
     if rows is not None:
         whose = persons_of_table(original, schema), held_persons
-        standings = whole_standings((original, released, holdout), codec, whose, rows.inside, rows.outside)
+        standings = population_uniqueness((original, released, holdout), codec, whose, rows.inside, rows.outside)
         notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
         original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
         holdout = None if holdout is None else holdout.take(pa.array(rows.outside))

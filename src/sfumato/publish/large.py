@@ -23,10 +23,10 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.allocate import FileSpill, Spill, frame_of
 from sfumato.engines.partitions.batches import Geometric, in_chunks, run_in_chunks, try_on_sample
-from sfumato.engines.partitions.cutting import FileSpill, Spill, frame_of
-from sfumato.engines.partitions.memory import cell_rows, parse_size, usual_memory
-from sfumato.engines.partitions.run import in_cells, run_by_cells
+from sfumato.engines.partitions.memory_limit import parse_size, partition_rows, usual_memory
+from sfumato.engines.partitions.run import check_partitioned, run_partitioned
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS, sample_file
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
 from sfumato.methods.geometry.key import check_key_path, keeping_key
@@ -46,10 +46,10 @@ from sfumato.version import __version__
 
 __all__ = [
     "check_moved",
-    "frame_by_cells",
+    "frame_in_partitions",
     "frame_moved_on_spark",
     "frame_on_spark",
-    "release_by_cells",
+    "release_in_partitions",
     "release_moved",
     "release_on_spark",
     "run_key",
@@ -59,7 +59,7 @@ _WORKER_MEMORY = 2 << 30  # of a cluster, unless --memory says otherwise
 _OF_THIS_MACHINE = ("memory", "resume_key", "engine", "master", "batch_rows")  # which change no released row
 
 
-def frame_by_cells(
+def frame_in_partitions(
     arrow: pa.Table,
     mechanism: Mechanism,
     options: RunOptions,
@@ -72,13 +72,13 @@ def frame_by_cells(
     assert options.memory is not None
     randomness = Randomness(options.seed).repeatable()
     source = TableSource(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
-    return run_by_cells(
+    return run_partitioned(
         source,
         mechanism,
         randomness,
         options,
         Spill(),
-        most_rows=cell_rows(parse_size(options.memory), arrow.num_columns),
+        most_rows=partition_rows(parse_size(options.memory), arrow.num_columns),
         measured=SAMPLE_ROWS if report else 0,
         quasi_identifiers=quasi_identifiers,
         native=native,
@@ -98,7 +98,7 @@ def frame_on_spark(
         mechanism,
         Randomness(options.seed).repeatable(),
         options,
-        most_rows=cell_rows(granted, len(frame.columns)),
+        most_rows=partition_rows(granted, len(frame.columns)),
         measured=SAMPLE_ROWS if report else 0,
         **written,
     )
@@ -116,7 +116,7 @@ def release_on_spark(
     **publishing: Any,
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
-    in_cells(mechanism, options)
+    check_partitioned(mechanism, options)
     form = source.form if form is None else form
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
 
@@ -134,7 +134,7 @@ def release_on_spark(
     return write_around(run, nullcontext(), folder, form, report=report, **publishing)
 
 
-def release_by_cells(
+def release_in_partitions(
     source: TableSource,
     folder: str | Path,
     mechanism: Mechanism,
@@ -150,7 +150,7 @@ def release_by_cells(
     Raw rows that wait on disk are encrypted with a key that this run alone has, or that stands in the file
     ``resume_key`` until the release is there.
     """
-    in_cells(mechanism, options)
+    check_partitioned(mechanism, options)
     resume_key = options.resume_key
     for_this_run = resume_key is not None and (not os.path.lexists(resume_key) or kept_path(Path(folder)).exists())
     key = run_key(resume_key, Path(folder))
@@ -160,13 +160,13 @@ def release_by_cells(
     granted = usual_memory() if options.memory is None else parse_size(options.memory)
 
     def run(place: Path, spill: Spill) -> Outcome:
-        return run_by_cells(
+        return run_partitioned(
             source,
             mechanism,
             randomness,
             options,
             spill,
-            most_rows=cell_rows(granted, len(source.schema)),
+            most_rows=partition_rows(granted, len(source.schema)),
             mark=None if resume_key is None else _mark(source, mechanism, options, granted, form),
             into=lambda schema: open_sink(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             measured=SAMPLE_ROWS if report else 0,

@@ -18,8 +18,8 @@ from sfumato.core.option import options_of, spelled_option
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.partitions.batches import Geometric
-from sfumato.engines.partitions.memory import check_memory, least_bytes, parse_size
-from sfumato.engines.partitions.run import in_cells
+from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, parse_size
+from sfumato.engines.partitions.run import check_partitioned
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
@@ -38,10 +38,10 @@ from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.large import (
     check_moved,
-    frame_by_cells,
+    frame_in_partitions,
     frame_moved_on_spark,
     frame_on_spark,
-    release_by_cells,
+    release_in_partitions,
     release_moved,
     release_on_spark,
 )
@@ -242,7 +242,7 @@ def sanitize(
         compile_ahead()
     if memory is not None:
         quasi_identifiers = tuple(quasi_identifiers)
-        outcome = frame_by_cells(
+        outcome = frame_in_partitions(
             arrow, chosen, options, report=report, quasi_identifiers=quasi_identifiers, native=native
         )
         outside, suggest = known_columns(quasi_identifiers, outcome.recipe.schema), None
@@ -495,7 +495,7 @@ def sanitize_file(
     if moved:  # what cannot be is refused before the file is read
         check_moved(chosen, options, new_key, folder)
     else:
-        in_cells(chosen, options)
+        check_partitioned(chosen, options)
     file = file_of(source, engine, master, **given_reading) if file is None else file
     if memory is not None and isinstance(file, TableSource):
         least, less = (least_bytes(file, report=each) for each in (report, False))
@@ -509,7 +509,7 @@ def sanitize_file(
     said |= {"form": form, "command": command}
     if isinstance(file, ClusterFile):
         return release_on_spark(file, folder, chosen, options, **said)
-    return release_by_cells(file, folder, chosen, options, **said)
+    return release_in_partitions(file, folder, chosen, options, **said)
 
 
 _LEVELLED = ("chain", "condense", "condense-paper")

@@ -25,7 +25,7 @@ from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
-from sfumato.engines.partitions.cuts import Cuts, Tree, cut_tree, leaf_in, merged
+from sfumato.engines.partitions.tree import PartitionTree, Tree, grow_tree, leaf_in, merge_leaves
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, MaintainerState
 from sfumato.methods.condense.slots import CategoryTally
 from sfumato.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
@@ -90,13 +90,13 @@ def cells_of_groups(session: StreamSession, most: int) -> StreamCells:
     """
     maintainer, settings, codec = session.maintainer, session.settings, session.codec
     rows = maintainer.rows()
-    tree, leaves = cut_tree(rows.mean, max(1.0, len(rows.ids) / most))
+    tree, leaves = grow_tree(rows.mean, max(1.0, len(rows.ids) / most))
     leaf = leaf_in(tree, rows.mean, np.arange(len(rows.ids)))
     sizes = np.zeros(leaves, dtype=np.int64)
     np.maximum.at(sizes, leaf, rows.count)
     groups = np.bincount(leaf, minlength=leaves).tolist()
-    cuts = Cuts((), pa.array([""]), (tree,), leaves)
-    cells = merged(cuts, groups, sizes.tolist(), int(rows.level_max.max()))
+    cuts = PartitionTree((), pa.array([""]), (tree,), leaves)
+    cells = merge_leaves(cuts, groups, sizes.tolist(), int(rows.level_max.max()))
     cell_of = np.zeros(leaves, dtype=np.int64)
     for number, some in enumerate(cells):
         cell_of[list(some)] = number

@@ -18,7 +18,7 @@ from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated,
 from sfumato.assess.attacks.coincidence import BY_RECURRENCE, MOST_HOLDERS, REPLICATES, RecurrenceRates, as_tries
 from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.findings import Family, Tries, median_interval
-from sfumato.assess.risk.uniqueness import Standing, standing_in
+from sfumato.assess.risk.uniqueness import PopulationUniqueness, standing_in
 from sfumato.assess.study import Matrix, Places, Study, row_codes, value_codes
 
 __all__ = ["RARE_COMBINATIONS", "UNIQUE_VALUES", "WHOLE_ROWS"]
@@ -189,7 +189,7 @@ def _unique_values(study: Study) -> Iterator[Stated]:
     yield "unique-values-disclosed", success(inside, guess=guess, control=outside, note=note, aside=BY_RECURRENCE)
 
 
-def _shown_by_coincidence(study: Study, standings: Sequence[Standing]) -> Tries:
+def _shown_by_coincidence(study: Study, standings: Sequence[PopulationUniqueness]) -> Tries:
     """People of whom a release that knows nobody shows a value that they alone hold.
 
     In each column it shows such a value with the larger of two chances: that of an independent redraw, and how often

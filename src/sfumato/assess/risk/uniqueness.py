@@ -48,13 +48,13 @@ __all__ = [
     "RAREST_CATEGORY",
     "UNIQUENESS",
     "NumberSteps",
-    "Standing",
+    "PopulationUniqueness",
     "chance_of",
     "class_findings",
     "known_as",
     "matched",
+    "population_uniqueness",
     "standing_in",
-    "whole_standings",
     "with_known_labels",
 ]
 
@@ -63,7 +63,7 @@ NEAR = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Standing:
+class PopulationUniqueness:
     """How some rows of the original, and rows held out, stand in one column of the whole tables.
 
     They are those that are measured, or others drawn from all; ``persons`` and ``held_persons`` tell whose they are.
@@ -82,29 +82,31 @@ class Standing:
     persons: Places | None = None
     held_persons: Places | None = None
 
-    def take(self, inside: Places, outside: Places) -> Standing:
+    def take(self, inside: Places, outside: Places) -> PopulationUniqueness:
         """That of some rows."""
         held = (self.held_holders[outside], self.held_shown[outside])
         persons = None if self.persons is None else self.persons[inside]
         whose = persons, None if self.held_persons is None else self.held_persons[outside]
-        return Standing(self.holders[inside], self.shown[inside], self.chance[inside], *held, self.fewest, *whose)
+        return PopulationUniqueness(
+            self.holders[inside], self.shown[inside], self.chance[inside], *held, self.fewest, *whose
+        )
 
 
-def standing_in(study: Study, place: int) -> Standing:
+def standing_in(study: Study, place: int) -> PopulationUniqueness:
     """How people stand in a column, in the whole tables where these were larger than what is measured."""
     if study.standings:
         return study.standings[place]
     whose = (study.persons, study.held_persons)
-    return _standing(study.pairs[place], None if study.held is None else study.held[place], *whose)
+    return _uniqueness(study.pairs[place], None if study.held is None else study.held[place], *whose)
 
 
-def whole_standings(
+def population_uniqueness(
     tables: tuple[pa.Table, pa.Table, pa.Table | None],
     codec: Codec,
     whose: tuple[Places | None, Places | None],
     inside: Places,
     outside: Places,
-) -> tuple[Standing, ...]:
+) -> tuple[PopulationUniqueness, ...]:
     """How some rows stand in the original, the released table and the people held out, column after column.
 
     ``whose`` are the persons of the original and of those held out.
@@ -112,12 +114,14 @@ def whole_standings(
     found = []
     for field in codec.schema.encoded:
         original, released, *held = (read_column(table, codec, field) for table in tables if table is not None)
-        whole = _standing(ColumnPair(field, original, released), held[0] if held else None, *whose)
+        whole = _uniqueness(ColumnPair(field, original, released), held[0] if held else None, *whose)
         found.append(whole.take(inside, outside))
     return tuple(found)
 
 
-def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, held_persons: Places | None) -> Standing:
+def _uniqueness(
+    pair: ColumnPair, held: Column | None, persons: Places | None, held_persons: Places | None
+) -> PopulationUniqueness:
     columns = [pair.original, pair.released, *(() if held is None else (held,))]
     cuts = np.cumsum([len(column.values) for column in columns])[:-1]
     original, released, *others = np.split(value_codes(*columns), cuts)
@@ -137,7 +141,9 @@ def _standing(pair: ColumnPair, held: Column | None, persons: Places | None, hel
         own = steps.places(pair.original.values[unique])
         chance[unique] = chance_of(own, np.unique(taken), np.unique(stands))
     whose = (persons, held_persons)
-    return Standing(holders[original], shown[original], chance, holders[outside], shown[outside], fewest, *whose)
+    return PopulationUniqueness(
+        holders[original], shown[original], chance, holders[outside], shown[outside], fewest, *whose
+    )
 
 
 @dataclass(frozen=True)

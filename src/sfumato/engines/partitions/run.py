@@ -1,4 +1,4 @@
-"""The engine for tables in cells: learn, cut, sanitize each cell, and put the rows together in an order by chance."""
+"""The engine for tables in partitions: scan and allocate rows, sanitize each partition, and write the rows shuffled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.uniqueness import Standing
+from sfumato.assess.risk.uniqueness import PopulationUniqueness
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
@@ -20,13 +20,21 @@ from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import crowd_of, grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
-from sfumato.engines.partitions.cell import LEVEL, CellTask, DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.partitions.cuts import Cuts, cut_cells, merged
-from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, kept_rules, table_of
-from sfumato.engines.partitions.learn import Chance, Learned, Look, Run, learn, look_at, read_runs
-from sfumato.engines.partitions.memory import LEAST_ROWS
+from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, Spill, frame_of, kept_rules, table_of
+from sfumato.engines.partitions.first_pass import (
+    FirstPass,
+    Preparation,
+    RowBlock,
+    RowHash,
+    prepare_partitions,
+    read_blocks,
+    scan_rows,
+)
+from sfumato.engines.partitions.memory_limit import LEAST_ROWS
+from sfumato.engines.partitions.partition import LEVEL, PartitionResult, PartitionTask, merge_facts, sanitize_partition
+from sfumato.engines.partitions.population import PopulationCounts, choose_probes
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS
-from sfumato.engines.partitions.standing import Tally, ask
+from sfumato.engines.partitions.tree import PartitionTree, grow_partition_tree, merge_leaves
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
@@ -52,14 +60,14 @@ __all__ = [
     "ORIGIN",
     "Into",
     "bits_of",
-    "cuts_of",
+    "check_partitioned",
     "frames_of",
     "gather",
-    "in_cells",
     "least_people",
-    "run_by_cells",
+    "run_partitioned",
     "task_of",
-    "with_all_rows",
+    "tree_of",
+    "with_exact_moments",
 ]
 
 ORDER = "\x1forder"
@@ -70,7 +78,7 @@ _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
 Into = Callable[[pa.Schema], AbstractContextManager[TableSink]]
 
 
-def in_cells(mechanism: Mechanism, options: RunOptions) -> None:
+def check_partitioned(mechanism: Mechanism, options: RunOptions) -> None:
     """Refuse a method, or a choice, that needs all rows at once.
 
     Raises
@@ -92,7 +100,7 @@ def in_cells(mechanism: Mechanism, options: RunOptions) -> None:
         raise OptionError(f"{needs} needs all rows at once; leave it out, or grant more memory with --memory")
 
 
-def run_by_cells(
+def run_partitioned(
     source: TableSource,
     mechanism: Mechanism,
     randomness: Randomness,
@@ -112,96 +120,96 @@ def run_by_cells(
     ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
     ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
     """
-    in_cells(mechanism, options)
-    head = next(iter(read_runs(source)), Run(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
+    check_partitioned(mechanism, options)
+    head = next(iter(read_blocks(source)), RowBlock(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
 
-    def look(schema: Schema, k: int, chance: Chance) -> Look:
-        runs = _telling(read_runs(source), source.rows)
-        return look_at(runs, schema, k, chance, options.level, level_1=mechanism.traits.level_1)
+    def first_pass(schema: Schema, k: int, row_hash: RowHash) -> FirstPass:
+        blocks = _reporting(read_blocks(source), source.rows)
+        return scan_rows(blocks, schema, k, row_hash, options.level, level_1=mechanism.traits.level_1)
 
-    learned = learn(head.table, look, mechanism, randomness, options)
+    prepared = prepare_partitions(head.table, first_pass, mechanism, randomness, options)
     known_columns(
-        quasi_identifiers, learned.plan.schema
+        quasi_identifiers, prepared.plan.schema
     )  # which the report needs, and which is refused before the work is done
-    cuts = cuts_of(learned, most_rows)
+    cuts = tree_of(prepared, most_rows)
     counted = _taken_up(spill, mark)
     if counted is None:
-        counted = _cut_all(source, Cutter(learned, cuts), options.holdout, spill)
+        counted = _cut_all(source, RowAllocator(prepared, cuts), options.holdout, spill)
         spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
-    learned = with_all_rows(learned, counted)
-    cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
-    task, pairs = task_of(learned, counted, cells, native=native, measured=measured)
-    bits = bits_of(learned)
+    prepared = with_exact_moments(prepared, counted)
+    cells = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
+    task, pairs = task_of(prepared, counted, cells, native=native, measured=measured)
+    bits = bits_of(prepared)
     for number, leaves in enumerate(cells):
         if not spill.has(f"cell-{number}"):
-            done = sanitize_cell(spill.rows(leaves), task, number)
+            done = sanitize_partition(spill.rows(leaves), task, number)
             spill.put(f"cell-{number}", frames_of(done, bits))
         tell("sanitizing cells", (number + 1) / len(cells))
         for leaf in leaves:
             spill.drop(f"leaf-{leaf}")
     return gather(
-        learned, counted, spill, len(cells), pairs, bits,
+        prepared, counted, spill, len(cells), pairs, bits,
         into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe,
     )  # fmt: skip
 
 
-def _taken_up(spill: Spill, mark: str | None) -> CutCounts | None:
+def _taken_up(spill: Spill, mark: str | None) -> AllocationCounts | None:
     """What an earlier run has counted, whose rows lie here; None where there is none of this mark."""
     if mark is not None and spill.has("state"):
         state = parse_json(spill.frame("state", 0))
         if state["mark"] == mark:
-            return typed(CutCounts, state["counted"])
+            return typed(AllocationCounts, state["counted"])
     spill.clear()
     return None
 
 
-def _cut_all(source: TableSource, cutter: Cutter, holdout: Any, spill: Spill) -> CutCounts:
+def _cut_all(source: TableSource, allocator: RowAllocator, holdout: Any, spill: Spill) -> AllocationCounts:
     """Put all rows aside by leaf, and count."""
-    look = cutter.learned.look
-    for run in read_runs(source):
-        for leaf, rows in cutter.cut(run):
+    first_pass = allocator.prepared.first_pass
+    for block in read_blocks(source):
+        for leaf, rows in allocator.allocate(block):
             spill.add(leaf, rows)
-        tell("cutting rows", (int(run.rows[-1]) + 1) / (look.rows + look.held_out))
-    for leaf, rows in _outside(holdout, cutter):
+        tell("cutting rows", (int(block.rows[-1]) + 1) / (first_pass.rows + first_pass.held_out))
+    for leaf, rows in _outside(holdout, allocator):
         spill.add(leaf, rows)
     spill.flush()
-    return cutter.count()
+    return allocator.count()
 
 
-def _telling(runs: Iterable[Run], rows: int | None) -> Iterator[Run]:
-    for run in runs:
-        yield run
+def _reporting(blocks: Iterable[RowBlock], rows: int | None) -> Iterator[RowBlock]:
+    for block in blocks:
+        yield block
         if rows:
-            tell("reading rows", (int(run.rows[-1]) + 1) / rows)
+            tell("reading rows", (int(block.rows[-1]) + 1) / rows)
 
 
-def cuts_of(learned: Learned, most_rows: int) -> Cuts:
+def tree_of(prepared: Preparation, most_rows: int) -> PartitionTree:
     """Where the table is cut, by its sample, into leaves of at most about so many rows."""
-    columns = parts_of(learned)
-    seen = learned.job.shared.table if learned.job.shared is not None else learned.seen.table
-    here = np.flatnonzero(learned.sampled)
-    values, rows, wanted = learned.job.records.values[here], learned.look.rows, learned.plan.options.rows or 0
+    columns = parts_of(prepared)
+    seen = prepared.job.shared.table if prepared.job.shared is not None else prepared.seen.table
+    here = np.flatnonzero(prepared.sampled)
+    values, rows, wanted = prepared.job.records.values[here], prepared.first_pass.rows, prepared.plan.options.rows or 0
     if wanted > rows:  # what is made of a cell goes into memory too
         most_rows = max(min(most_rows, 2 * LEAST_ROWS), most_rows * rows // wanted)
-    return cut_cells(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
+    return grow_partition_tree(seen.take(pa.array(here)), values, columns, rows, most_rows).with_parts_of(seen)
 
 
-def with_all_rows(learned: Learned, counted: CutCounts) -> Learned:
+def with_exact_moments(prepared: Preparation, counted: AllocationCounts) -> Preparation:
     """What was learnt, with the means and deviations of all rows in the place of those of the sample, if counted."""
-    codec = rescale(learned.job.codec, counted.mean_and_deviation())
-    return dataclasses.replace(learned, job=dataclasses.replace(learned.job, codec=codec))
+    codec = rescale(prepared.job.codec, counted.mean_and_deviation())
+    return dataclasses.replace(prepared, job=dataclasses.replace(prepared.job, codec=codec))
 
 
-def least_people(learned: Learned, counted: CutCounts) -> int:
+def least_people(prepared: Preparation, counted: AllocationCounts) -> int:
     """Fewest people of a cell: the highest privacy level, or the group size that is chosen."""
-    size = _chosen_size(learned, counted)
-    least = max(learned.look.highest, learned.plan.mechanism.traits.floor or 2)
+    size = _chosen_size(prepared, counted)
+    least = max(prepared.first_pass.highest, prepared.plan.mechanism.traits.floor or 2)
     return least if size is None else max(least, size.size)
 
 
-def bits_of(learned: Learned) -> int:
+def bits_of(prepared: Preparation) -> int:
     """Bits of its number that tell the bucket of a released row."""
-    rows = max(learned.look.rows, learned.plan.options.rows or 0)
+    rows = max(prepared.first_pass.rows, prepared.plan.options.rows or 0)
     return max(0, int(np.ceil(np.log2(max(1.0, rows / _BUCKET_ROWS)))))
 
 
@@ -230,30 +238,30 @@ def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(whole)
 
 
-def parts_of(learned: Learned) -> tuple[str, ...]:
+def parts_of(prepared: Preparation) -> tuple[str, ...]:
     """Columns whose values never mix in a cell."""
-    plan, target = learned.plan, learned.plan.schema.target
+    plan, target = prepared.plan, prepared.plan.schema.target
     apart = [] if plan.options.strata is None else [plan.options.strata]
     if isinstance(plan.mechanism, ClasswiseCondensation) and target is not None:
         apart.append(target.name)
     return tuple(dict.fromkeys(apart))
 
 
-def _outside(holdout: Any, cutter: Cutter) -> Iterator[tuple[int, pa.Table]]:
+def _outside(holdout: Any, allocator: RowAllocator) -> Iterator[tuple[int, pa.Table]]:
     """People of a table of their own whom the release is not made from."""
     if holdout is None or isinstance(holdout, float):
         return
     table = to_arrow(holdout)[0]
-    first = cutter.learned.look.rows + cutter.learned.look.held_out
-    yield from cutter.cut_outside(Run(table, np.arange(first, first + table.num_rows)))
+    first = allocator.prepared.first_pass.rows + allocator.prepared.first_pass.held_out
+    yield from allocator.allocate_held_out(RowBlock(table, np.arange(first, first + table.num_rows)))
 
 
 def task_of(
-    learned: Learned, counted: CutCounts, cells: Sequence[Sequence[int]], *, native: bool, measured: int
-) -> tuple[CellTask, bool]:
+    prepared: Preparation, counted: AllocationCounts, cells: Sequence[Sequence[int]], *, native: bool, measured: int
+) -> tuple[PartitionTask, bool]:
     """What every cell must know, and whether the rules that are kept may show rare pairs."""
-    plan, job = learned.plan, learned.job
-    rows, pairs = learned.look.rows, False
+    plan, job = prepared.plan, prepared.job
+    rows, pairs = prepared.first_pass.rows, False
     rules: tuple[str, ...] = ()
     if plan.mechanism.traits.synthetic and job.codec.schema.rules:
         kept = enforce_rules(
@@ -267,26 +275,26 @@ def task_of(
     public = tuple(field.name for field in plan.schema if field.role is Role.PUBLIC)
     mechanism: Mechanism = plan.mechanism
     if isinstance(mechanism, ClasswiseCondensation):
-        size = _chosen_size(learned, counted)
+        size = _chosen_size(prepared, counted)
         mechanism = mechanism if size is None else dataclasses.replace(mechanism, k=size.size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
     share = min(1.0, measured / max(rows, plan.options.rows or 0)) if measured else 0.0
-    sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], learned.look.highest
+    sizes, highest = [sum(counted.rows[leaf] for leaf in leaves) for leaves in cells], prepared.first_pass.highest
     wanted = () if plan.options.rows is None else apportioned(plan.options.rows, sizes)
-    asked = ask(learned)[0] if 0.0 < share < 1.0 else None
-    settled = (rows, highest, share, native, wanted, asked, job.tails, job.records.public_level)
-    return CellTask(plan, mechanism, codec, job.told, public, *settled), pairs
+    probes = choose_probes(prepared)[0] if 0.0 < share < 1.0 else None
+    settled = (rows, highest, share, native, wanted, probes, job.tails, job.records.public_level)
+    return PartitionTask(plan, mechanism, codec, job.told, public, *settled), pairs
 
 
-def _chosen_size(learned: Learned, counted: CutCounts) -> GroupSize | None:
+def _chosen_size(prepared: Preparation, counted: AllocationCounts) -> GroupSize | None:
     """Group size that class-wise condensation chooses from the sizes of all classes; None if it does not."""
-    mechanism = learned.plan.mechanism
+    mechanism = prepared.plan.mechanism
     if not isinstance(mechanism, ClasswiseCondensation) or mechanism.k is not None:
         return None
     return choose_size(np.array(counted.people_of_parts), FLOOR, mechanism.tolerance)
 
 
-def frames_of(done: DoneCell, bits: int) -> list[bytes]:
+def frames_of(done: PartitionResult, bits: int) -> list[bytes]:
     """A finished cell as frames: what was done, its rows bucket by bucket, and those that are measured."""
     facts = [fact_to_json(fact) for fact in done.facts]
     formulas = FormulaCount(done.table.column_names)
@@ -307,8 +315,8 @@ def frames_of(done: DoneCell, bits: int) -> list[bytes]:
 
 
 def gather(
-    learned: Learned,
-    counted: CutCounts,
+    prepared: Preparation,
+    counted: AllocationCounts,
     spill: Spill,
     cells: int,
     pairs: bool,
@@ -328,11 +336,11 @@ def gather(
     facts = merge_facts(
         [tuple(fact_from_json(fact) for fact in each["facts"]) for each in told],
         [each["rows_in"] for each in told],
-        persons=counted.people_of_all if learned.chance.person is not None else None,
-        classes=_classes(learned),
+        persons=counted.people_of_all if prepared.row_hash.person is not None else None,
+        classes=_classes(prepared),
         pairs=pairs,
     )
-    size = _chosen_size(learned, counted)
+    size = _chosen_size(prepared, counted)
     if size is not None:
         named = dataclasses.asdict(size)
         facts = tuple(dataclasses.replace(each, **named) if isinstance(each, ClassPure) else each for each in facts)
@@ -349,14 +357,14 @@ def gather(
                 for batch in table.to_batches():
                     sink.write(batch)
     counts = into is not None or stay  # of a table that is here they are counted when it is certified
-    comparison, workings = comparison_of(learned, spill, cells, bits, facts, measured=measured)
+    comparison, workings = comparison_of(prepared, spill, cells, bits, facts, measured=measured)
     return Outcome(
-        recipe=learned.plan.recipe(dataclasses.replace(learned.job.told, rules=schema.rules)),
+        recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.told, rules=schema.rules)),
         table=pa.concat_tables(whole) if whole else kinds.empty_table(),
         rows_in=sum(each["rows_in"] for each in told),
         rows_out=sum(each["rows_out"] for each in told),
         schema=schema,
-        facts=(*_around(learned, counted), *facts, *(formulas.facts(quoted=spreadsheet_safe) if counts else ())),
+        facts=(*_around(prepared, counted), *facts, *(formulas.facts(quoted=spreadsheet_safe) if counts else ())),
         comparison=comparison,
         workings=workings,
         seconds=sum(each["seconds"] for each in told),
@@ -373,18 +381,18 @@ def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
         tell("writing rows", (bucket + 1) / (1 << bits))
 
 
-def _classes(learned: Learned) -> int:
-    target = learned.job.codec.schema.target
+def _classes(prepared: Preparation) -> int:
+    target = prepared.job.codec.schema.target
     if target is None:
         return 1
-    column = learned.job.original.column(target.name)
+    column = prepared.job.original.column(target.name)
     return len(plain(column).unique())
 
 
-def _around(learned: Learned, counted: CutCounts) -> Iterator[Fact]:
+def _around(prepared: Preparation, counted: AllocationCounts) -> Iterator[Fact]:
     """Facts of what was done around the cells, counted over all rows."""
-    yield from learned.job.facts
-    if isinstance(learned.plan.options.holdout, float) and counted.held_out:
+    yield from prepared.job.facts
+    if isinstance(prepared.plan.options.holdout, float) and counted.held_out:
         yield HeldOut(counted.held_out)
 
 
@@ -393,11 +401,11 @@ LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 
 
 def comparison_of(
-    learned: Learned, spill: Spill, cells: int, bits: int, facts: Sequence[Fact], *, measured: bool
+    prepared: Preparation, spill: Spill, cells: int, bits: int, facts: Sequence[Fact], *, measured: bool
 ) -> tuple[Comparison | Apart, OwnerDetails | None]:
     """Rows of all cells that are measured, side by side with what they became."""
     if not measured:
-        return Apart("no report was asked for", codec=learned.job.codec), None
+        return Apart("no report was asked for", codec=prepared.job.codec), None
     originals, releases, outsides, tally = [], [], [], None
     groups = rows = 0
     for number in range(cells):
@@ -405,7 +413,7 @@ def comparison_of(
             table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(4)
         )
         if held.num_columns:
-            tally = Tally(learned) if tally is None else tally
+            tally = PopulationCounts(prepared) if tally is None else tally
             tally.add(held)
         labels, drawn = (table.column(name).to_numpy() for table, name in ((original, LABEL), (released, DRAWN)))
         origin = released.column(ORIGIN).to_numpy()
@@ -421,7 +429,7 @@ def comparison_of(
         groups += int(labels.max(initial=-1)) + 1
         rows += original.num_rows
     whole = (pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides))
-    return _compared(learned, facts, () if tally is None else tally.standings(), *whole)
+    return _compared(prepared, facts, () if tally is None else tally.standings(), *whole)
 
 
 def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
@@ -429,14 +437,14 @@ def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
 
 
 def _compared(
-    learned: Learned,
+    prepared: Preparation,
     facts: Sequence[Fact],
-    standings: tuple[Standing, ...],
+    standings: tuple[PopulationUniqueness, ...],
     original: pa.Table,
     released: pa.Table,
     outside: pa.Table,
 ) -> tuple[Comparison, OwnerDetails | None]:
-    plan, codec = learned.plan, learned.job.codec
+    plan, codec = prepared.plan, prepared.job.codec
     names = [column.field.name for column in codec.columns]
     levels = original.column(LEVEL).to_numpy().astype(np.int64)
     records = codec.encode(original.select(names), levels=levels, unseen="mean")
@@ -450,10 +458,10 @@ def _compared(
     elif (origin >= 0).any():
         workings = OwnerDetails(origin=origin)
     else:
-        order = learned.plan.randomness.generator("regrown").permutation(released.num_rows)
-        regrown = grown_again(learned.job.codec, released.select(names).take(pa.array(order)), facts)
+        order = prepared.plan.randomness.generator("regrown").permutation(released.num_rows)
+        regrown = grown_again(prepared.job.codec, released.select(names).take(pa.array(order)), facts)
         workings = None if regrown is None else OwnerDetails(regrown=regrown)
-    whole, measured = learned.look.rows, original.num_rows
+    whole, measured = prepared.first_pass.rows, original.num_rows
     note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     if standings:
         people = len(standings[0].holders)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
-from sfumato.engines.partitions.learn import Run
+from sfumato.engines.partitions.first_pass import RowBlock
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names
 from sfumato.tables.header import csv_header
@@ -59,11 +59,11 @@ class Numbered:
         """Rows of the whole."""
         return self.starts[-1]
 
-    def runs(self, batches: Batches) -> Iterator[Run]:
+    def runs(self, batches: Batches) -> Iterator[RowBlock]:
         """The rows of the part that this worker has, in runs."""
         first = self.starts[part_number()]
         for table in runs_of_rows(batches, _RUN_ROWS):
-            yield Run(table, np.arange(first, first + table.num_rows))
+            yield RowBlock(table, np.arange(first, first + table.num_rows))
             first += table.num_rows
 
 
@@ -172,7 +172,7 @@ def open_on_spark(
     frame, form = _csv(spark, name, encoding or "utf-8", delimiter)
     marks = (*MISSING_MARKS, *missing)
     look, ragged = NumeralScan(marks), 0
-    for told in frames_from(frame, _Look(marks)):
+    for told in frames_from(frame, _Scan(marks)):
         found = parse_json(bytes(told["frame"]))
         look.join(found["numbers"])
         ragged += found["ragged"]
@@ -217,7 +217,7 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Scan:
     """How the numbers of a part are written, and how many of its lines are ragged, wherever the rows are."""
 
     marks: tuple[str, ...]

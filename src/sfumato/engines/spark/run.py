@@ -23,6 +23,7 @@ from sfumato.core.exact_mean import ExactMean
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, Spill, frame_of, table_of
 from sfumato.engines.partitions.batches import (
     TriedOnSample,
     dropped_fields,
@@ -32,23 +33,31 @@ from sfumato.engines.partitions.batches import (
     outcome_of_moving,
     usual_rows,
 )
-from sfumato.engines.partitions.cell import CellTask, sanitize_cell
-from sfumato.engines.partitions.cuts import Cuts, merged
-from sfumato.engines.partitions.cutting import CutCounts, Cutter, Spill, frame_of, table_of
-from sfumato.engines.partitions.learn import HEAD_ROWS, Chance, Learned, Look, Run, joined_looks, learn, look_at
+from sfumato.engines.partitions.first_pass import (
+    HEAD_ROWS,
+    FirstPass,
+    Preparation,
+    RowBlock,
+    RowHash,
+    merge_passes,
+    prepare_partitions,
+    scan_rows,
+)
+from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
 from sfumato.engines.partitions.run import (
     ORDER,
     Into,
     bits_of,
-    cuts_of,
+    check_partitioned,
     frames_of,
     gather,
-    in_cells,
     least_people,
     task_of,
-    with_all_rows,
+    tree_of,
+    with_exact_moments,
 )
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS, Reservoir
+from sfumato.engines.partitions.tree import PartitionTree, merge_leaves
 from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
     ColumnPlan,
@@ -79,52 +88,52 @@ _CELL = "\x1fcell"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Look:
+class _Scan:
     """Looks at a part of a data frame."""
 
     numbered: Numbered
     schema: Schema
     k: int
-    chance: Chance
+    row_hash: RowHash
     level: str | int | None
     level_1: bool
 
     def __call__(self, batches: Batches) -> Batches:
         runs = self.numbered.runs(batches)
-        look = look_at(runs, self.schema, self.k, self.chance, self.level, level_1=self.level_1)
-        counts = {"rows": look.rows, "held_out": look.held_out, "highest": look.highest}
+        first_pass = scan_rows(runs, self.schema, self.k, self.row_hash, self.level, level_1=self.level_1)
+        counts = {"rows": first_pass.rows, "held_out": first_pass.held_out, "highest": first_pass.highest}
         frames = {"counts": write_json(counts, "canonical").encode()}
         for name in ("sample", "witnesses", "outside"):
-            run: Run = getattr(look, name)
-            if len(run):
-                frames[name] = frame_of(run.table.append_column(_CELL, pa.array(run.rows)))
+            block: RowBlock = getattr(first_pass, name)
+            if len(block):
+                frames[name] = frame_of(block.table.append_column(_CELL, pa.array(block.rows)))
         yield part_of(part_number(), frames)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _PartCutter:
+class _PartAllocator:
     """Hands the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
 
     numbered: Numbered
-    learned: Learned
-    cuts: Cuts
+    prepared: Preparation
+    cuts: PartitionTree
     cell_of: tuple[int, ...]
 
     def count(self, batches: Batches) -> Batches:
-        cutter = Cutter(self.learned, self.cuts)
-        for run in self.numbered.runs(batches):
-            for _ in cutter.cut(run):
+        allocator = RowAllocator(self.prepared, self.cuts)
+        for block in self.numbered.runs(batches):
+            for _ in allocator.allocate(block):
                 pass
-        frames = {"counted": write_json(plain_values(cutter.counted), "canonical").encode()}
-        if self.learned.chance.person is not None:
+        frames = {"counted": write_json(plain_values(allocator.counted), "canonical").encode()}
+        if self.prepared.row_hash.person is not None:
             for leaf in range(self.cuts.leaves):
-                frames[f"people {leaf}"] = cutter.people.of([leaf]).tobytes()
+                frames[f"people {leaf}"] = allocator.people.of([leaf]).tobytes()
         yield part_of(part_number(), frames)
 
     def rows(self, batches: Batches) -> Batches:
-        cutter = Cutter(self.learned, self.cuts)
-        for run in self.numbered.runs(batches):
-            for leaf, rows in cutter.cut(run):
+        allocator = RowAllocator(self.prepared, self.cuts)
+        for block in self.numbered.runs(batches):
+            for leaf, rows in allocator.allocate(block):
                 cell = pa.array(np.full(rows.num_rows, self.cell_of[leaf], dtype=np.int64))
                 yield from rows.append_column(_CELL, cell).combine_chunks().to_batches()
 
@@ -133,12 +142,12 @@ class _PartCutter:
 class _Sanitize:
     """Sanitizes a cell: its frames, as they wait on disk elsewhere."""
 
-    task: CellTask
+    task: PartitionTask
     bits: int
 
     def __call__(self, table: pa.Table) -> pa.Table:
         number = table.column(_CELL)[0].as_py()
-        done = sanitize_cell(table.drop_columns([_CELL]), self.task, number)
+        done = sanitize_partition(table.drop_columns([_CELL]), self.task, number)
         frames = {str(place): frame for place, frame in enumerate(frames_of(done, self.bits))}
         return pa.Table.from_batches([part_of(number, frames)])
 
@@ -159,33 +168,33 @@ def run_on_spark(
 
     ``randomness`` must be repeatable. A worker that is lost costs its cells' work, which others do again to the bit.
     """
-    in_cells(mechanism, options)
+    check_partitioned(mechanism, options)
     numbered = number_rows(frame)
     level, level_1 = options.level, mechanism.traits.level_1
 
-    def look(schema: Schema, k: int, chance: Chance) -> Look:
-        rows = frames_from(frame, _Look(numbered, schema, k, chance, level, level_1))
-        return joined_looks(_looks(rows), schema, k, chance, level, level_1=level_1)
+    def first_pass(schema: Schema, k: int, row_hash: RowHash) -> FirstPass:
+        rows = frames_from(frame, _Scan(numbered, schema, k, row_hash, level, level_1))
+        return merge_passes(_looks(rows), schema, k, row_hash, level, level_1=level_1)
 
-    learned = learn(frame.limit(HEAD_ROWS).toArrow(), look, mechanism, randomness, options)
-    cuts, light = cuts_of(learned, most_rows), learned.to_cut
-    counted = _add_up(frames_from(frame, _PartCutter(numbered, light, cuts, ()).count), Cutter(light, cuts))
-    learned = with_all_rows(learned, counted)
-    cells = merged(cuts, counted.rows, counted.people, least_people(learned, counted))
+    prepared = prepare_partitions(frame.limit(HEAD_ROWS).toArrow(), first_pass, mechanism, randomness, options)
+    cuts, light = tree_of(prepared, most_rows), prepared.to_cut
+    counted = _add_up(frames_from(frame, _PartAllocator(numbered, light, cuts, ()).count), RowAllocator(light, cuts))
+    prepared = with_exact_moments(prepared, counted)
+    cells = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
     if not isinstance(options.holdout, float | None):
         raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
     cell_of = [0] * cuts.leaves
     for number, leaves in enumerate(cells):
         for leaf in leaves:
             cell_of[leaf] = number
-    (task, pairs), bits = task_of(learned, counted, cells, native=native, measured=measured), bits_of(learned)
-    cut = _PartCutter(numbered, light, cuts, tuple(cell_of))
-    rows = frame.mapInArrow(cut.rows, _spark_schema(learned, cuts))
+    (task, pairs), bits = task_of(prepared, counted, cells, native=native, measured=measured), bits_of(prepared)
+    cut = _PartAllocator(numbered, light, cuts, tuple(cell_of))
+    rows = frame.mapInArrow(cut.rows, _spark_schema(prepared, cuts))
     work = _Sanitize(task, bits)
     done = rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()  # whose arguments are counted
     spill = _OnCluster(done, len(cells))
     outcome = gather(
-        learned, counted, spill, len(cells), pairs, bits,
+        prepared, counted, spill, len(cells), pairs, bits,
         into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe, stay=into is None,
     )  # fmt: skip
     kinds = table_of(spill.frame("cell-0", 1)).schema
@@ -193,39 +202,39 @@ def run_on_spark(
     return outcome, _released(buckets, kinds.remove(kinds.get_field_index(ORDER)))
 
 
-def _looks(rows: Sequence[Any]) -> Iterator[Look]:
+def _looks(rows: Sequence[Any]) -> Iterator[FirstPass]:
     """Looks at the parts of a data frame, in order."""
-    nothing = Run(pa.table({}), np.empty(0, dtype=np.int64))
+    nothing = RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
     for part in sorted({row["part"] for row in rows}):
         frames = {row["kind"]: bytes(row["frame"]) for row in rows if row["part"] == part}
         counts = parse_json(frames.pop("counts"))
         runs = {}
         for name, text in frames.items():
             table = table_of(text)
-            runs[name] = Run(table.drop_columns([_CELL]), table.column(_CELL).to_numpy())
+            runs[name] = RowBlock(table.drop_columns([_CELL]), table.column(_CELL).to_numpy())
         sample, seen, outside = (runs.get(name, nothing) for name in ("sample", "witnesses", "outside"))
-        yield Look(sample, seen, outside, counts["rows"], counts["held_out"], counts["highest"])
+        yield FirstPass(sample, seen, outside, counts["rows"], counts["held_out"], counts["highest"])
 
 
-def _add_up(rows: Sequence[Any], cutter: Cutter) -> CutCounts:
+def _add_up(rows: Sequence[Any], allocator: RowAllocator) -> AllocationCounts:
     """What was counted of all parts."""
-    total = cutter.counted
+    total = allocator.counted
     for row in rows:
         if row["kind"] != "counted":
             leaf = int(row["kind"].removeprefix("people "))
-            cutter.people.add(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
+            allocator.people.add(leaf, np.frombuffer(bytes(row["frame"]), dtype=np.uint64))
             continue
-        total.add(typed(CutCounts, parse_json(bytes(row["frame"]))))
-    return cutter.count()
+        total.add(typed(AllocationCounts, parse_json(bytes(row["frame"]))))
+    return allocator.count()
 
 
-def _spark_schema(learned: Learned, cuts: Cuts) -> Any:
+def _spark_schema(prepared: Preparation, cuts: PartitionTree) -> Any:
     """Types of the rows of cells: those of a cut of the rows that were seen."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    cutter, seen = Cutter(learned.to_cut, cuts), learned.seen
-    some = Run(seen.table.slice(0, 100), seen.rows[:100])
-    found = next(table for _, table in cutter.cut(some))
+    allocator, seen = RowAllocator(prepared.to_cut, cuts), prepared.seen
+    some = RowBlock(seen.table.slice(0, 100), seen.rows[:100])
+    found = next(table for _, table in allocator.allocate(some))
     return from_arrow_schema(found.append_column(_CELL, pa.array(np.zeros(found.num_rows, dtype=np.int64))).schema)
 
 
@@ -260,8 +269,8 @@ class _PartSampler:
     def __call__(self, batches: Batches) -> Batches:
         part = part_number()
         rng, found = self.randomness.generator("sample", after=self.numbered.starts[part]), Reservoir(self.rows)
-        for run in self.numbered.runs(batches):
-            found.add(run.table, rng.random(len(run)))
+        for block in self.numbered.runs(batches):
+            found.add(block.table, rng.random(len(block)))
         if found.kept is not None:
             yield part_of(part, {"rows": frame_of(found.kept.append_column(_DRAWN, pa.array(found.drawn)))})
 
@@ -382,25 +391,25 @@ class _Move:
         )
         kinds, part = self.plan.arrow_schema(self.schema), part_number()
         formulas = FormulaCount(kinds.names)
-        for batch, run, places in self._pieces(self.numbered.runs(batches)):
-            rows = run.table.select(self.plan.names)
+        for batch, block, places in self._pieces(self.numbered.runs(batches)):
+            rows = block.table.select(self.plan.names)
             moved = pa.Table.from_arrays(mover.move(rows, None), schema=kinds)
             formulas.add(moved)
             yield part_of(part, {f"{batch:012d}": frame_of(moved.append_column(ORDER, pa.array(places)))})
         told = _Told(tuple(sorted(mover.gaps)), formulas.cells)
         yield part_of(part, {_TOLD: write_json(told, "canonical").encode()})
 
-    def _pieces(self, runs: Iterable[Run]) -> Iterator[tuple[int, Run, NDArray[np.int64]]]:
+    def _pieces(self, runs: Iterable[RowBlock]) -> Iterator[tuple[int, RowBlock, NDArray[np.int64]]]:
         """Rows of one batch each, with the place of each in the released table."""
         known, place_of, sizes = -1, np.empty(0, dtype=np.int64), self.sizes
-        for run in runs:
-            number = np.minimum(run.rows // self.size, len(sizes) - 1)
+        for block in runs:
+            number = np.minimum(block.rows // self.size, len(sizes) - 1)
             for batch in np.unique(number).tolist():
                 if batch != known:
                     order = order_of_batch(self.randomness, batch, sizes[batch])
                     known, place_of = batch, np.empty(len(order), dtype=np.int64)
                     place_of[order] = np.arange(len(order))
-                some = run.take(np.flatnonzero(number == batch))
+                some = block.take(np.flatnonzero(number == batch))
                 first = batch * self.size
                 yield batch, some, first + place_of[some.rows - first]
 

@@ -31,17 +31,17 @@ from sfumato.core.facts import (
 )
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.partitions.cell import merge_facts
-from sfumato.engines.partitions.cuts import cut_cells, cut_tree, leaf_in, leaves_of, merged
-from sfumato.engines.partitions.cutting import FileSpill, Spill
-from sfumato.engines.partitions.learn import Chance, Run, witnesses
-from sfumato.engines.partitions.memory import (
-    cell_rows,
+from sfumato.engines.partitions.allocate import FileSpill, Spill
+from sfumato.engines.partitions.first_pass import RowBlock, RowHash, witnesses
+from sfumato.engines.partitions.memory_limit import (
     needed_bytes,
     parse_size,
+    partition_rows,
     usual_memory,
 )
-from sfumato.engines.partitions.run import run_by_cells
+from sfumato.engines.partitions.partition import merge_facts
+from sfumato.engines.partitions.run import run_partitioned
+from sfumato.engines.partitions.tree import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.options import RunOptions
 from sfumato.tables.files import FileForm, FileFormat
@@ -82,7 +82,7 @@ def run(
     spill = told.pop("spill", None) or Spill()
     measured = told.pop("measured", 1_000_000)
     options = RunOptions(**{"rows_are_people": "person" not in told, **told})
-    return run_by_cells(source, mechanism, randomness, options, spill, most_rows=most_rows, measured=measured)
+    return run_partitioned(source, mechanism, randomness, options, spill, most_rows=most_rows, measured=measured)
 
 
 def the(kind: type[Fact], outcome: Outcome) -> Any:
@@ -281,7 +281,7 @@ def test_witnesses_tell_whether_k_persons_hold_a_value_and_those_of_parts_hold_t
 @given(st.integers(2, 120), st.integers(1, 40), st.integers(1, 3), st.integers(0, 2**32))
 def test_cuts_give_every_row_one_leaf_of_few_rows(rows: int, most: int, width: int, seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=(rows, width))
-    tree, leaves = cut_tree(values, most)
+    tree, leaves = grow_tree(values, most)
     leaf = leaf_in(tree, values, np.arange(rows))
     counts = np.bincount(leaf, minlength=leaves)
     assert sorted(leaves_of(tree)) == list(range(leaves))
@@ -291,12 +291,12 @@ def test_cuts_give_every_row_one_leaf_of_few_rows(rows: int, most: int, width: i
 
 def test_leaves_with_too_few_people_are_joined_with_their_neighbours() -> None:
     table, values = pa.table({"x": np.arange(80.0)}), np.arange(80.0)[:, None]
-    cuts = cut_cells(table, values, (), 80, 10)
+    cuts = grow_partition_tree(table, values, (), 80, 10)
     assert cuts.leaves == 8
-    assert len(merged(cuts, [10] * 8, None, 10)) == 8
-    assert len(merged(cuts, [10] * 8, None, 11)) == 4
-    assert merged(cuts, [10] * 8, [10, 3, *[10] * 6], 5)[0] == (0, 1)
-    assert merged(cuts, [10] * 8, None, 81) == [tuple(range(8))]
+    assert len(merge_leaves(cuts, [10] * 8, None, 10)) == 8
+    assert len(merge_leaves(cuts, [10] * 8, None, 11)) == 4
+    assert merge_leaves(cuts, [10] * 8, [10, 3, *[10] * 6], 5)[0] == (0, 1)
+    assert merge_leaves(cuts, [10] * 8, None, 81) == [tuple(range(8))]
 
 
 def test_rows_put_aside_stand_nowhere_in_the_clear_and_cannot_be_altered(tmp_path: Path) -> None:
@@ -331,8 +331,8 @@ def test_sizes_are_read_and_larger_memory_makes_larger_cells() -> None:
     for wrong in ("", "M", "-1G", "1X", "0", "1e9", True, 0):
         with pytest.raises(OptionError, match="512M or 2G"):
             parse_size(wrong)
-    assert cell_rows(1, 10) == 100_000
-    assert cell_rows(8 << 30, 10) > cell_rows(2 << 30, 10) > 100_000
+    assert partition_rows(1, 10) == 100_000
+    assert partition_rows(8 << 30, 10) > partition_rows(2 << 30, 10) > 100_000
     assert 1 << 26 < usual_memory() <= 3 << 29
 
 
@@ -343,14 +343,14 @@ def test_a_million_rows_of_twenty_columns_are_chained_at_once_and_condensed_in_c
 
 
 def test_numbers_by_chance_hang_on_the_row_alone_and_are_spread_evenly() -> None:
-    chance = Chance.of(Randomness(4).repeatable(), None, 0.25)
+    chance = RowHash.of(Randomness(4).repeatable(), None, 0.25)
     rows = np.arange(40_000)
     drawn = chance.of_rows(rows, "a")
     assert np.array_equal(chance.of_rows(rows[100:200], "a"), drawn[100:200])
     assert not np.array_equal(chance.of_rows(rows, "b"), drawn)
-    held = chance.held_out(Run(pa.table({"x": rows}), rows))
+    held = chance.held_out(RowBlock(pa.table({"x": rows}), rows))
     assert abs(held.mean() - 0.25) < 0.012  # five deviations and a half: once in 2e7
-    assert Chance.of(Randomness().repeatable(), None, None).key != chance.key
+    assert RowHash.of(Randomness().repeatable(), None, None).key != chance.key
 
 
 def test_a_cell_is_searched_as_long_as_the_table_that_it_is_of() -> None:

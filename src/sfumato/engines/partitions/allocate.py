@@ -25,9 +25,9 @@ from sfumato.core.errors import SchemaError, SfumatoError
 from sfumato.core.exact_mean import ExactMean
 from sfumato.core.records import BlockKind, columns_of
 from sfumato.core.replacing import sync
-from sfumato.engines.partitions.cell import LEVEL, OUTSIDE, ROW
-from sfumato.engines.partitions.cuts import Cuts, leaves_of
-from sfumato.engines.partitions.learn import Learned, Run
+from sfumato.engines.partitions.first_pass import Preparation, RowBlock
+from sfumato.engines.partitions.partition import LEVEL, OUTSIDE, ROW
+from sfumato.engines.partitions.tree import PartitionTree, leaves_of
 from sfumato.engines.plan import rules_to_repair
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.tables.levels import levels_of_table
@@ -43,7 +43,7 @@ from sfumato.tables.rules import (
 )
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["CutCounts", "Cutter", "FileSpill", "Spill", "frame_of", "kept_rules", "table_of"]
+__all__ = ["AllocationCounts", "FileSpill", "RowAllocator", "Spill", "frame_of", "kept_rules", "table_of"]
 
 _HELD = 1 << 25  # bytes that wait in memory before they are written
 _NONCE, _LENGTH = 12, struct.Struct("<Q")
@@ -208,7 +208,7 @@ class FileSpill(Spill):
 
 
 @dataclass
-class CutCounts:
+class AllocationCounts:
     """What was counted while rows were cut: grows run by run.
 
     ``rows`` of each leaf and, where rows are not people, ``people`` of each; those of each part, and of the table.
@@ -224,7 +224,7 @@ class CutCounts:
     people_of_all: int = 0
     moments: dict[str, tuple[str, str, int]] = field(default_factory=dict)
 
-    def add(self, other: CutCounts) -> None:
+    def add(self, other: AllocationCounts) -> None:
         """Add what was counted of other rows, but for people, who may be the same."""
         self.rows = [one + two for one, two in zip(self.rows, other.rows, strict=True)]
         self.held_out += other.held_out
@@ -269,22 +269,22 @@ class _LeafPersons:
         return np.unique(np.concatenate([*nobody, *(each for leaf in leaves for each in self._found[leaf])]))
 
 
-class Cutter:
+class RowAllocator:
     """Hands rows of a source to leaves, as every engine does it, and counts; mutable for the sake of one pass."""
 
-    def __init__(self, learned: Learned, cuts: Cuts) -> None:
-        self.learned, self.cuts = learned, cuts
-        self.counted = CutCounts([0] * cuts.leaves)
-        schema = learned.plan.schema
-        self._names = [column.field.name for column in learned.job.codec.columns]
+    def __init__(self, prepared: Preparation, cuts: PartitionTree) -> None:
+        self.prepared, self.cuts = prepared, cuts
+        self.counted = AllocationCounts([0] * cuts.leaves)
+        schema = prepared.plan.schema
+        self._names = [column.field.name for column in prepared.job.codec.columns]
         self._beside = [each.name for each in schema if each.role in (Role.PUBLIC, Role.PERSON)]
-        self._rules = _RuleWatch(learned)
+        self._rules = _RuleCounter(prepared)
         self.people = _LeafPersons(cuts.leaves)
 
-    def count(self) -> CutCounts:
+    def count(self) -> AllocationCounts:
         """What was counted, once all rows were cut."""
         parts = [list(leaves_of(tree)) for tree in self.cuts.trees]
-        if self.learned.chance.person is None:
+        if self.prepared.row_hash.person is None:
             self.counted.people_of_parts = [sum(self.counted.rows[leaf] for leaf in leaves) for leaves in parts]
             self.counted.people_of_all = sum(self.counted.rows)
         else:
@@ -293,24 +293,24 @@ class Cutter:
             self.counted.people_of_all = len(self.people.of(range(self.cuts.leaves)))
         return self.counted
 
-    def cut(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+    def allocate(self, block: RowBlock) -> Iterator[tuple[int, pa.Table]]:
         """Leaves of some rows, each with its rows."""
-        run = Run(repair_table(run.table, self.learned.plan.schema, level=self.learned.plan.options.level), run.rows)
-        out = self.learned.chance.held_out(run)
+        plan, row_hash = self.prepared.plan, self.prepared.row_hash
+        block = RowBlock(repair_table(block.table, plan.schema, level=plan.options.level), block.rows)
+        out = row_hash.held_out(block)
         if out.any():
-            yield from self.cut_outside(run.take(np.flatnonzero(out)))
-            run = run.take(np.flatnonzero(~out))
-        if not len(run):
+            yield from self.allocate_held_out(block.take(np.flatnonzero(out)))
+            block = block.take(np.flatnonzero(~out))
+        if not len(block):
             return
-        plan, chance = self.learned.plan, self.learned.chance
         level_1 = plan.mechanism.traits.level_1
-        levels, _ = levels_of_table(plan.options.level, run.table, plan.schema, allow_level_1=level_1, among=2**31)
-        table, persons = run.table, chance.of_persons(run.table)
-        if self.learned.job.shared is not None:
-            table = self.learned.job.shared.part(table, chance.of_rows(run.rows, "filled"))
+        levels, _ = levels_of_table(plan.options.level, block.table, plan.schema, allow_level_1=level_1, among=2**31)
+        table, persons = block.table, row_hash.of_persons(block.table)
+        if self.prepared.job.shared is not None:
+            table = self.prepared.job.shared.part(table, row_hash.of_rows(block.rows, "filled"))
         table = self._rules.obeyed(table)
-        coded = self.learned.job.tails.code(table.select(self._names), np.full(table.num_rows, 0.5))
-        values = self.learned.job.codec.encode(coded).values
+        coded = self.prepared.job.tails.code(table.select(self._names), np.full(table.num_rows, 0.5))
+        values = self.prepared.job.codec.encode(coded).values
         self._add_moments(values)
         self._rules.add(table, self.counted.broken)
         leaf = self.cuts.leaf_of(table, values)
@@ -318,14 +318,14 @@ class Cutter:
             raise SfumatoError("rows are of a stratum that was not seen before; the file changed while it was read")
         for each, count in enumerate(np.bincount(leaf, minlength=self.cuts.leaves).tolist()):
             self.counted.rows[each] += count
-        yield from self._by_leaf(table, run.rows, levels, leaf, persons, outside=False)
+        yield from self._by_leaf(table, block.rows, levels, leaf, persons, outside=False)
 
     def _add_moments(self, values: NDArray[np.float64]) -> None:
         """Count the moments of numbers, where noise is measured by them."""
-        if not isinstance(self.learned.plan.mechanism, AdditiveNoise | MultiplicativeNoise):
+        if not isinstance(self.prepared.plan.mechanism, AdditiveNoise | MultiplicativeNoise):
             return
-        part = CutCounts([0] * self.cuts.leaves)
-        for number, missing in columns_of(self.learned.job.codec.layout):
+        part = AllocationCounts([0] * self.cuts.leaves)
+        for number, missing in columns_of(self.prepared.job.codec.layout):
             if number.kind is BlockKind.NUMBER:
                 there = slice(None) if missing is None else values[:, missing.start] <= 0.5
                 sums, squares, x = ExactMean(), ExactMean(), values[there, number.start]
@@ -334,14 +334,14 @@ class Cutter:
                 part.moments[number.column] = (f"{sums.total:x}", f"{squares.total:x}", sums.count)
         self.counted.add(part)
 
-    def cut_outside(self, run: Run) -> Iterator[tuple[int, pa.Table]]:
+    def allocate_held_out(self, block: RowBlock) -> Iterator[tuple[int, pa.Table]]:
         """The same of rows that are held out: they go along to be compared, and count for nothing."""
-        shared = self.learned.job.shared
-        table = run.table if shared is None else shared.like(run.table)
-        values = self.learned.job.codec.encode(table.select(self._names), unseen="mean").values
-        self.counted.held_out += len(run)
-        nothing = np.zeros(len(run), dtype=np.int64)
-        yield from self._by_leaf(table, run.rows, nothing, self.cuts.leaf_of(table, values), None, outside=True)
+        shared = self.prepared.job.shared
+        table = block.table if shared is None else shared.like(block.table)
+        values = self.prepared.job.codec.encode(table.select(self._names), unseen="mean").values
+        self.counted.held_out += len(block)
+        nothing = np.zeros(len(block), dtype=np.int64)
+        yield from self._by_leaf(table, block.rows, nothing, self.cuts.leaf_of(table, values), None, outside=True)
 
     def _by_leaf(
         self,
@@ -365,14 +365,14 @@ class Cutter:
             yield each, sorted_rows.slice(int(bounds[each]), int(bounds[each + 1] - bounds[each]))
 
 
-class _RuleWatch:
+class _RuleCounter:
     """Counts the rows that break each rule, beside rows that show what each label decides."""
 
-    def __init__(self, learned: Learned) -> None:
-        self.schema: Schema = learned.job.codec.schema
-        self.rules = rules_within(self.schema) if learned.plan.mechanism.traits.synthetic else ()
-        original = self.original = learned.job.original
-        self.few = rules_to_repair(self.schema, learned.plan)
+    def __init__(self, prepared: Preparation) -> None:
+        self.schema: Schema = prepared.job.codec.schema
+        self.rules = rules_within(self.schema) if prepared.plan.mechanism.traits.synthetic else ()
+        original = self.original = prepared.job.original
+        self.few = rules_to_repair(self.schema, prepared.plan)
         self.shown: dict[Rule, pa.Table] = {}
         self.periods: dict[Rule, int | None] = {}
         for rule in self.rules:

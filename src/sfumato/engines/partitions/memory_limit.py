@@ -17,11 +17,11 @@ from sfumato.tables.source import TableSource
 
 __all__ = [
     "LEAST_ROWS",
-    "cell_rows",
     "check_memory",
     "least_bytes",
     "needed_bytes",
     "parse_size",
+    "partition_rows",
     "size_words",
     "usual_memory",
 ]
@@ -85,7 +85,7 @@ def usual_memory() -> int:
     return min(_USUAL, whole // 2)
 
 
-def cell_rows(memory: int, columns: int) -> int:
+def partition_rows(memory: int, columns: int) -> int:
     """Most rows of a partition for so many bytes of memory; no half of it has fewer than 50,000."""
     return max(2 * LEAST_ROWS, (memory - _BASE) // (_WORK * max(columns, _FEWEST_COLUMNS)))
 

@@ -40,14 +40,14 @@ from sfumato.tables.source import TableSource, runs_of_rows
 __all__ = [
     "HEAD_ROWS",
     "MOST_VALUES",
-    "Chance",
-    "Learned",
-    "Look",
-    "Run",
-    "joined_looks",
-    "learn",
-    "look_at",
-    "read_runs",
+    "FirstPass",
+    "Preparation",
+    "RowBlock",
+    "RowHash",
+    "merge_passes",
+    "prepare_partitions",
+    "read_blocks",
+    "scan_rows",
     "witnesses",
 ]
 
@@ -58,34 +58,34 @@ Numbers = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class RowBlock:
     """Rows that follow each other in the source, and the number of each there."""
 
     table: pa.Table
     rows: NDArray[np.int64]
 
-    def take(self, places: NDArray[np.int64]) -> Run:
+    def take(self, places: NDArray[np.int64]) -> RowBlock:
         """Some of the rows."""
-        return Run(self.table.take(pa.array(places)), self.rows[places])
+        return RowBlock(self.table.take(pa.array(places)), self.rows[places])
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return f"Run({len(self)} rows)"
+        return f"RowBlock({len(self)} rows)"
 
 
-def read_runs(source: TableSource) -> Iterator[Run]:
+def read_blocks(source: TableSource) -> Iterator[RowBlock]:
     """Runs of a source from its first row to its last; how long they are hangs on the number of columns alone."""
     names, first = source.schema.names, 0
     rows = int(np.clip(_RUN_CELLS // max(1, len(names)), _FEWEST_ROWS, _MOST_ROWS))
     for table in runs_of_rows(source.batches(names, rows), rows):
-        yield Run(table, np.arange(first, first + table.num_rows))
+        yield RowBlock(table, np.arange(first, first + table.num_rows))
         first += table.num_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Chance:
+class RowHash:
     """A number of each row, or of each person, that nobody outside the run can tell; the same wherever it is drawn."""
 
     key: bytes
@@ -93,8 +93,8 @@ class Chance:
     share: float | None = None
 
     @classmethod
-    def of(cls, randomness: Randomness, person: str | None, holdout: object) -> Chance:
-        """Chance of a run; ``holdout`` is a share, or something else that holds out no row here."""
+    def of(cls, randomness: Randomness, person: str | None, holdout: object) -> RowHash:
+        """RowHash of a run; ``holdout`` is a share, or something else that holds out no row here."""
         if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
             raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
         key = randomness.generator("rows").bytes(32)
@@ -118,16 +118,16 @@ class Chance:
         numbers = np.frombuffer(b"".join(words), dtype="<u8").astype(np.uint64)
         return np.asarray(numbers[coded.indices.to_numpy(zero_copy_only=False)])
 
-    def held_out(self, run: Run) -> NDArray[np.bool_]:
+    def held_out(self, block: RowBlock) -> NDArray[np.bool_]:
         """Which rows are kept out of the release; all rows of a person are on one side."""
         if self.share is None:
-            return np.zeros(len(run), dtype=np.bool_)
-        persons = self.of_persons(run.table)
-        drawn = self.of_rows(run.rows if persons is None else persons.view(np.int64), "held out")
+            return np.zeros(len(block), dtype=np.bool_)
+        persons = self.of_persons(block.table)
+        drawn = self.of_rows(block.rows if persons is None else persons.view(np.int64), "held out")
         return np.asarray(drawn < np.uint64(int(self.share * 2.0**64)))
 
     def __repr__(self) -> str:
-        return "Chance(owner only)"
+        return "RowHash(owner only)"
 
 
 MOST_VALUES = 20_000
@@ -143,55 +143,55 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Look:
+class FirstPass:
     """What one look at rows found: ``sample`` and ``witnesses`` of those inside, sample of those held out, counts."""
 
-    sample: Run
-    witnesses: Run
-    outside: Run
+    sample: RowBlock
+    witnesses: RowBlock
+    outside: RowBlock
     rows: int
     held_out: int
     highest: int
 
     @property
-    def rows_seen(self) -> tuple[Run, NDArray[np.bool_]]:
+    def rows_seen(self) -> tuple[RowBlock, NDArray[np.bool_]]:
         """Sample and witnesses in the order of the source, each row once, and which of them are of the sample."""
         rows = np.concatenate([self.sample.rows, self.witnesses.rows])
         found, places = np.unique(rows, return_index=True)
         table = pa.concat_tables([self.sample.table, self.witnesses.table])
-        return Run(table.take(pa.array(places)).combine_chunks(), found), places < len(self.sample)
+        return RowBlock(table.take(pa.array(places)).combine_chunks(), found), places < len(self.sample)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Learned:
+class Preparation:
     """What is settled before rows are cut into cells."""
 
     plan: Plan
     job: Prepared
-    look: Look
-    seen: Run
+    first_pass: FirstPass
+    seen: RowBlock
     sampled: NDArray[np.bool_]
-    chance: Chance
+    row_hash: RowHash
 
     @property
-    def to_cut(self) -> Learned:
+    def to_cut(self) -> Preparation:
         """What giving rows to cells needs of it, to be sent to those who do that."""
-        job, empty = self.job, Run(self.seen.table.slice(0, 0), self.seen.rows[:0])
+        job, empty = self.job, RowBlock(self.seen.table.slice(0, 0), self.seen.rows[:0])
         job = dataclasses.replace(job, records=job.records.take(np.empty(0, dtype=np.int64)), outside=None)
-        look = dataclasses.replace(self.look, sample=empty, witnesses=empty, outside=empty)
-        return dataclasses.replace(self, job=job, look=look, seen=empty, sampled=self.sampled[:0])
+        first_pass = dataclasses.replace(self.first_pass, sample=empty, witnesses=empty, outside=empty)
+        return dataclasses.replace(self, job=job, first_pass=first_pass, seen=empty, sampled=self.sampled[:0])
 
     def __repr__(self) -> str:
-        return f"Learned({self.plan!r})"
+        return f"Preparation({self.plan!r})"
 
 
-Looking = Callable[[Schema, int, Chance], Look]
+Scanner = Callable[[Schema, int, RowHash], FirstPass]
 """Looks at all rows by a schema, for so many persons, with a run's chance."""
 
 
-def learn(
-    head: pa.Table, look_by: Looking, mechanism: Mechanism, randomness: Randomness, options: RunOptions
-) -> Learned:
+def prepare_partitions(
+    head: pa.Table, scan: Scanner, mechanism: Mechanism, randomness: Randomness, options: RunOptions
+) -> Preparation:
     """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
 
     ``head`` are the first rows, for a schema to begin with.
@@ -201,26 +201,26 @@ def learn(
         schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, settled).schema
     floor = mechanism.traits.holders or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
-    chance = Chance.of(randomness, person, options.holdout)
+    row_hash = RowHash.of(randomness, person, options.holdout)
     k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
     for _ in range(_TIMES):
-        look = look_by(schema, k, chance)
-        if not look.rows:
+        first_pass = scan(schema, k, row_hash)
+        if not first_pass.rows:
             raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-        seen, sampled = look.rows_seen
-        with warnings.catch_warnings(record=True) as said:
+        seen, sampled = first_pass.rows_seen
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             plan = make_plan(seen.table, mechanism, settled)
-        if look.highest <= k and _ties(plan.schema) == _ties(schema):
+        if first_pass.highest <= k and _ties(plan.schema) == _ties(schema):
             break
-        schema, k = plan.schema, max(k, look.highest)
+        schema, k = plan.schema, max(k, first_pass.highest)
     else:
         raise SchemaError("what the columns hold cannot be told from a look at all rows; bring a schema (--schema)")
-    for each in said:
+    for each in caught:
         warnings.warn(each.message, stacklevel=2)
     _refuse_crowded(seen.table, plan.schema)
     plan = dataclasses.replace(plan, randomness=randomness)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         job = prepare(seen.table, plan)
     without = next((fact for fact in job.facts if isinstance(fact, UnlabelledRows)), None)
@@ -229,44 +229,44 @@ def learn(
             f"column {without.column!r} lacks the class of some rows, which cannot be left out of a table that is "
             "sanitized in partitions; fill them in, leave those rows out, or grant more memory with --memory"
         )
-    for each in said:
+    for each in caught:
         warnings.warn(each.message, stacklevel=2)
     if isinstance(mechanism, AdditiveNoise | MultiplicativeNoise):
         check_records(job.records, mechanism)
     if isinstance(mechanism, Chain):
         mechanism.sequence(job.records)  # refuses an order of columns that there are not
-    return Learned(plan.with_options(holdout=options.holdout), job, look, seen, sampled, chance)
+    return Preparation(plan.with_options(holdout=options.holdout), job, first_pass, seen, sampled, row_hash)
 
 
-def look_at(
-    runs: Iterable[Run], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
-) -> Look:
+def scan_rows(
+    blocks: Iterable[RowBlock], schema: Schema, k: int, row_hash: RowHash, level: str | int | None, *, level_1: bool
+) -> FirstPass:
     """Sample and witnesses of rows that come in runs."""
-    kept, count, held, highest = _Witnesses(schema, k, chance), 0, 0, 0
-    outside = _Sample(chance, "outside")
-    sample = _Sample(chance, "sample")
-    for run in runs:
-        out = chance.held_out(run)
+    kept, count, held, highest = _Witnesses(schema, k, row_hash), 0, 0, 0
+    outside = _Sample(row_hash, "outside")
+    sample = _Sample(row_hash, "sample")
+    for block in blocks:
+        out = row_hash.held_out(block)
         if out.any():
-            outside.add(run.take(np.flatnonzero(out)))
+            outside.add(block.take(np.flatnonzero(out)))
             held += int(out.sum())
-            run = run.take(np.flatnonzero(~out))
-        if not len(run):
+            block = block.take(np.flatnonzero(~out))
+        if not len(block):
             continue
-        told = repair_table(run.table, schema, level=level)
-        levels, _ = levels_of_table(level, told, schema, allow_level_1=level_1, among=2**31)
-        highest, count = max(highest, int(levels.max(initial=0))), count + len(run)
-        sample.add(run)
-        kept.add(run, levels)
-    return Look(sample.done(), kept.done(), outside.done(), count, held, highest)
+        table = repair_table(block.table, schema, level=level)
+        levels, _ = levels_of_table(level, table, schema, allow_level_1=level_1, among=2**31)
+        highest, count = max(highest, int(levels.max(initial=0))), count + len(block)
+        sample.add(block)
+        kept.add(block, levels)
+    return FirstPass(sample.done(), kept.done(), outside.done(), count, held, highest)
 
 
-def joined_looks(
-    looks: Iterable[Look], schema: Schema, k: int, chance: Chance, level: str | int | None, *, level_1: bool
-) -> Look:
+def merge_passes(
+    passes: Iterable[FirstPass], schema: Schema, k: int, row_hash: RowHash, level: str | int | None, *, level_1: bool
+) -> FirstPass:
     """The look at a table from looks at its parts, in the order of the table: the same as one at all rows."""
-    parts = list(looks)
-    sample, outside, kept = _Sample(chance, "sample"), _Sample(chance, "outside"), _Witnesses(schema, k, chance)
+    parts = list(passes)
+    sample, outside, kept = _Sample(row_hash, "sample"), _Sample(row_hash, "outside"), _Witnesses(schema, k, row_hash)
     for part in parts:
         if len(part.outside):
             outside.add(part.outside)
@@ -276,7 +276,7 @@ def joined_looks(
             sample.add(part.sample)
             kept.add(part.witnesses, levels)
     rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
-    return Look(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
+    return FirstPass(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
 
 
 def _ties(schema: Schema) -> list[tuple[Any, ...]]:
@@ -299,27 +299,27 @@ def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
 class _Sample:
     """Keeps the rows with the lowest numbers by chance, so many at most."""
 
-    def __init__(self, chance: Chance, purpose: str) -> None:
-        self.chance, self.purpose = chance, purpose
-        self.parts: list[Run] = []
+    def __init__(self, row_hash: RowHash, purpose: str) -> None:
+        self.row_hash, self.purpose = row_hash, purpose
+        self.parts: list[RowBlock] = []
         self.drawn: list[NDArray[np.uint64]] = []
         self.bar = np.uint64(2**64 - 1)
         self.held = 0
 
-    def add(self, run: Run) -> None:
-        drawn = self.chance.of_rows(run.rows, self.purpose)
+    def add(self, block: RowBlock) -> None:
+        drawn = self.row_hash.of_rows(block.rows, self.purpose)
         low = np.flatnonzero(drawn <= self.bar)
         if not len(low):
             return
-        self.parts.append(run.take(low))
+        self.parts.append(block.take(low))
         self.drawn.append(drawn[low])
         self.held += len(low)
         if self.held > 2 * SAMPLE_ROWS:
             self._cut()
 
-    def done(self) -> Run:
+    def done(self) -> RowBlock:
         if not self.parts:
-            return Run(pa.table({}), np.empty(0, dtype=np.int64))
+            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
         self._cut()
         return self.parts[0]
 
@@ -335,34 +335,34 @@ class _Sample:
 class _Witnesses:
     """Keeps the witnesses of all rows so far."""
 
-    def __init__(self, schema: Schema, k: int, chance: Chance) -> None:
-        self.schema, self.k, self.chance = schema, k, chance
-        self.parts: list[Run] = []
+    def __init__(self, schema: Schema, k: int, row_hash: RowHash) -> None:
+        self.schema, self.k, self.row_hash = schema, k, row_hash
+        self.parts: list[RowBlock] = []
         self.levels: list[Places] = []
         self.settled = 0
 
-    def add(self, run: Run, levels: Places) -> None:
-        places = witnesses(run.table, self.schema, self.k, self.chance.of_persons(run.table), levels)
-        self.parts.append(run.take(places))
+    def add(self, block: RowBlock, levels: Places) -> None:
+        places = witnesses(block.table, self.schema, self.k, self.row_hash.of_persons(block.table), levels)
+        self.parts.append(block.take(places))
         self.levels.append(levels[places])
         if sum(map(len, self.parts)) > 2 * self.settled + SAMPLE_ROWS // 2:
             self._cut()
 
-    def done(self) -> Run:
+    def done(self) -> RowBlock:
         if not self.parts:
-            return Run(pa.table({}), np.empty(0, dtype=np.int64))
+            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
         self._cut()
         return self.parts[0]
 
     def _cut(self) -> None:
         whole, levels = _joined(self.parts), np.concatenate(self.levels)
-        places = witnesses(whole.table, self.schema, self.k, self.chance.of_persons(whole.table), levels)
+        places = witnesses(whole.table, self.schema, self.k, self.row_hash.of_persons(whole.table), levels)
         self.parts, self.levels, self.settled = [whole.take(places)], [levels[places]], len(places)
 
 
-def _joined(parts: list[Run]) -> Run:
+def _joined(parts: list[RowBlock]) -> RowBlock:
     table = pa.concat_tables([part.table for part in parts]).unify_dictionaries().combine_chunks()
-    return Run(table, np.concatenate([part.rows for part in parts]))
+    return RowBlock(table, np.concatenate([part.rows for part in parts]))
 
 
 def witnesses(

@@ -14,14 +14,14 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Celled, HeldOut, Noised, Shuffled, Untouched
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.partitions import learn
+from sfumato.engines.partitions import first_pass
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.plan import make_plan, prepare
 from sfumato.options import RunOptions
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
 from sfumato.tables.source import open_source
-from tests.partitions.test_cells import people, run, the
+from tests.partitions.test_partitions import people, run, the
 
 
 def numbers() -> pa.Table:
@@ -36,19 +36,19 @@ def numbers() -> pa.Table:
 @pytest.fixture
 def few_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small a sample that its deviations are not those of the table."""
-    monkeypatch.setattr(learn, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 60)
 
 
 @pytest.mark.usefixtures("few_seen")
 def test_noise_counts_in_deviations_of_the_whole_table_and_not_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     table, seen = numbers(), list[Any]()
-    usual = engine.with_all_rows
+    usual = engine.with_exact_moments
 
     def watched(*told: Any) -> Any:
         seen.extend([told[0].job.codec, (done := usual(*told)).job.codec])
         return done
 
-    monkeypatch.setattr(engine, "with_all_rows", watched)
+    monkeypatch.setattr(engine, "with_exact_moments", watched)
     run(table, sf.AdditiveNoise(), no_rules=True)
     plan = make_plan(table, sf.AdditiveNoise(), RunOptions(rows_are_people=True, no_rules=True))
     whole = {column.field.name: column for column in prepare(table, plan).codec.columns}
@@ -123,7 +123,7 @@ def test_what_noise_does_not_give_is_refused_before_rows_are_cut(told: dict[str,
 
 
 def test_the_folder_of_noise_in_cells_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
     pa.parquet.write_table(numbers(), tmp_path / "people.parquet")
     told: dict[str, Any] = {"method": "noise", "size": 0.5, "report": False, "rows_are_people": True}
     release = sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "out", **told)

@@ -31,36 +31,36 @@ from sfumato.core.facts import (
     TailsCoded,
 )
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.partitions import cell
+from sfumato.engines.partitions import partition
 from sfumato.engines.partitions import run as engine
-from sfumato.engines.partitions.cell import DoneCell, merge_facts, sanitize_cell
-from sfumato.engines.partitions.cutting import FileSpill
+from sfumato.engines.partitions.allocate import FileSpill
+from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
 from sfumato.methods.chain import columns as of_chain
 from sfumato.publish import large
 from sfumato.publish.verify import verify_release
 from sfumato.tables.source import open_source
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as at_the_command_line  # noqa: F401 - a fixture
-from tests.partitions.test_cells import FAST, KEY, people, run, the
+from tests.partitions.test_partitions import FAST, KEY, people, run, the
 
 CHAIN = sf.Chain(k=4, leaf=20)
 TOWNS = ["Oslo", "Bern", "Rome"]
 
 
 @pytest.fixture
-def cells(monkeypatch: pytest.MonkeyPatch) -> list[DoneCell]:
+def cells(monkeypatch: pytest.MonkeyPatch) -> list[PartitionResult]:
     """What comes of each cell of a run."""
-    done = list[DoneCell]()
+    done = list[PartitionResult]()
 
-    def watched(*told: Any) -> DoneCell:
-        done.append(sanitize_cell(*told))
+    def watched(*told: Any) -> PartitionResult:
+        done.append(sanitize_partition(*told))
         return done[-1]
 
-    monkeypatch.setattr(engine, "sanitize_cell", watched)
+    monkeypatch.setattr(engine, "sanitize_partition", watched)
     return done
 
 
-def of_cells(kind: type[Fact], cells: list[DoneCell]) -> list[Any]:
+def of_cells(kind: type[Fact], cells: list[PartitionResult]) -> list[Any]:
     return [fact for cell in cells for fact in cell.facts if isinstance(fact, kind)]
 
 
@@ -79,7 +79,7 @@ def test_a_table_and_its_file_give_the_same_chains_however_they_are_read_and_put
     assert run(table, CHAIN, seed=6, **told).table != first.table
 
 
-def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[DoneCell]) -> None:
+def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[PartitionResult]) -> None:
     outcome = run(people(), CHAIN, person="who", level="level")
     chained, persons, parts = the(Chained, outcome), the(PersonsBounded, outcome), the(Celled, outcome)
     each = of_cells(Chained, cells)
@@ -102,7 +102,7 @@ def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[DoneCell]) -> 
 
 
 def test_a_number_counts_as_rare_by_the_highest_level_of_the_table_in_every_cell(
-    monkeypatch: pytest.MonkeyPatch, cells: list[DoneCell]
+    monkeypatch: pytest.MonkeyPatch, cells: list[PartitionResult]
 ) -> None:
     rng, asked = np.random.default_rng(8), list[int]()
     age = rng.permutation(np.repeat(np.arange(40, 70), 20))
@@ -141,7 +141,7 @@ def test_strata_rules_dates_and_missing_cells_go_through() -> None:
         run(table, sf.Chain(k=4, leaf=400), strata="town")
 
 
-def test_an_order_of_columns_that_there_are_not_is_refused_before_rows_are_cut(cells: list[DoneCell]) -> None:
+def test_an_order_of_columns_that_there_are_not_is_refused_before_rows_are_cut(cells: list[PartitionResult]) -> None:
     with pytest.raises(OptionError, match="the order names 'pya'"):
         run(people().drop_columns(["who"]), sf.Chain(k=4, leaf=20, order=("pya",)))
     assert not cells
@@ -162,7 +162,7 @@ def test_a_column_that_some_cells_draw_twice_is_said_to_be_and_other_columns_are
 
 @pytest.mark.parametrize(("mechanism", "rows"), [(CHAIN, 2000), (CHAIN, 101), (FAST, 333)])
 def test_rows_that_are_asked_for_are_shared_out_by_the_sizes_of_cells(
-    mechanism: Any, rows: int, cells: list[DoneCell]
+    mechanism: Any, rows: int, cells: list[PartitionResult]
 ) -> None:
     outcome = run(people(), mechanism, person="who", rows=rows)
     made = the(RowsDrawn, outcome)
@@ -177,7 +177,7 @@ def test_rows_that_are_asked_for_are_shared_out_by_the_sizes_of_cells(
 
 
 def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell, "REGION_ROWS", 40)
+    monkeypatch.setattr(partition, "REGION_ROWS", 40)
     table = people().drop_columns(["who", "level", "since"])
     everything = run(table, CHAIN, holdout=0.2)
     some = run(table, CHAIN, holdout=0.2, measured=300)
@@ -199,7 +199,7 @@ def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeyp
 def test_who_grows_the_trees_anew_attacks_a_chain_in_cells_and_who_knows_them_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
     monkeypatch.setattr(measure, "catalogue", lambda: (LEAVES,))
     table = people().drop_columns(["who", "level"])
     told: dict[str, Any] = {"holdout": 0.3, "seed": 4, "memory": "1G", "rows_are_people": True}
@@ -216,7 +216,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(large, "cell_rows", lambda *_: 250)
+    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
     table = people().drop_columns(["who"])
     pa.csv.write_csv(table, tmp_path / "people.csv")
     pa.csv.write_csv(table.slice(0, 150), tmp_path / "few.csv")

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.risk.uniqueness import whole_standings
+from sfumato.assess.risk.uniqueness import population_uniqueness
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.partitions import standing
+from sfumato.engines.partitions import population
 from sfumato.tables.persons import persons_of_table
-from tests.partitions.test_cells import people, run
+from tests.partitions.test_partitions import people, run
 
 
 def crowd(rows: int) -> pa.Table:
@@ -37,7 +37,7 @@ def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> N
     assert compared.original.num_rows < 500
     whose = persons_of_table(table, compared.codec.schema), persons_of_table(outside, compared.codec.schema)
     every = (np.arange(700), np.arange(200))
-    expected = whole_standings((table, pa.table(outcome.table), outside), compared.codec, whose, *every)
+    expected = population_uniqueness((table, pa.table(outcome.table), outside), compared.codec, whose, *every)
     assert any((one.holders == 1).any() and one.chance.any() for one in expected)
     for one, two in zip(compared.standings, expected, strict=True):
         for name in ("shown", "chance", "held_shown"):
@@ -54,7 +54,7 @@ def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> N
 
 
 def test_some_people_are_asked_for_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "_PEOPLE", 50)
+    monkeypatch.setattr(population, "_PEOPLE", 50)
     outcome = run(crowd(900).drop_columns(["who"]), sf.Chain(k=4, leaf=20), measured=200, holdout=0.2)
     compared = outcome.comparison
     assert isinstance(compared, Comparison)

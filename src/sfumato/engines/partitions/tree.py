@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from sfumato.tables.cells import plain
 
 __all__ = [
-    "Cuts",
+    "PartitionTree",
     "Tree",
-    "cut_cells",
-    "cut_tree",
+    "grow_partition_tree",
+    "grow_tree",
     "leaf_in",
     "leaves_of",
-    "merged",
+    "merge_leaves",
 ]
 
 _AXIS_ROWS = 4_096  # rows of a node that its axis is computed from
@@ -53,7 +53,7 @@ Tree = _Cut | _Leaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cuts:
+class PartitionTree:
     """A tree for each part of the table that must not mix with another; leaves are numbered through."""
 
     columns: tuple[str, ...]
@@ -77,29 +77,29 @@ class Cuts:
         found = pc.fill_null(pc.index_in(_keys(table, self.columns), value_set=self.parts), -1)
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def with_parts_of(self, table: pa.Table) -> Cuts:
+    def with_parts_of(self, table: pa.Table) -> PartitionTree:
         """The same cuts with further parts that a table has, a leaf each."""
         if not self.columns:
             return self
         keys = pc.unique(_keys(table, self.columns))
         more = keys.filter(pc.invert(pc.is_in(keys, value_set=self.parts)))
         trees = (*self.trees, *(_Leaf(self.leaves + place) for place in range(len(more))))
-        return Cuts(self.columns, pa.concat_arrays([self.parts, more]), trees, self.leaves + len(more))
+        return PartitionTree(self.columns, pa.concat_arrays([self.parts, more]), trees, self.leaves + len(more))
 
     def __repr__(self) -> str:
-        return f"Cuts({self.leaves} leaves)"
+        return f"PartitionTree({self.leaves} leaves)"
 
 
-def cut_cells(table: pa.Table, values: Matrix, columns: Sequence[str], rows: int, most: int) -> Cuts:
-    """Cuts into leaves of at most about ``most`` of so many rows, which the given ones are a sample of."""
+def grow_partition_tree(table: pa.Table, values: Matrix, columns: Sequence[str], rows: int, most: int) -> PartitionTree:
+    """PartitionTree into leaves of at most about ``most`` of so many rows, which the given ones are a sample of."""
     parts = pc.unique(_keys(table, columns)) if columns else pa.array([""])
-    uncut = Cuts(tuple(columns), parts, (), 0)
+    uncut = PartitionTree(tuple(columns), parts, (), 0)
     part, trees, leaves = uncut.part_of(table), list[Tree](), 0
     for number in range(len(parts)):
-        tree, count = cut_tree(values[part == number], max(1.0, most * len(values) / max(rows, 1)), leaves)
+        tree, count = grow_tree(values[part == number], max(1.0, most * len(values) / max(rows, 1)), leaves)
         trees.append(tree)
         leaves += count
-    return Cuts(tuple(columns), parts, tuple(trees), leaves)
+    return PartitionTree(tuple(columns), parts, tuple(trees), leaves)
 
 
 def _keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
@@ -108,7 +108,7 @@ def _keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "\x1f")
 
 
-def cut_tree(values: Matrix, most: float, first: int = 0) -> tuple[Tree, int]:
+def grow_tree(values: Matrix, most: float, first: int = 0) -> tuple[Tree, int]:
     """Tree of cuts at medians until no leaf holds more than ``most`` rows, and how many leaves it has."""
     if len(values) <= most or len(values) < 2:
         return _Leaf(first), 1
@@ -121,8 +121,8 @@ def cut_tree(values: Matrix, most: float, first: int = 0) -> tuple[Tree, int]:
         below = places < threshold
         if below.all():
             return _Leaf(first), 1
-    left, count = cut_tree(values[below], most, first)
-    right, more = cut_tree(values[~below], most, first + count)
+    left, count = grow_tree(values[below], most, first)
+    right, more = grow_tree(values[~below], most, first + count)
     return _Cut(axis, threshold, left, right), count + more
 
 
@@ -163,7 +163,9 @@ def leaf_in(tree: Tree, values: Matrix, rows: Places) -> Places:
     return leaf
 
 
-def merged(cuts: Cuts, rows: Sequence[int], persons: Sequence[int] | None, least: int) -> list[tuple[int, ...]]:
+def merge_leaves(
+    cuts: PartitionTree, rows: Sequence[int], persons: Sequence[int] | None, least: int
+) -> list[tuple[int, ...]]:
     """Cells as sets of leaves: leaves side by side become one cell where one of them has too few people.
 
     ``rows`` of each leaf, the ``persons`` in each where rows are none, and ``least``, the highest privacy level.

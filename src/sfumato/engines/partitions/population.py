@@ -18,16 +18,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.attacks.coincidence import MOST_HOLDERS
-from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, Standing, chance_of
+from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, PopulationUniqueness, chance_of
 from sfumato.assess.study import CATEGORIES, Column, read_column
-from sfumato.engines.partitions.learn import Chance
+from sfumato.engines.partitions.first_pass import RowHash
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 
 if TYPE_CHECKING:
-    from sfumato.engines.partitions.learn import Learned
+    from sfumato.engines.partitions.first_pass import Preparation
 
-__all__ = ["Asked", "Tally", "ask", "count_in_cell"]
+__all__ = ["PopulationCounts", "Probes", "choose_probes", "count_in_partition"]
 
 _PEOPLE = 5_000  # of whom it is counted
 _TOLD_APART = 1_000  # persons who hold a category and are told apart
@@ -47,14 +47,14 @@ class _Grid:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asked:
+class Probes:
     """What every cell counts: of columns of numbers those that are asked for, of categories all; and who is who."""
 
     grids: Mapping[str, _Grid]
-    chance: Chance
+    row_hash: RowHash
 
     def __repr__(self) -> str:
-        return "Asked(owner only)"
+        return "Probes(owner only)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,14 +67,14 @@ class _People:
     held_persons: NDArray[np.int64] | None
 
 
-def ask(learned: Learned) -> tuple[Asked, _People]:
+def choose_probes(prepared: Preparation) -> tuple[Probes, _People]:
     """People drawn at random, and what must be counted to know how they stand; the same whenever it is asked."""
-    rng, job = learned.plan.randomness.generator("standing"), learned.job
-    seen = learned.seen.table if job.shared is None else job.shared.table
-    sample = seen.take(pa.array(np.flatnonzero(learned.sampled)))
-    inside, outside = _some(sample, rng), learned.look.outside.table
-    if learned.plan.options.holdout is not None and not isinstance(learned.plan.options.holdout, float):
-        outside = to_arrow(learned.plan.options.holdout)[0]
+    rng, job = prepared.plan.randomness.generator("standing"), prepared.job
+    seen = prepared.seen.table if job.shared is None else job.shared.table
+    sample = seen.take(pa.array(np.flatnonzero(prepared.sampled)))
+    inside, outside = _some(sample, rng), prepared.first_pass.outside.table
+    if prepared.plan.options.holdout is not None and not isinstance(prepared.plan.options.holdout, float):
+        outside = to_arrow(prepared.plan.options.holdout)[0]
     if outside.num_rows:
         outside = _some(outside if job.shared is None else job.shared.like(outside), rng)
     grids = {}
@@ -88,9 +88,9 @@ def ask(learned: Learned) -> tuple[Asked, _People]:
         grids[field.name] = _Grid(steps, own, np.unique(near))
     who = [
         None if persons is None else persons.view(np.int64)
-        for persons in (learned.chance.of_persons(table) if table.num_rows else None for table in (inside, outside))
+        for persons in (prepared.row_hash.of_persons(table) if table.num_rows else None for table in (inside, outside))
     ]
-    return Asked(grids, learned.chance), _People(inside, outside if outside.num_rows else None, *who)
+    return Probes(grids, prepared.row_hash), _People(inside, outside if outside.num_rows else None, *who)
 
 
 def _some(table: pa.Table, rng: np.random.Generator) -> pa.Table:
@@ -145,12 +145,12 @@ class _Held:
         return np.where(self.values[found] == values, self.many[found], 0)
 
 
-def count_in_cell(asked: Asked, codec: Codec, original: pa.Table, released: pa.Table) -> pa.Table:
+def count_in_partition(probes: Probes, codec: Codec, original: pa.Table, released: pa.Table) -> pa.Table:
     """Who holds what is asked for in a cell, and what its released rows show of it; a row for each column."""
-    persons = asked.chance.of_persons(original)
+    persons = probes.row_hash.of_persons(original)
     rows = []
     for field in codec.schema.encoded:
-        grid, column = asked.grids.get(field.name), read_column(original, codec, field)
+        grid, column = probes.grids.get(field.name), read_column(original, codec, field)
         who, values = None if persons is None else persons[~column.absent], column.present
         shown, near = np.unique(read_column(released, codec, field).present), {"held": b"", "shown": b""}
         if grid is not None:
@@ -178,22 +178,22 @@ class _Sum:
     near_shown: Mask
 
 
-class Tally:
+class PopulationCounts:
     """Adds up what cells count; mutable for the sake of one pass over them."""
 
-    def __init__(self, learned: Learned) -> None:
-        self._learned = learned
-        self._asked, self._people = ask(learned)
+    def __init__(self, prepared: Preparation) -> None:
+        self._prepared = prepared
+        self._probes, self._people = choose_probes(prepared)
         self._sums: dict[str, _Sum] = {}
 
     def add(self, counted: pa.Table) -> None:
         """Take in what one cell counted."""
-        for place, field in enumerate(self._learned.job.codec.schema.encoded):
+        for place, field in enumerate(self._prepared.job.codec.schema.encoded):
             row = {name: counted.column(name)[place] for name in counted.column_names}
             values, who, many, shown = (
                 row[name].values.to_numpy(zero_copy_only=False) for name in ("values", "who", "many", "there")
             )
-            held, grid = _Held(values, who, many), self._asked.grids.get(field.name)
+            held, grid = _Held(values, who, many), self._probes.grids.get(field.name)
             size = 0 if grid is None else len(grid.places)
             near = [
                 np.unpackbits(np.frombuffer(row[name].as_py(), dtype=np.uint8), count=size).astype(np.bool_)
@@ -207,11 +207,11 @@ class Tally:
             own.shown = np.union1d(own.shown, shown)
             own.near_held, own.near_shown = own.near_held | near[0], own.near_shown | near[1]
 
-    def standings(self) -> tuple[Standing, ...]:
+    def standings(self) -> tuple[PopulationUniqueness, ...]:
         """How the people who were drawn stand in the whole file, column by column."""
-        codec, people, found = self._learned.job.codec, self._people, []
+        codec, people, found = self._prepared.job.codec, self._people, []
         for field in codec.schema.encoded:
-            whole, grid = self._sums[field.name], self._asked.grids.get(field.name)
+            whole, grid = self._sums[field.name], self._probes.grids.get(field.name)
             inside, outside = read_column(people.inside, codec, field), Column(np.empty(0), np.empty(0, dtype=np.bool_))
             if people.outside is not None:
                 outside = read_column(people.outside, codec, field)
@@ -222,12 +222,12 @@ class Tally:
             if grid is None:
                 shown = whole.held.holders_of(whole.shown)
                 shown = shown[shown > 0]
-                least = int(whole.held.many.min(initial=self._learned.look.rows))
+                least = int(whole.held.many.min(initial=self._prepared.first_pass.rows))
                 fewest = int(shown.min()) if len(shown) else None, least
             elif alone.any():
                 own, near = grid.steps.places(inside.values[alone]), (whole.near_held, whole.near_shown)
                 chance[alone] = chance_of(own, *(grid.places[each] for each in near))
             shows = [np.isin(side.values, whole.shown) & ~side.absent for side in (inside, outside)]
             whose = (people.persons, people.held_persons)
-            found.append(Standing(holders, shows[0], chance, held, shows[1], fewest, *whose))
+            found.append(PopulationUniqueness(holders, shows[0], chance, held, shows[1], fewest, *whose))
         return tuple(found)

@@ -30,7 +30,7 @@ from sfumato.core.facts import (
 )
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.memory import REGION_ROWS, MadeRows, draw_regions, make_rows
-from sfumato.engines.partitions.standing import Asked, count_in_cell
+from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, Prepared
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.cells import plain
@@ -39,7 +39,7 @@ from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import Tails
 
-__all__ = ["LEVEL", "OUTSIDE", "ROW", "CellTask", "DoneCell", "merge_facts", "sanitize_cell"]
+__all__ = ["LEVEL", "OUTSIDE", "ROW", "PartitionResult", "PartitionTask", "merge_facts", "sanitize_partition"]
 
 ROW, LEVEL, OUTSIDE = "\x1frow", "\x1flevel", "\x1foutside"
 """Columns that rows carry through a cell: their number in the source, their level, and whether they were held out."""
@@ -53,7 +53,7 @@ _COLUMNWISE = ("columns", "leaves", "smallest", "alike", "regressed", "twice")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellTask:
+class PartitionTask:
     """What a cell must know beside its rows; the same for all cells of a run.
 
     ``mechanism`` is that of the plan, with what it would choose from all rows chosen; ``share`` of a cell's
@@ -72,12 +72,12 @@ class CellTask:
     share: float
     native: bool = False
     wanted: tuple[int, ...] = ()
-    asked: Asked | None = None
+    probes: Probes | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
     public_level: int = 0
 
     def __repr__(self) -> str:
-        return f"CellTask({self.plan!r})"
+        return f"PartitionTask({self.plan!r})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +101,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DoneCell:
+class PartitionResult:
     """Rows that a cell became, a number by chance of each that orders them among all, and what was done."""
 
     table: pa.Table
@@ -114,10 +114,10 @@ class DoneCell:
     counted: pa.Table
 
     def __repr__(self) -> str:
-        return f"DoneCell({self.table.num_rows} rows)"
+        return f"PartitionResult({self.table.num_rows} rows)"
 
 
-def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
+def sanitize_partition(table: pa.Table, task: PartitionTask, number: int) -> PartitionResult:
     """Rows that can be mined in place of those of a cell; hangs on its rows, its number and the run alone."""
     table = table.take(pc.sort_indices(table, sort_keys=[(ROW, "ascending")]))
     out = table.column(OUTSIDE).to_numpy()
@@ -131,12 +131,14 @@ def sanitize_cell(table: pa.Table, task: CellTask, number: int) -> DoneCell:
     order = rng.integers(0, 2**64, size=made.table.num_rows, dtype=np.uint64)
     compared = _compared(made, inside, outside, task, plan.randomness.generator(f"measured {number}"))
     counted = pa.table({})
-    if task.asked is not None:
-        counted = count_in_cell(task.asked, task.codec, inside, made.released)
-    return DoneCell(made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds, counted)
+    if task.probes is not None:
+        counted = count_in_partition(task.probes, task.codec, inside, made.released)
+    return PartitionResult(
+        made.table, order, made.leaving_schema, made.facts, made.rows_in, compared, made.seconds, counted
+    )
 
 
-def _prepared(inside: pa.Table, task: CellTask, rng: np.random.Generator) -> Prepared:
+def _prepared(inside: pa.Table, task: PartitionTask, rng: np.random.Generator) -> Prepared:
     plan, codec = task.plan, task.codec
     levels = inside.column(LEVEL).to_numpy().astype(np.int64)
     encoded = inside.select([column.field.name for column in codec.columns])
@@ -156,7 +158,7 @@ def _prepared(inside: pa.Table, task: CellTask, rng: np.random.Generator) -> Pre
 
 
 def _compared(
-    made: MadeRows, inside: pa.Table, outside: pa.Table, task: CellTask, rng: np.random.Generator
+    made: MadeRows, inside: pa.Table, outside: pa.Table, task: PartitionTask, rng: np.random.Generator
 ) -> Compared | None:
     """Whole neighbourhoods of a cell with what was made of them, drawn at random; nothing where none is.
 
@@ -182,7 +184,7 @@ def _compared(
 
 
 def _measured(
-    made: MadeRows, workings: OwnerDetails, outside: pa.Table, task: CellTask, rng: np.random.Generator
+    made: MadeRows, workings: OwnerDetails, outside: pa.Table, task: PartitionTask, rng: np.random.Generator
 ) -> tuple[Mask, Mask, Mask]:
     """Which records are measured, which released rows and which people held out."""
     values, names = made.job.records.values, made.job.original.column_names
