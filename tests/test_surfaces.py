@@ -22,8 +22,8 @@ from sfumato.engines.outcome import Recipe
 from sfumato.methods.catalogue import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.protocol import parameters_of
-from sfumato.mining.reconstruct import reconstruct as reconstruct_values
 from sfumato.options import PublishOptions, RunOptions
+from sfumato.survey.reconstruct import reconstruct as reconstruct_values
 from sfumato.tables.reading import FileReading
 
 SPEC = sf.NoiseSpec(Labels(("no", "yes")), {"name": "keep-or-replace", "keep": 0.75})

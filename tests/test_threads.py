@@ -15,8 +15,8 @@ from sfumato.assess.findings import Family
 from sfumato.assess.study import Study
 from sfumato.core.distributions.domains import Labels
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import estimate, reconstruct
 from sfumato.publish.evaluate import evaluate
+from sfumato.survey.reconstruct import estimate, reconstruct
 
 
 def held_pools(seen: list[int]) -> None:

@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.papers.as00_data import FUNCTIONS, TABLES, Columns, Problem, generate, load_problem, specs_for
 from benchmarks.papers.as00_report import SETTINGS, Curves, print_curves, write_report
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining import ReconstructedNaiveBayes, ReconstructedTree
-from sfumato.mining.intervals import read_released, true_intervals
-from sfumato.mining.tree import grow, hold, in_order, leaf_of, prune
+from sfumato.survey.mining import ReconstructedNaiveBayes, ReconstructedTree
+from sfumato.survey.mining.intervals import read_released, true_intervals
+from sfumato.survey.mining.tree import grow, hold, in_order, leaf_of, prune
 
 FIRST_SEED = 100
 

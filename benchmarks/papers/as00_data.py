@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.data import load_table
 from sfumato.core.distributions.domains import Integers, Reals
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining import noise_for_privacy
+from sfumato.survey.mining import noise_for_privacy
 
 __all__ = ["FUNCTIONS", "TABLES", "Problem", "generate", "load_problem", "specs_for"]
 

@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.data import load_table  # noqa: E402
 from sfumato.core.distributions.domains import Integers, Reals  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
-from sfumato.mining.reconstruct import Reconstruction, reconstruct  # noqa: E402
+from sfumato.survey.reconstruct import Reconstruction, reconstruct  # noqa: E402
 
 Floats = NDArray[np.float64]
 METHODS: dict[str, dict[str, Any]] = {

@@ -82,7 +82,7 @@ def ours(values: NDArray[np.int64], k: int, epsilon: float, seed: int) -> dict[s
     from sfumato.core.distributions.domains import Labels
     from sfumato.core.distributions.operators import transition
     from sfumato.core.distributions.spec import NoiseSpec
-    from sfumato.mining.reconstruct import reconstruct
+    from sfumato.survey.reconstruct import reconstruct
 
     rng = np.random.default_rng([seed, k])
     found = {}

@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 from sfumato.core.distributions.domains import Integers  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
-from sfumato.mining.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
-from sfumato.mining.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
-from sfumato.mining.reconstruct.iterate import bayes_step  # noqa: E402
+from sfumato.survey.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
+from sfumato.survey.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
+from sfumato.survey.reconstruct.iterate import bayes_step  # noqa: E402
 
 Floats = NDArray[np.float64]
 LONGEST = 2_000

@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.data import load_table  # noqa: E402
 from sfumato.core.distributions.domains import Integers, Labels, Reals  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
-from sfumato.mining.reconstruct import reconstruct  # noqa: E402
+from sfumato.survey.reconstruct import reconstruct  # noqa: E402
 
 SIZES = (500, 5_000, 50_000)
 VALUES = 24

@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import Channel, reconstruct
-from sfumato.mining.reconstruct.cells import cut_domain, cut_outputs, summed
-from sfumato.mining.reconstruct.iterate import bayes_step
+from sfumato.survey.reconstruct import Channel, reconstruct
+from sfumato.survey.reconstruct.cells import cut_domain, cut_outputs, summed
+from sfumato.survey.reconstruct.iterate import bayes_step
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS, LONGEST, FLOOR = 50, 3_000, 0.01

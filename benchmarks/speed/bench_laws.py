@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.core.distributions.breach import answer_breach
-from sfumato.core.distributions.channel import uncertainty, uniform_prior
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.noise import LAWS, choose_step, law_of_size
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
+from sfumato.survey.breach import answer_breach
+from sfumato.survey.channel import uncertainty, uniform_prior
 
 DRAWS = 1_000_000
 DOMAIN = Integers(0, 1000)

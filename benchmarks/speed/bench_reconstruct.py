@@ -8,7 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from sfumato.core.distributions.domains import Reals
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import Channel, reconstruct, reconstruct_counts
+from sfumato.survey.reconstruct import Channel, reconstruct, reconstruct_counts
 
 LAWS = {
     "gaussian": {"name": "gaussian", "sd": 5},

@@ -27,10 +27,10 @@ from sfumato.core.distributions.domains import Integers, Reals  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
 from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.methods.condense.maintainer import Maintainer  # noqa: E402
-from sfumato.mining.reconstruct import reconstruct  # noqa: E402
 from sfumato.stream.connectors import ReadOptions, read_batches  # noqa: E402
 from sfumato.stream.run import init_stream  # noqa: E402
 from sfumato.stream.session import StreamSession  # noqa: E402
+from sfumato.survey.reconstruct import reconstruct  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "hot_paths.md"
 TURNS = 2

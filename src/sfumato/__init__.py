@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.certificate.certificate import Certificate
     from sfumato.certificate.signing_key import new_signing_key, signing_key
-    from sfumato.core.distributions.calculator import breach
     from sfumato.core.distributions.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
     from sfumato.methods.chain import Chain
@@ -35,12 +34,14 @@ if TYPE_CHECKING:
     from sfumato.publish.sanitize import sanitize, sanitize_file
     from sfumato.publish.verify import verify_release as verify
     from sfumato.stream.verb import stream
+    from sfumato.survey.calculator import breach
+    from sfumato.survey.verbs import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
     from sfumato.transactions.randomize import TransactionRandomization
     from sfumato.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.transactions.verb import transactions
     from sfumato.tuning.run import tune
-    from sfumato.verbs import inspect, reconstruct, relate
+    from sfumato.verbs import inspect
 
 __all__ = [
     "AdditiveNoise",
@@ -125,12 +126,12 @@ _HOMES = {
     "Swapping": "sfumato.methods.modify.swap",
     "Translation": "sfumato.methods.geometry",
     "transactions": "sfumato.transactions.verb",
-    "breach": "sfumato.core.distributions.calculator",
+    "breach": "sfumato.survey.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
     "new_signing_key": "sfumato.certificate.signing_key",
-    "reconstruct": "sfumato.verbs",
-    "relate": "sfumato.verbs",
+    "reconstruct": "sfumato.survey.verbs",
+    "relate": "sfumato.survey.verbs",
     "sanitize": "sfumato.publish.sanitize",
     "sanitize_file": "sfumato.publish.sanitize",
     "signing_key": "sfumato.certificate.signing_key",

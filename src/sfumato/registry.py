@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COMMANDS", "load_command", "vertical_checks", "vertical_measures"]
+__all__ = ["COMMANDS", "load_command", "load_status", "vertical_checks", "vertical_measures"]
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -23,12 +23,12 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "policy": "cli.verbs",
         "verify": "cli.verbs",
         "signing-key": "cli.signing",
-        "breach": "cli.randomized",
-        "survey": "cli.survey",
+        "breach": "survey.estimate_commands",
+        "survey": "survey.commands",
         "transactions": "transactions.commands",
         "stream": "stream.commands",
-        "reconstruct": "cli.randomized",
-        "relate": "cli.randomized",
+        "reconstruct": "survey.estimate_commands",
+        "relate": "survey.estimate_commands",
         "party": "cli.party",
         "web": "cli.verbs",
         "doctor": "cli.verbs",
@@ -38,11 +38,17 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 
 _MEASURES = ("transactions.measures",)  # modules with MEASURES
 _CHECKS = ("transactions.table",)  # modules with check_released
+_STATUS = {"stream": "stream.verb", "survey": "survey.estimate"}  # modules with status_page
 
 
 def load_command(name: str) -> Any:
     """Command of this name; raises KeyError if there is none."""
     return getattr(_module(COMMANDS[name]), name.replace("-", "_"))
+
+
+def load_status(name: str) -> Any:
+    """Function that tells the local page how a stream or a survey stands; raises KeyError if there is none."""
+    return _module(_STATUS[name]).status_page
 
 
 def vertical_measures() -> tuple[Any, ...]:

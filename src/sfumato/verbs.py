@@ -1,34 +1,19 @@
-"""Verbs that are the work of several rooms: inspect, and reconstruct and relate of randomized columns."""
+"""The verb `sfumato.inspect`."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sfumato.certificate.randomized import read_spec
-from sfumato.core.arguments import checked
-from sfumato.core.distributions.domains import Dates, Labels
-from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
-from sfumato.mining.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
-from sfumato.mining.reconstruct import reconstruct as reconstruct_values
-from sfumato.mining.reconstruct.bands import LEAST
-from sfumato.tables.cells import absent_cells, is_text, plain
-from sfumato.tables.dates import fitting_formats, microseconds_of_cells
-from sfumato.tables.field import Field, Kind
 from sfumato.tables.found_rules import find_decisions, with_found_rules
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.infer import MISSING_MARKS
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.rare import pool_rare_values
@@ -36,7 +21,7 @@ from sfumato.tables.reading import FileReading
 from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 
-__all__ = ["Relation", "inspect", "reconstruct", "relate"]
+__all__ = ["inspect"]
 
 
 def inspect(
@@ -128,170 +113,3 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
             words += "rows without a class will be left out" if field.name in shared.filled else ""
         fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)
     return dataclasses.replace(schema, fields=tuple(fields))
-
-
-def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options: Any) -> Reconstruction:
-    """The distribution behind a column of randomized values, with bands; single values stay unknown.
-
-    Parameters
-    ----------
-    table : pandas, polars or pyarrow table
-        Missing cells of the column are skipped and counted.
-    column : str
-    spec : NoiseSpec or path
-        The noise specification, its file, or a release's ``certificate.json``.
-    **options
-        ``intervals``, ``stop``, ``method``, ``bands``, ``least``, ``limit`` and ``strict`` of
-        `sfumato.mining.reconstruct.reconstruct`.
-
-    Raises
-    ------
-    TooFew
-        Where the records are too few for the noise.
-    DoesNotFit
-        If strict, where the values do not look like anything that the law can have made.
-    """
-    known = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
-    released, missing = _released(_arrow(table), column, known)
-    found = checked(reconstruct_values)(released, known, **options)
-    return dataclasses.replace(found, missing=missing)
-
-
-@dataclass(frozen=True)
-class Relation:
-    """How two randomized columns go together."""
-
-    table: CrossTable  # shares of all pairs of values or intervals
-    # the line of the first on the second; none where one of them has more than two labels, a law does not tell means,
-    # or the second cannot be told to vary
-    regression: Regression | None
-    why: str = ""  # why there is no line
-
-    def to_document(self) -> dict[str, Any]:
-        """The same in plain JSON types."""
-        line = None if self.regression is None else self.regression.to_document()
-        return {**self.table.to_document(), "regression": line}
-
-    def describe(self) -> str:
-        """The table, and the line under it."""
-        line = f"No line: {self.why}." if self.regression is None else f"Line: {self.regression.describe()}"
-        return f"{self.table.describe()}\n{line}"
-
-
-def relate(
-    table: Any,
-    column: str,
-    to: str,
-    spec: NoiseSpec | str | Path,
-    *,
-    to_spec: NoiseSpec | str | Path | None = None,
-    intervals: int | Sequence[float] | None = None,
-    to_intervals: int | Sequence[float] | None = None,
-    bands: float = 0.95,
-    least: float = LEAST,
-    strict: bool = False,
-) -> Relation:
-    """Joint distribution of two columns that were randomized by themselves, and the line of the one on the other.
-
-    Parameters
-    ----------
-    table : pandas, polars or pyarrow table
-        Records without one of the two values are skipped and counted.
-    column, to : str
-        The response and the predictor.
-    spec, to_spec : NoiseSpec or path
-        The noise specification of each, or its file; a release's ``certificate.json`` is enough for both.
-    intervals, to_intervals : int, sequence of float or None
-        Of each; None: labels one by one, numbers in 5 intervals.
-    bands : float
-        Level of all bands.
-    least : float
-        Refuse where the coarsest feature would be known worse than from so many plain records.
-    strict : bool
-        Refuse values that do not fit the laws.
-
-    Raises
-    ------
-    TooFew
-        Where the records are too few for the noise.
-    DoesNotFit
-        If strict, where the values do not look like anything that the laws can have made.
-    """
-    if column == to:
-        raise OptionError("a column says nothing about itself; name two")
-    first = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
-    told = spec if to_spec is None else to_spec
-    second = told if isinstance(told, NoiseSpec) else read_spec(told, to)
-    arrow = _arrow(table)
-    sides = [_cells_of(arrow, name, each) for name, each in ((column, first), (to, second))]
-    absent = sides[0][1] | sides[1][1]
-    both = arrow.filter(pa.array(~absent))
-    one, other = (_released(both, name, each)[0] for name, each in ((column, first), (to, second)))
-    found = cross_table(
-        one, first, other, second, intervals=(intervals, to_intervals), bands=bands, least=least, strict=strict
-    )
-    found, why, line = dataclasses.replace(found, missing=int(absent.sum())), "", None
-    try:
-        line = dataclasses.replace(regress(one, first, other, second, level=bands), missing=int(absent.sum()))
-    except (OptionError, TooFew) as refusal:
-        why = str(refusal)
-    return Relation(found, line, why)
-
-
-def _cells_of(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[Any, NDArray[Any]]:
-    """Cells of a column, and which are missing."""
-    if table.column_names.count(column) != 1:
-        raise OptionError(f"there is no single column {column!r}; the table has {table.num_columns} columns, name one")
-    cells = plain(table.column(column))
-    labels = spec.released.values if isinstance(spec.released, Labels) else ()
-    return cells, absent_cells(cells, tuple(mark for mark in MISSING_MARKS if mark not in labels))
-
-
-def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[Any], int]:
-    """Cells of a column that are there, and how many are not."""
-    cells, absent = _cells_of(table, column, spec)
-    labels = spec.released.values if isinstance(spec.released, Labels) else None
-    present = cells.filter(pa.array(~absent))
-    if isinstance(spec.domain, Dates) and not spec.recodes:
-        array = _counts_of_dates(present, column, spec.domain)
-    else:
-        try:
-            values = present.cast(pa.string() if labels is not None else pa.float64())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            wanted = "numbers" if labels is None else "labels"
-            said = f"column {column!r} holds values that are no {wanted}; check column and specification"
-            raise SchemaError(said) from None
-        array = values.to_numpy(zero_copy_only=False)
-    try:
-        spec.encode_output(array)
-    except SchemaError as error:
-        raise SchemaError(f"column {column!r}: {error}") from None
-    return array, int(absent.sum())
-
-
-def _counts_of_dates(cells: pa.Array, column: str, domain: Dates) -> NDArray[Any]:
-    """Released dates as their domain counts them; a column of text may write them in any one way."""
-    field = Field(column, Kind.DATE)
-    if is_text(cells.type):
-        forms = fitting_formats(cells) if len(cells) else ()
-        if len(cells) and len(forms) != 1:
-            what = "that can be read as dates in several ways" if forms else "that are no dates"
-            raise SchemaError(f"column {column!r} holds texts {what}; write them as 2020-01-31")
-        field = dataclasses.replace(field, format=forms[0] if forms else None)
-    nothing = np.zeros(len(cells), dtype=np.bool_)
-    try:
-        moments, strange = microseconds_of_cells(cells, nothing, field)
-    except SchemaError:
-        raise SchemaError(f"column {column!r} holds no dates; check column and specification") from None
-    counts = domain.counts(moments)
-    odd = int((strange | (domain.moments(counts) != moments)).sum())
-    if odd:
-        raise SchemaError(
-            f"column {column!r}: {odd} values are not dates by {domain.unit}; check that they belong to this file"
-        )
-    return counts
-
-
-def _arrow(table: Any) -> pa.Table:
-    """Table as Arrow has it; one that is so already needs no library of frames."""
-    return table if isinstance(table, pa.Table) else to_arrow(table)[0]

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.breach import answer_breach, percent, posterior, posterior_of, verdict, worst_outputs
-from sfumato.core.distributions.channel import blocks, observed_prior, prior_of, read_prior, uniform_prior
 from sfumato.core.distributions.domains import Integers, Labels, Reals
 from sfumato.core.distributions.operators import Response, transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, SchemaError
+from sfumato.survey.breach import answer_breach, percent, posterior, posterior_of, verdict, worst_outputs
+from sfumato.survey.channel import blocks, observed_prior, prior_of, read_prior, uniform_prior
 from tests.distributions.test_operators import ALL, FINITE
 from tests.distributions.test_spec import SPECS
 

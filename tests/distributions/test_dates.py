@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.calculator import breach
-from sfumato.core.distributions.channel import read_prior
 from sfumato.core.distributions.domains import UNITS, Dates
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.methods.randomize import answer
+from sfumato.survey.calculator import breach
+from sfumato.survey.channel import read_prior
 from tests.examples import examples
 
 YEAR = Dates("2020-01-01", "2020-12-31", "day")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.channel import uncertainty
 from sfumato.core.distributions.noise import DiscreteLaplace, DiscreteUniform
 from sfumato.core.distributions.operators import Additive, KeepOrReplace, Response, transition
+from sfumato.survey.channel import uncertainty
 from tests.distributions.test_operators import ALL, FINITE
 
 

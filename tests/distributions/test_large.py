@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions import channel as channel_module
-from sfumato.core.distributions.breach import answer_breach, worst_outputs
-from sfumato.core.distributions.channel import has_form, spread, telling_outputs, uncertainty, uniform_prior
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.core.distributions.operators import Additive, KeepOrReplace, ShiftModulo
 from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.survey import channel as channel_module
+from sfumato.survey.breach import answer_breach, worst_outputs
+from sfumato.survey.channel import has_form, spread, telling_outputs, uncertainty, uniform_prior
 from tests.distributions.test_operators import ALL
 from tests.examples import examples
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.breach import holds
 from sfumato.core.distributions.domains import Integers, Labels, Reals
 from sfumato.core.errors import OptionError
+from sfumato.survey.breach import holds
 from tests.examples import examples
 
 DOMAIN = Integers(-5, 20)

@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.core.distributions.amplification import downward_bound
-from sfumato.core.distributions.calculator import solve
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError
+from sfumato.survey.calculator import solve
 from tests.distributions.test_spec import AGES, HOURS, SPECS, TOWNS
 
 SOLVABLE = [

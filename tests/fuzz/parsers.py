@@ -22,8 +22,6 @@ from sfumato.certificate.certificate import Certificate
 from sfumato.certificate.randomized import read_spec
 from sfumato.certificate.signature import Signature, Signer, expected_signer
 from sfumato.core.database import locate
-from sfumato.core.distributions.breach import holds
-from sfumato.core.distributions.channel import read_prior
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
@@ -42,6 +40,8 @@ from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.survey import client
 from sfumato.survey.app import Collector, DashboardAccess, client_of, host_of, parse_body
+from sfumato.survey.breach import holds
+from sfumato.survey.channel import read_prior
 from sfumato.survey.client import KeptAnswers
 from sfumato.survey.questions import Question, Survey, check_token
 from sfumato.survey.server import CollectorSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.core.errors import OptionError
-from sfumato.mining import noise_for_privacy
+from sfumato.survey.mining import noise_for_privacy
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.mining import ReconstructedNaiveBayes
+from sfumato.survey.mining import ReconstructedNaiveBayes
 from tests.examples import examples
 
 COLOURS = Labels(("red", "green", "blue"))

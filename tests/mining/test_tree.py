@@ -14,9 +14,9 @@ from sfumato.core.distributions.domains import Integers, Labels, Reals, Universe
 from sfumato.core.distributions.operators import Additive, transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.mining import ReconstructedTree, noise_for_privacy
-from sfumato.mining.intervals import choose_intervals, divide, places_in_order
-from sfumato.mining.tree import RECONSTRUCTIONS, in_order
+from sfumato.survey.mining import ReconstructedTree, noise_for_privacy
+from sfumato.survey.mining.intervals import choose_intervals, divide, places_in_order
+from sfumato.survey.mining.tree import RECONSTRUCTIONS, in_order
 from tests.examples import examples, sized
 
 RECONSTRUCTED = pytest.mark.parametrize("reconstruction", RECONSTRUCTIONS)

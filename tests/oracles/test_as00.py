@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.distributions.domains import Integers
-from sfumato.mining import ReconstructedNaiveBayes, ReconstructedTree
-from sfumato.mining.tree import grow, in_order, leaf_of, prune
+from sfumato.survey.mining import ReconstructedNaiveBayes, ReconstructedTree
+from sfumato.survey.mining.tree import grow, in_order, leaf_of, prune
 from tests.examples import examples
 from tests.oracles import as00
 

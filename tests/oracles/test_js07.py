@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from sfumato.core.distributions.domains import Integers, Universe
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import reconstruct
+from sfumato.survey.reconstruct import reconstruct
 from tests.examples import at_length
 from tests.oracles.js07 import Interval, continuous_step, discrete_step, until_chi_square
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.core.distributions.breach import answer_breach, posterior
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
+from sfumato.survey.breach import answer_breach, posterior
 
 DOMAIN = Integers(0, 1000)
 LAWS = {

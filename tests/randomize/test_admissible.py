@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sfumato.core.distributions.domains import Integers, Labels, Reals
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import DoesNotFit
-from sfumato.mining.reconstruct import Reconstruction, reconstruct
-from sfumato.mining.reconstruct.bands import Admissible, cell_bands
-from sfumato.mining.reconstruct.cells import coarsening, cut_domain, refine
-from sfumato.mining.reconstruct.channel import Channel
+from sfumato.survey.reconstruct import Reconstruction, reconstruct
+from sfumato.survey.reconstruct.bands import Admissible, cell_bands
+from sfumato.survey.reconstruct.cells import coarsening, cut_domain, refine
+from sfumato.survey.reconstruct.channel import Channel
 from tests.examples import examples
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import reconstruct
+from sfumato.survey.reconstruct import reconstruct
 
 PLACES = np.arange(100)
 SPIKES = np.isin(PLACES, [10, 20, 40, 60]) * 1.0

@@ -10,8 +10,8 @@ import sfumato as sf
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
-from sfumato.mining.reconstruct import cross_table, regress
-from sfumato.mining.reconstruct.answers import moments_of
+from sfumato.survey.reconstruct import cross_table, regress
+from sfumato.survey.reconstruct.answers import moments_of
 
 AGE = NoiseSpec(Integers(0, 99), {"name": "uniform", "reach": 20})
 PAY = NoiseSpec(Integers(0, 99), {"name": "laplace", "scale": 15})

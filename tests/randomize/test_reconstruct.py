@@ -13,7 +13,7 @@ from sfumato.core.distributions.domains import Integers, Labels, Reals, Universe
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError, TooFew
-from sfumato.mining.reconstruct import Reconstruction, reconstruct
+from sfumato.survey.reconstruct import Reconstruction, reconstruct
 from tests.examples import examples, sized
 
 LAWS: list[tuple[Universe, dict[str, Any]]] = [
@@ -253,7 +253,7 @@ def test_a_reconstruction_shows_no_record() -> None:
 
 
 def test_a_matrix_and_its_law_give_the_same() -> None:
-    from sfumato.mining.reconstruct import reconstruct_counts
+    from sfumato.survey.reconstruct import reconstruct_counts
 
     spec, released = _draw(Integers(0, 30), {"name": "shift-modulo", "reach": 5}, 2_000, 6)
     bare = reconstruct_counts(np.bincount(released, minlength=31), transition(spec.operator))

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.core.distributions.domains import Integers, Labels, Universe
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.mining.reconstruct import reconstruct
+from sfumato.survey.reconstruct import reconstruct
 from tests.examples import at_length
 
 TRUTH = np.array([0.35, 0.25, 0.2, 0.15, 0.05])

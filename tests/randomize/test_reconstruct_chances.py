@@ -18,8 +18,8 @@ from sfumato.core.distributions.operators import (
     Response,
     ShiftModulo,
 )
-from sfumato.mining.reconstruct import cells
-from sfumato.mining.reconstruct.cells import at_midpoints, summed
+from sfumato.survey.reconstruct import cells
+from sfumato.survey.reconstruct.cells import at_midpoints, summed
 
 SIZE = 101
 CUTS = np.array([0, 3, 10, 11, 40, SIZE])

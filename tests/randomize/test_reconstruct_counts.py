@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.mining.reconstruct import Channel, reconstruct_counts
-from sfumato.mining.reconstruct.channel import onto_simplex
-from sfumato.mining.reconstruct.iterate import Step, bayes_step, iterate, log_likelihood
+from sfumato.survey.reconstruct import Channel, reconstruct_counts
+from sfumato.survey.reconstruct.channel import onto_simplex
+from sfumato.survey.reconstruct.iterate import Step, bayes_step, iterate, log_likelihood
 from tests.examples import examples
 
 

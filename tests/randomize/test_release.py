@@ -22,8 +22,8 @@ from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.methods.randomize import Randomization
-from sfumato.mining.reconstruct import reconstruct
 from sfumato.publish.verify import verify_release
+from sfumato.survey.reconstruct import reconstruct
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table

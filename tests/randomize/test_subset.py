@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.calculator import solve
 from sfumato.core.distributions.domains import Labels
 from sfumato.core.distributions.finite import choose_design, subset_response
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError
-from sfumato.mining.reconstruct import reconstruct
+from sfumato.survey.calculator import solve
+from sfumato.survey.reconstruct import reconstruct
 from tests.examples import examples
 
 

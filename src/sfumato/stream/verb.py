@@ -18,7 +18,7 @@ from sfumato.stream.settings import Ingested, Status
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading
 
-__all__ = ["Stream", "stream"]
+__all__ = ["Stream", "status_page", "stream"]
 
 
 @dataclass(frozen=True)
@@ -108,3 +108,9 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     elif options:
         raise OptionError(f"{next(iter(options))!r} is for the beginning of a stream; give its first records too")
     return Stream(state)
+
+
+def status_page(state: str) -> dict[str, Any]:
+    """How a stream stands, in sentences and by epoch."""
+    status = Stream(state).status()
+    return {"lines": status.lines(), "epoch": status.epoch, "k": status.k, "families_due": status.families_due}

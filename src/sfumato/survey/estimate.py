@@ -22,9 +22,9 @@ from sfumato.survey.server import AT_LEAST
 from sfumato.survey.store import AnswerStore
 
 if TYPE_CHECKING:
-    from sfumato.mining.reconstruct import Reconstruction
+    from sfumato.survey.reconstruct import Reconstruction
 
-__all__ = ["STEP", "LiveEstimate", "estimate", "figures", "stored_survey"]
+__all__ = ["STEP", "LiveEstimate", "estimate", "figures", "status_page", "stored_survey"]
 
 STEP = 10
 """Answers that must have come before figures change."""
@@ -65,9 +65,20 @@ def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str,
     }
 
 
+def status_page(db: str) -> dict[str, Any]:
+    """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
+    survey, count, tallies = stored_survey(db)
+    questions = []
+    if count >= AT_LEAST:
+        for name, found in estimate(survey, tallies).items():
+            words = str(found) if isinstance(found, SfumatoError) else found.describe()
+            questions.append({"name": name, "words": words})
+    return {"title": survey.title, "count": count, "at_least": AT_LEAST, "questions": questions}
+
+
 def _reconstruct(question: Question, tally: Mapping[int, int]) -> Reconstruction:
     from sfumato.core.threads import one_thread
-    from sfumato.mining.reconstruct import reconstruct
+    from sfumato.survey.reconstruct import reconstruct
 
     outputs = np.fromiter(tally.keys(), dtype=np.int64, count=len(tally))
     counts = np.fromiter(tally.values(), dtype=np.int64, count=len(tally))

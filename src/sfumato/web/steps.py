@@ -15,10 +15,11 @@ from sfumato.assess.page import visible_figures
 from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
-from sfumato.core.errors import OptionError, SfumatoError, printable, with_options
+from sfumato.core.errors import OptionError, printable, with_options
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import write_text
 from sfumato.publish.release import signer_of
+from sfumato.registry import load_status
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.found_rules import with_found_rules
@@ -63,13 +64,11 @@ class Steps:
             "look": self._look,
             "tune": self._tune,
             "sanitize": self._sanitize,
-            "stream": _stream,
-            "survey": _survey,
         }
         if "choices" in order:
             order["choices"] = typed(Choices, order["choices"])
         with with_options(LABELS):
-            return steps[name](**order)
+            return (steps.get(name) or load_status(name))(**order)
 
     def _table(self, file: str, choices: Choices) -> tuple[pa.Table, FileForm]:
         wanted = file, choices.reading, choices.missing
@@ -294,23 +293,3 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
         "rows_original": report.rows_original,
         "rows_held_out": report.rows_held_out,
     }
-
-
-def _stream(state: str) -> dict[str, Any]:
-    """How a stream stands, in sentences and by epoch."""
-    status = sf.stream(state).status()
-    return {"lines": status.lines(), "epoch": status.epoch, "k": status.k, "families_due": status.families_due}
-
-
-def _survey(db: str) -> dict[str, Any]:
-    """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
-    from sfumato.survey.estimate import estimate, stored_survey
-    from sfumato.survey.server import AT_LEAST
-
-    survey, count, tallies = stored_survey(db)
-    questions = []
-    if count >= AT_LEAST:
-        for name, found in estimate(survey, tallies).items():
-            words = str(found) if isinstance(found, SfumatoError) else found.describe()
-            questions.append({"name": name, "words": words})
-    return {"title": survey.title, "count": count, "at_least": AT_LEAST, "questions": questions}

@@ -20,9 +20,9 @@ from sfumato.core.distributions.domains import Labels, Universe
 from sfumato.core.distributions.operators import Additive, Membership
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.mining.reconstruct.cells import DomainCells, cut_outputs, summed
-from sfumato.mining.reconstruct.channel import Channel
-from sfumato.mining.reconstruct.iterate import STOPS, reconstruct_counts
+from sfumato.survey.reconstruct.cells import DomainCells, cut_outputs, summed
+from sfumato.survey.reconstruct.channel import Channel
+from sfumato.survey.reconstruct.iterate import STOPS, reconstruct_counts
 
 __all__ = [
     "Intervals",

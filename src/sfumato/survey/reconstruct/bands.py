@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import TooFew
 from sfumato.core.progress import tell
-from sfumato.mining.reconstruct.channel import Channel, shares_let_through
+from sfumato.survey.reconstruct.channel import Channel, shares_let_through
 
 __all__ = [
     "LEAST",

@@ -13,13 +13,13 @@ import numpy as np
 
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.amplification import downward_bound, gamma_for, gamma_for_downward, upward_bound
-from sfumato.core.distributions.breach import Breach, answer_breach, percent, verdict
-from sfumato.core.distributions.channel import can_be_counted, read_prior, uncertainty, uniform_prior
 from sfumato.core.distributions.domains import Dates, Labels
 from sfumato.core.distributions.finite import Mixture
 from sfumato.core.distributions.noise import LAWS
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError
+from sfumato.survey.breach import Breach, answer_breach, percent, verdict
+from sfumato.survey.channel import can_be_counted, read_prior, uncertainty, uniform_prior
 
 __all__ = ["Calculation", "Solution", "breach", "noise_for_privacy", "solve"]
 

@@ -17,8 +17,8 @@ from sfumato.core.distributions.operators import Additive, Membership
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import DoesNotFit, OptionError, SchemaError
 from sfumato.core.threads import one_thread
-from sfumato.mining.reconstruct.answers import Reconstruction, mean_and_quantiles, moments_of
-from sfumato.mining.reconstruct.bands import (
+from sfumato.survey.reconstruct.answers import Reconstruction, mean_and_quantiles, moments_of
+from sfumato.survey.reconstruct.bands import (
     LEAST,
     Bands,
     Plain,
@@ -28,7 +28,7 @@ from sfumato.mining.reconstruct.bands import (
     refuse_worthless,
     resolved_directions,
 )
-from sfumato.mining.reconstruct.cells import (
+from sfumato.survey.reconstruct.cells import (
     DomainCells,
     at_midpoints,
     coarsening,
@@ -37,9 +37,9 @@ from sfumato.mining.reconstruct.cells import (
     refine,
     summed,
 )
-from sfumato.mining.reconstruct.channel import Channel, Ridge
-from sfumato.mining.reconstruct.held_out import Folds
-from sfumato.mining.reconstruct.iterate import LIMIT, METHODS, STOPS, bayes_step, iterate, make_stop
+from sfumato.survey.reconstruct.channel import Channel, Ridge
+from sfumato.survey.reconstruct.held_out import Folds
+from sfumato.survey.reconstruct.iterate import LIMIT, METHODS, STOPS, bayes_step, iterate, make_stop
 
 __all__ = ["DOUBTFUL", "HELD_OUT", "ReleasedCounts", "doubt", "reconstruct", "solve"]
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from sfumato.assess.figures.svg import BASE, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
 from sfumato.core.distributions.amplification import downward_bound, upward_bound
-from sfumato.core.distributions.breach import Breach, percent
 from sfumato.core.distributions.domains import Dates, Labels
+from sfumato.survey.breach import Breach, percent
 
 if TYPE_CHECKING:
-    from sfumato.mining.reconstruct.answers import Reconstruction
+    from sfumato.survey.reconstruct.answers import Reconstruction
 
 __all__ = ["guarantee_figure", "reconstruction_figure"]
 

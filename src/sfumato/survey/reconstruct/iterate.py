@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.progress import tell
-from sfumato.mining.reconstruct.channel import Channel, Ridge
+from sfumato.survey.reconstruct.channel import Channel, Ridge
 
 __all__ = [
     "LIMIT",

@@ -20,7 +20,7 @@ from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.mining.inputs import check_fitted, check_whole
-from sfumato.mining.intervals import (
+from sfumato.survey.mining.intervals import (
     Intervals,
     Released,
     Source,
@@ -30,7 +30,7 @@ from sfumato.mining.intervals import (
     read_released,
     true_intervals,
 )
-from sfumato.mining.reconstruct.iterate import reconstruct_counts
+from sfumato.survey.reconstruct.iterate import reconstruct_counts
 
 __all__ = ["ReconstructedNaiveBayes"]
 

@@ -23,8 +23,8 @@ from sfumato.core.distributions.operators import Additive
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
-from sfumato.mining.reconstruct.bands import Bands
-from sfumato.mining.reconstruct.cells import DomainCells, cut_outputs, summed
+from sfumato.survey.reconstruct.bands import Bands
+from sfumato.survey.reconstruct.cells import DomainCells, cut_outputs, summed
 
 __all__ = [
     "SHARES",

@@ -17,12 +17,12 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.amplification import downward_bound, upward_bound
-from sfumato.core.distributions.channel import blocks, has_form, is_large, spread, telling_outputs
 from sfumato.core.distributions.domains import DATE, Dates, Labels, Universe
 from sfumato.core.distributions.exact import exact
 from sfumato.core.distributions.operators import Operator, likelihoods
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError
+from sfumato.survey.channel import blocks, has_form, is_large, spread, telling_outputs
 
 __all__ = [
     "Breach",
@@ -83,7 +83,7 @@ def worst_outputs(operator: Operator, prior: Floats, mask: Bools) -> WorstOutput
 
     Notes
     -----
-    Of Gaussian noise, which has no end, outputs within `core.distributions.channel.TAIL` deviations of the domain
+    Of Gaussian noise, which has no end, outputs within `survey.channel.TAIL` deviations of the domain
     are looked at. Of equals the first is named. Cost O(outputs * size); on a large domain O(size) where the law has a
     form for it, and probabilities then have an error of about 1e-16 over that of the output.
     """

@@ -21,12 +21,12 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
 from sfumato.core.threads import one_thread
-from sfumato.mining.reconstruct.answers import Answer, moments_of
-from sfumato.mining.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.mining.reconstruct.cells import DomainCells, cut_domain, cut_outputs, refine, summed
-from sfumato.mining.reconstruct.channel import Channel
-from sfumato.mining.reconstruct.estimate import DOUBTFUL, ReleasedCounts, doubt, solve
-from sfumato.mining.reconstruct.iterate import LIMIT
+from sfumato.survey.reconstruct.answers import Answer, moments_of
+from sfumato.survey.reconstruct.bands import LEAST, cell_bands, refuse_too_few
+from sfumato.survey.reconstruct.cells import DomainCells, cut_domain, cut_outputs, refine, summed
+from sfumato.survey.reconstruct.channel import Channel
+from sfumato.survey.reconstruct.estimate import DOUBTFUL, ReleasedCounts, doubt, solve
+from sfumato.survey.reconstruct.iterate import LIMIT
 
 __all__ = ["CrossTable", "Regression", "cross_table", "regress"]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
 from sfumato.mining.inputs import check_fitted, check_whole
-from sfumato.mining.intervals import (
+from sfumato.survey.mining.intervals import (
     Intervals,
     Released,
     Source,

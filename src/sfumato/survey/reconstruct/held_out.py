@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.mining.reconstruct.channel import Channel, Ridge
-from sfumato.mining.reconstruct.iterate import bayes_step
+from sfumato.survey.reconstruct.channel import Channel, Ridge
+from sfumato.survey.reconstruct.iterate import bayes_step
 
 __all__ = ["Folds"]
 

@@ -21,7 +21,7 @@ from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
 
 if TYPE_CHECKING:
-    from sfumato.mining.reconstruct import Reconstruction
+    from sfumato.survey.reconstruct import Reconstruction
 
 __all__ = ["breach", "reconstruct", "relate"]
 
@@ -49,7 +49,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     Gives amplification gamma, epsilon, the bound from rho1 to rho2, and the privacy that is left for one who knows the
     distribution. Exits with 3 where --rho2 is asked for and no parameter of the law meets it.
     """
-    from sfumato.cli.plots import guarantee_figure
+    from sfumato.survey.figures import guarantee_figure
 
     check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **told)
@@ -231,7 +231,7 @@ def _write_csv(output: Path | None, names: tuple[str, ...], places: Iterable[Any
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, output: Path | None) -> None:
-    from sfumato.cli.plots import reconstruction_figure
+    from sfumato.survey.figures import reconstruction_figure
 
     if plot is not None:
         with replacing_target(plot) as work:

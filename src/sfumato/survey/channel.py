@@ -110,7 +110,7 @@ def has_form(operator: Operator) -> bool:
 
 
 def spread(operator: Operator, weights: Floats) -> Floats:
-    """Sum over inputs of weight times chance, for each of `sfumato.core.distributions.channel.telling_outputs`.
+    """Sum over inputs of weight times chance, for each of `sfumato.survey.channel.telling_outputs`.
 
     Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
     sum is exactly 0; else windows are differences of running sums, off by about 1e-16 of all weights.
