@@ -228,7 +228,7 @@ def test_a_toml_file_says_its_format_and_has_known_entries_only() -> None:
             read(text)
     with pytest.raises(OptionError, match="the thing has an unknown entry 'c'; known are a, b"):
         read("format = 1\nz = 1\nc = 1")
-    with pytest.raises(SchemaError, match=r"the thing is not valid TOML \(at line 1, column 5\); mend it"):
+    with pytest.raises(SchemaError, match=r"the thing is not valid TOML \(at line 1, column 5\); fix it"):
         read("a = ?", error=SchemaError)
 
 

@@ -59,7 +59,7 @@ def test_an_option_is_an_argument_of_python(text: str, argument: str) -> None:
 
 def test_an_option_is_a_label_of_the_page_and_elsewhere_stays_one() -> None:
     with with_options(LABELS):
-        assert spelled("give --header-row 3 or --k 5") == "give 'Header in row' 3 or --k 5"
+        assert spelled("give --header-row 3 or --k 5") == "give 'Header row' 3 or --k 5"
     assert spelled("--k") == "k="
 
 

@@ -64,7 +64,7 @@ def inspect(
     >>> print(inspect(people, identifiers=["name"]))
     column  role          kind     what happens  why
     age     confidential  integer  sanitized     whole numbers, 5 different
-    name    identifier    nominal  dropped       text with 3 categories; identifier, as told
+    name    identifier    nominal  dropped       text with 3 categories; identifier, as specified
     """
     identifiers, missing = tuple(identifiers), tuple(missing)
     reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)

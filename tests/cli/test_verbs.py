@@ -180,7 +180,7 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     rows = [f"{row % 7},{row % 4}5;{1 + row % 3}.{100 + row},50;{'Ff'[row % 2]}" for row in range(40)]
     (tmp_path / "t.csv").write_text("\n".join(["dose;cost;sex", *rows]) + "\n")
     done = run("inspect", tmp_path / "t.csv")
-    assert "CSV with semicolons between cells." in done.out
+    assert "CSV with semicolons as delimiter." in done.out
     assert "Decimal commas in 'dose', 'cost'" in done.out
     assert "Marks between thousands in 'cost'" in done.out
     assert "1 of them differ from another only in case" in done.out

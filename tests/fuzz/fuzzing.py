@@ -116,7 +116,7 @@ def _try(parser: Parser, data: bytes) -> None:
     assert grown < _MEGABYTES, f"{parser.name}: an input took {grown} MiB: {data[:200]!r}"
     if failure is not None:
         small = _smaller(parser, data, failure.partition(":")[0])
-        raise AssertionError(f"{parser.name}: {failure}; mend it and keep as a seed: {small!r}")
+        raise AssertionError(f"{parser.name}: {failure}; fix it and keep as a seed: {small!r}")
 
 
 def _failure(parser: Parser, data: bytes) -> str | None:

@@ -298,7 +298,7 @@ def test_told_roles_keep_the_reason_of_the_kind() -> None:
     table = pa.table({"a": [1, 2, 5], "b": ["x", "y", "x"]})
     schema = Schema.infer(table, identifiers=["a"], target="b")
     assert (schema["a"].role, schema["b"].role) == (Role.IDENTIFIER, Role.TARGET)
-    assert schema["b"].reason == "text with 2 categories; target, as told"
+    assert schema["b"].reason == "text with 2 categories; target, as specified"
     assert schema.with_role(Role.TARGET, "a")["b"].reason == "text with 2 categories"
 
 

@@ -64,7 +64,7 @@ class Look:
 
     def choose(self, column: str, control: str, value: str) -> None:
         self.page.locator(f"tr[data-column='{column}'] {control}").select_option(value)
-        self.page.locator("#said", has_text="Worked out").wait_for()
+        self.page.locator("#said", has_text="Updated").wait_for()
 
     def take(self, part: str, folder: Path) -> Path:
         with self.page.expect_download() as download:
@@ -104,12 +104,12 @@ def test_a_file_is_looked_at_in_a_browser_and_nothing_is_kept(browser: Any, tmp_
         look.drop(tmp_path / "many.csv")
         assert page.inner_text("tr[data-column='patient'] .fate") == "dropped"
         look.choose("sex", ".role", "target")
-        assert "target, as told" in page.inner_text("tr[data-column='sex'] .why")
+        assert "target, as specified" in page.inner_text("tr[data-column='sex'] .why")
         page.locator("a.button[href='/policy']").first.click()
         page.click("#skip")
         page.click("#cancel")
         page.locator("#problem:not(:empty)").wait_for()
-        assert page.inner_text("#problem") == "It was cancelled; nothing was made."
+        assert page.inner_text("#problem") == "Cancelled; nothing was made."
         assert look.said == []
         assert {each.split("/")[2] for each in look.asked} == {look.url.split("/")[2]}
         assert [path.stat().st_mode & 0o777 for path in (tmp_path / "temporary").iterdir()] == [0o700]
@@ -124,7 +124,7 @@ def test_what_reads_a_file_is_offered_where_the_error_is(browser: Any, tmp_path:
         page = look.page
         page.set_input_files("#file", tmp_path / "likely.csv")
         page.locator("#problem:not(:empty)").wait_for()
-        assert "line 2 like the header; give 'Header in row' 2" in page.inner_text("#problem")
+        assert "line 2 like the header; give 'Header row' 2" in page.inner_text("#problem")
         assert page.locator("#reading").evaluate("box => box.previousElementSibling.id") == "problem"
         assert page.input_value("#header-row") == "2"
         page.fill("#missing", "none, 999")
@@ -136,7 +136,7 @@ def test_what_reads_a_file_is_offered_where_the_error_is(browser: Any, tmp_path:
         page.fill("#header-row", "40")
         page.click("#reread")
         page.locator("#problem:not(:empty)").wait_for()
-        assert "so none is line 40; correct 'Header in row'" in page.inner_text("#problem")
+        assert "so none is line 40; correct 'Header row'" in page.inner_text("#problem")
         assert look.said == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
 
 
@@ -149,12 +149,12 @@ def test_what_the_page_prints_makes_the_same_table(browser: Any, tmp_path: Path)
         assert page.locator("tr[data-column='weight'] .kind-of").input_value() == "continuous"
         look.choose("smoker", ".role", "target")
         page.locator("tr[data-column='town'] .known").check()
-        page.locator("#said", has_text="Worked out").wait_for()
+        page.locator("#said", has_text="Updated").wait_for()
         page.locator("a.button[href='/policy']").first.click()
-        page.locator("summary", has_text="More choices").click()
+        page.locator("summary", has_text="More options").click()
         page.fill("#seed", "7")
         page.click("#skip")
-        page.locator("summary", has_text="Release it all the same").click()
+        page.locator("summary", has_text="Release despite the policy").click()
         page.click("#despite")
         page.locator("a[href='/release.zip']").wait_for()
         assert page.locator(".strip svg").count() == 5
@@ -193,7 +193,9 @@ def searched(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             page.click("#stop")
             page.locator("#found:not([hidden])").wait_for()
             assert "Interrupted: these are the results so far." in page.inner_text("#found-more")
-            assert page.locator("#frontier .mark").count() > page.locator("#points tr").count()  # and the legend
+            sizes = page.locator("#points td[data-label=People]").all_inner_texts()
+            sample = page.inner_text("#sample").removeprefix("Settings on a sample of ").split(" ")[0]
+            assert page.locator("#frontier .point").count() == sizes.count(sample) > 0
             picked = page.locator("#points tr").last
             words = picked.locator("label").inner_text()
             picked.locator("input").check()
@@ -238,13 +240,13 @@ def test_the_steps_can_be_taken_with_the_keyboard_alone(browser: Any, tmp_path: 
             raise AssertionError(f"{selector} is never reached")
 
         keys.press("Tab")
-        assert page.locator(".skip:focus").inner_text() == "Skip to the step"
+        assert page.locator(".skip:focus").inner_text() == "Skip to the content"
         keys.press("Enter")
         reach("#file")
         look.drop(tmp_path / "people.csv")
         reach("tr[data-column='smoker'] .role")
         keys.type("target")
-        page.locator("#said", has_text="Worked out").wait_for()
+        page.locator("#said", has_text="Updated").wait_for()
         reach("a[href='/policy'].button")
         keys.press("Enter")
         reach("input[name=policy]")
@@ -255,4 +257,4 @@ def test_the_steps_can_be_taken_with_the_keyboard_alone(browser: Any, tmp_path: 
         reach("#cancel")
         keys.press("Enter")
         page.locator("#problem:not(:empty)").wait_for()
-        assert page.inner_text("#problem") == "It was cancelled; nothing was made."
+        assert page.inner_text("#problem") == "Cancelled; nothing was made."

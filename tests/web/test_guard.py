@@ -17,7 +17,7 @@ from tests.web.asking import HOST, PORT, TOKEN, Asking
 
 LOOK = {
     "rows": 3,
-    "read": "CSV with commas between cells.",
+    "read": "CSV with commas as delimiter.",
     "sheets": [],
     "csv": True,
     "encoding": "utf-8",
@@ -34,6 +34,7 @@ LOOK = {
             "hierarchy": "",
             "coarsened": 0,
             "offered": [],
+            "first_values": ["1"],
             "known": False,
             "known_level": 0,
             "leveled": False,

@@ -63,7 +63,11 @@ def test_columns_are_what_inspect_says_of_them(file: str) -> None:
     assert found["rules"] == found["found"] == list(schema.rules)
     assert "came <= went" in found["rules"]
     assert "Zork" not in json.dumps({**found, "schema": ""})
-    assert found["read"].startswith("CSV with semicolons between cells.")
+    assert [each["first_values"] for each in found["columns"] if each["name"] in ("pay", "town")] == [
+        ["0.5", "37.5", "74.5"],
+        ["A", "B", "A"],
+    ]
+    assert found["read"].startswith("CSV with semicolons as delimiter.")
 
 
 def test_a_file_is_read_and_its_cells_are_missing_as_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +77,7 @@ def test_a_file_is_read_and_its_cells_are_missing_as_chosen(tmp_path: Path, monk
     found = look("people.csv", Choices())
     assert [each["name"] for each in found["columns"]] == ["Ort", "Alter"]
     assert (found["encoding"], found["header_row"], found["detected"]) == ("cp1252", 3, True)
-    assert "The header is line 3; 1 line above it is left out; 'Header in row' names another." in found["read"]
+    assert "The header is line 3; 1 line above it is left out; 'Header row' names another." in found["read"]
     choices = Choices(reading=FileReading(encoding="mac-roman", header_row=3), missing=("999",))
     other = look("people.csv", choices)
     assert (other["encoding"], other["detected"]) == ("mac-roman", False)
@@ -102,8 +106,8 @@ def test_what_is_chosen_is_what_happens(file: str) -> None:
     changed = look(file, Choices(columns=columns, rules=()))
     by_name = {each["name"]: each for each in changed["columns"]}
     assert (by_name["town"]["role"], by_name["town"]["known"]) == ("target", True)
-    assert by_name["id"]["fate"] == "read as who the row is about, then dropped"
-    assert by_name["pay"]["why"].startswith("nominal, as told")
+    assert by_name["id"]["fate"] == "person identifier: counts persons, then dropped"
+    assert by_name["pay"]["why"].startswith("nominal, as specified")
     schema = sf.Schema.from_toml(changed["schema"])
     assert schema["pay"].kind is Kind.NOMINAL
     assert (schema["came"].hierarchy, schema["came"].coarsened) == ("calendar", 1)

@@ -105,7 +105,7 @@ def init(
 def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
     pairs = [text.partition("=") for text in given]
     if not all(name and equals and value for name, equals, value in pairs):
-        raise OptionError(f"an option is not of the form {form}; mend it")
+        raise OptionError(f"an option is not of the form {form}; fix it")
     names = [name for name, _, _ in pairs]
     if len(set(names)) < len(names):
         raise OptionError(f"a party is named twice in {form}; name each once")
@@ -183,7 +183,7 @@ def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyCon
     except (TypeError, KeyError):
         raise OptionError("the recipe lacks settings of a joint run; use the one that a joint run wrote") from None
     if plan.parties != config.plan.parties:
-        raise OptionError("the recipe names other parties than the settings of this one, or in another order; mend one")
+        raise OptionError("the recipe names other parties than the settings of this one, or in another order; fix one")
     return dataclasses.replace(config, plan=plan)
 
 

@@ -88,10 +88,10 @@ class Recipe:
         schema = Schema(fields_from_document(document.pop("column", [])), rules)
         for key in ("method", "parameters", *document):
             if key not in document or not fits(_type_of(key), document[key]):
-                raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; mend it")
+                raise OptionError(f"the recipe's entry {key!r} is missing or of the wrong type; fix it")
         for key, value in document["parameters"].items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise OptionError(f"the recipe's parameter {shown(key)} is not a finite number; mend it")
+                raise OptionError(f"the recipe's parameter {shown(key)} is not a finite number; fix it")
         options = RunOptions(**{key: document.pop(key) for key in _OPTIONS if key in document})
         reading = FileReading(**{key: document.pop(key) for key in READING_OPTIONS if key in document})
         return cls(**document, schema=schema, options=options, reading=reading)

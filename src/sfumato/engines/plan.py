@@ -506,4 +506,4 @@ def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> 
     if where is not None and not mechanism.traits.conditional:
         raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; leave out --where, or take chain")
     if where is not None and not parse_conditions(where):
-        raise OptionError("the rule of --where is not of the form 'column > value and other == text'; mend it")
+        raise OptionError("the rule of --where is not of the form 'column > value and other == text'; fix it")

@@ -123,7 +123,7 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
         value, single = parameters.get(name), parameter.values == 1 and not (parameter.by_column or parameter.several)
         if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):
             words = _KINDS[parameter.kind][1]
-            raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; mend it")
+            raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; fix it")
     return METHODS[method](**parameters)
 
 

@@ -103,18 +103,18 @@ def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
         names = next(reader)
         nameless = sum(not name.strip() for name in names)
         if nameless or len(set(names)) < len(names):
-            raise TableError(f"the header of {_NAME} has {nameless} empty names, or the same name twice; mend it")
+            raise TableError(f"the header of {_NAME} has {nameless} empty names, or the same name twice; fix it")
         cells = (row for row in reader if row or len(names) == 1)
         while held := list(itertools.islice(cells, rows)):
             ragged = sum(len(row) != len(names) for row in held)
             if ragged:
                 raise TableError(
                     f"{ragged} rows before line {reader.line_num + 1} of {_NAME} do not have the {len(names)} cells of "
-                    "the header; mend them"
+                    "the header; fix them"
                 )
             yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], names=names)
     except csv.Error:
-        raise TableError(f"line {reader.line_num} of {_NAME} cannot be read as CSV; mend it") from None
+        raise TableError(f"line {reader.line_num} of {_NAME} cannot be read as CSV; fix it") from None
 
 
 def _json_tables(first: str, text: TextIO, reading: ReadOptions) -> Iterator[pa.Table]:
@@ -136,7 +136,7 @@ def _record(line: str, number: int) -> dict[str, str | None]:
         record = None
     if not isinstance(record, dict) or any(isinstance(cell, (dict, list)) for cell in record.values()):
         raise TableError(
-            f"line {number} of {_NAME} is not a JSON object of texts, numbers, true, false and null; mend it"
+            f"line {number} of {_NAME} is not a JSON object of texts, numbers, true, false and null; fix it"
         )
     return {_whole(name): None if cell is None else _whole(cell) for name, cell in record.items()}
 

@@ -501,7 +501,7 @@ def _too_long(most: int) -> HTTPException:
 def _refused(refused: HTTPException) -> Response:
     words, headers = refused.detail, dict(refused.headers or {})
     if refused.status_code == 404:
-        words = "there is nothing here; begin at /"
+        words = "there is no such page; start at /"
     elif refused.status_code == 405:
         headers["Allow"] = ", ".join(sorted(set(headers["Allow"].split(", ")) - {"HEAD"}))
         words = f"this address takes {headers['Allow']} only"

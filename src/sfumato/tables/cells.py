@@ -248,7 +248,7 @@ def _misfit_message(field: Field, strange: int, kind: pa.DataType) -> str:
         )
     if is_text(kind) or pa.types.is_dictionary(kind):
         form = field.format or "%Y-%m-%d"
-        return f"holds {strange} cells that are not dates of the form {form!r}; mend its format, or declare it nominal"
+        return f"holds {strange} cells that are not dates of the form {form!r}; fix its format, or declare it nominal"
     return f"holds {strange} times finer than a microsecond or outside the years 1 to 9999; round or remove them"
 
 

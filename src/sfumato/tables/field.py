@@ -74,15 +74,15 @@ class DateStep(StrEnum):
 
 FATE = {
     Role.IDENTIFIER: "dropped",
-    Role.PERSON: "read as who the row is about, then dropped",
+    Role.PERSON: "person identifier: counts persons, then dropped",
     Role.CONFIDENTIAL: "sanitized",
-    Role.TARGET: "sanitized like the others; the class or response that will be mined",
+    Role.TARGET: "sanitized like the others; the column to predict",
     Role.WEIGHT: "sanitized like a number, then scaled to the total of all rows",
     Role.LEVEL: "read as privacy level, then dropped",
-    Role.PUBLIC: "passed through unchanged",
+    Role.PUBLIC: "released unchanged",
 }
 
-NO_COMMON_VALUE = "no value that {} persons hold"
+NO_COMMON_VALUE = "no value of at least {} persons"
 """Why a column is dropped in a run although its role is another."""
 
 _DROPPED_IN_RUN = re.compile(NO_COMMON_VALUE.format(r"\d+") + "$")
@@ -273,7 +273,7 @@ def _check_categories(field: Field) -> None:
     if not readable or len(types) != 1 or len(set(categories)) != len(categories):
         raise SchemaError(
             f"the categories of column {field.name!r} are not a list of different texts, or of different numbers; "
-            "mend the list"
+            "fix the list"
         )
     if field.kind is Kind.BOOLEAN and len(categories) > 2:
         raise SchemaError(f"the boolean column {field.name!r} lists {len(categories)} categories; declare it nominal")

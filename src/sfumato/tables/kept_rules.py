@@ -111,7 +111,7 @@ def enforce_rules(
     for rule in rules:
         broken = int(broken_rows(rule, cells).sum())
         if broken:
-            raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; mend them, or remove it")
+            raise SchemaError(f"{broken} of {table.num_rows} rows break the rule '{rule}'; fix them, or remove it")
     rare = not found and any(rule.form == "->" for rule in rules)
     made = {rule.follows for rule in rules if rule.form != "<="}
     kept = RuleEnforcement(rules, codec, table, codec.schema, rare, table, cells)

@@ -169,7 +169,7 @@ def describe_reading(source: str, form: FileForm) -> str:
         words.insert(0, _sheet_words(form.sheet))
     elif form.format is FileFormat.CSV and "://" not in source:
         marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(form.delimiter or "", form.delimiter)
-        words.insert(0, f"CSV with {marks} between cells.")
+        words.insert(0, f"CSV with {marks} as delimiter.")
     return spelled("\n".join(words))
 
 

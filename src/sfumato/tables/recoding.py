@@ -201,7 +201,7 @@ def _values(column: pa.ChunkedArray, field: Field) -> list[Any]:
     if field.kind is Kind.DATE:
         moments, strange = microseconds_of_cells(array, absent, field)
         if strange.any():
-            raise SchemaError(f"column {field.name!r} holds {int(strange.sum())} cells that are not dates; mend them")
+            raise SchemaError(f"column {field.name!r} holds {int(strange.sum())} cells that are not dates; fix them")
         return list(pa.array(moments, mask=absent).view(pa.timestamp("us")).to_pylist())
     numbers, absent = numbers_of_cells(column, field)
     return [None if gone else number for number, gone in zip(numbers.tolist(), absent, strict=True)]

@@ -266,7 +266,7 @@ class Schema:
         for field in self.fields:
             why = field.reason.partition("; ")[0]
             if field.name in chosen:
-                reason = f"{why}; {role.value}, as told" if why else f"{role.value}, as told"
+                reason = f"{why}; {role.value}, as specified" if why else f"{role.value}, as specified"
                 fields.append(dataclasses.replace(field, role=role, reason=reason))
             elif single and field.role is role:
                 left = Role.IDENTIFIER if role is Role.PERSON else Role.CONFIDENTIAL
@@ -353,7 +353,7 @@ class Schema:
                 for (name, _, kind, *_, fate, why), more in zip(rows, bounds, strict=True)
             ]
             lines = text_table(["column", "kind", "what happens, and why"], brief, width)
-        kept = ["", "rules that every row obeys, kept where rows are made anew:"] if self.rules else []
+        kept = ["", "rules that every row obeys; synthetic rows obey them too:"] if self.rules else []
         return "\n".join([*lines, *kept, *(f"  {_cell(rule)}" for rule in self.rules)])
 
     def _lines(self, *, domains: bool) -> tuple[list[str], list[list[str]]]:
@@ -396,7 +396,7 @@ class Schema:
     @classmethod
     def from_toml(cls, text: str) -> Schema:
         """Read a schema from TOML; an error for an unknown key or value names the column."""
-        document = toml_entries(text, "schema", "mend it there", ("rules", "column"), error=SchemaError)
+        document = toml_entries(text, "schema", "fix it there", ("rules", "column"), error=SchemaError)
         return cls(fields_from_document(document.get("column", [])), rules_from_document(document.get("rules", [])))
 
     @classmethod

@@ -410,9 +410,9 @@ def _sizes(column: pa.ChunkedArray) -> Ints:
     try:
         sizes = plain(column).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError("column 'size' holds values that are no whole numbers; mend it") from None
+        raise TableError("column 'size' holds values that are no whole numbers; fix it") from None
     if sizes.null_count or (pc.min(sizes).as_py() or 0) < 0 or (pc.max(sizes).as_py() or 0) > 1 << 20:
-        raise TableError("column 'size' lacks values, or has some that no transaction has; mend it")
+        raise TableError("column 'size' lacks values, or has some that no transaction has; fix it")
     return np.asarray(sizes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

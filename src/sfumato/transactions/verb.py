@@ -208,7 +208,7 @@ def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, 
     if found.method != method:
         raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; take its own verb")
     if not fits(TRANSACTION_METHODS[method], found.parameters):
-        raise OptionError("a parameter of the recipe is not known or of the wrong type; mend it")
+        raise OptionError("a parameter of the recipe is not known or of the wrong type; fix it")
     return found
 
 

@@ -141,7 +141,7 @@ def tune(
     named = check_methods(methods)
     asked = check_tuning(policy, time_limit=time_limit, search=search, metric=metric, methods=named, rare=rare)
     if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
-        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+        raise OptionError("the share of the hold-out set must lie between 0 and 1; the default is 0.3")
     missing = tuple(missing)
     reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
     arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)

@@ -64,7 +64,7 @@ _HEADERS = {
 }
 _CLOSED = (
     "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>sfumato: closed</title><h1>Closed</h1>"
-    "<p>Open the address that 'sfumato web' printed, with its token. Nothing is shown without it.</p></html>"
+    "<p>Open the address that 'sfumato web' printed, with its token.</p></html>"
 )
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -143,7 +143,9 @@ class WebPage:
         """Refuse whoever has no token, or whom a page of elsewhere sent; None for those who may go on."""
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
-            raise HTTPException(421, "this page serves its own machine only, by the address that it printed")
+            raise HTTPException(
+                421, "this page serves its own machine only; use the address that 'sfumato web' printed"
+            )
         given = request.query_params.get("token")
         if given is not None and request.method == "GET" and request.url.path == "/":
             if not _same(given, self._token):
@@ -158,9 +160,9 @@ class WebPage:
             sent_from = request.headers.get("origin", f"http://{host}").lower()
             elsewhere = request.headers.get("sec-fetch-site", "none") not in _OWN_PAGES
             if elsewhere or sent_from != f"http://{host}":
-                raise HTTPException(403, "this was sent by a page of elsewhere; use this page")
+                raise HTTPException(403, "the request came from another site; use this page")
             if not _same(request.headers.get("x-sfumato-page", ""), self._page_token):
-                raise HTTPException(403, "the page is of an earlier start; reload it")
+                raise HTTPException(403, "the page is from an earlier start; reload it")
         return None
 
     def _page(self, name: str, *, drawn: bool = False, **told: Any) -> Response:
@@ -255,7 +257,7 @@ class WebPage:
         try:
             job = await visit.receive(told.get("name", ""), _in_time(request.stream()), choices)
         except ClientDisconnect:
-            raise HTTPException(400, "the file did not come whole; choose it again") from None
+            raise HTTPException(400, "the upload was incomplete; choose the file again") from None
         return _as_json(job.to_json())
 
     async def _look(self, request: Request) -> Response:
@@ -303,7 +305,7 @@ def _as_json(document: Any, status: int = 200) -> Response:
 
 
 def _refused(status: int, words: str) -> Response:
-    said = {404: "there is nothing here; begin at /", 405: "this address is asked for otherwise"}
+    said = {404: "there is no such page; start at /", 405: "this method is not allowed here"}
     return _as_json({"error": said.get(status, words)}, status)
 
 
@@ -314,7 +316,7 @@ async def _in_time(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             async with asyncio.timeout(_PATIENCE):
                 chunk = await anext(chunks, None)
         except TimeoutError:
-            raise HTTPException(408, "the file stopped coming; choose it again") from None
+            raise HTTPException(408, "the upload stopped; choose the file again") from None
         if chunk is None:
             return
         yield chunk

@@ -41,8 +41,10 @@ _HIERARCHIES = {
     Kind.INTEGER: ("intervals 5 10 20", "intervals 10 50", "intervals 100 1000"),
     Kind.CONTINUOUS: ("intervals 5 10 20", "intervals 10 50", "intervals 100 1000"),
 }
-"""What is offered as wider labels of a column of some kind; other widths and lengths may be written."""
+"""Hierarchies that are offered for a kind of column; other widths and lengths may be entered."""
 
+_PREVIEWED = 3  # values of each column
+_LONGEST_VALUE = 24  # characters
 _STYLE = re.compile(r"<style.*?</style>", re.DOTALL)  # the page has its own, and allows no other
 Send = Callable[..., None]
 
@@ -110,7 +112,7 @@ class Steps:
             "encoding": form.encoding,
             "header_row": form.header_row,
             "detected": bool(form.found) or (form.sheet is not None and form.sheet.detected),
-            "columns": [_column(field, known.get(field.name)) for field in schema],
+            "columns": [_column(field, known.get(field.name), _first_values(table, field.name)) for field in schema],
             "rules": list(schema.rules),
             "found": list(dict.fromkeys((*found, *schema.rules))),
             "schema": schema.to_toml(),
@@ -189,11 +191,19 @@ class Steps:
         }
 
 
-def _column(field: Field, known: int | None) -> dict[str, Any]:
+def _first_values(table: pa.Table, name: str) -> list[str]:
+    """First values of a column for the owner's eyes, cut to a short length."""
+    cells = table.column(name).slice(0, _PREVIEWED)
+    texts = ["missing" if cell is None or cell == "" else printable(str(cell)) for cell in cells.to_pylist()]
+    return [text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}\u2026" for text in texts]
+
+
+def _column(field: Field, known: int | None, values: list[str]) -> dict[str, Any]:
     return {
         "name": field.name,
         "role": field.role.value,
         "kind": field.kind.value,
+        "first_values": values,
         "domain": printable(field.domain.describe()),
         "fate": field.fate,
         "why": printable(field.reason),
@@ -243,9 +253,9 @@ def _point(reading: Reading) -> dict[str, Any]:
         "words": reading.candidate.words,
         "people": reading.people,
         "part": reading.part,
-        "use": reading.use.value,
+        "utility": reading.use.value,
         "original": reading.original.value,
-        "leak": reading.outlook.leak,
+        "risk": reading.outlook.leak,
         "outcome": reading.verdict.outcome.value,
     }
 
@@ -260,7 +270,7 @@ def _tuned(tuning: Tuning) -> dict[str, Any]:
         "alternatives": [tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
         "changes": tuning.change_words(),
         "notes": list(tuning.notes),
-        "metric": "use" if tuning.bench.metric is None else tuning.bench.metric.words,
+        "metric": "utility" if tuning.bench.metric is None else tuning.bench.metric.words,
         "floor": tuning.k,
         "stopped": tuning.stopped.value,
         "seconds": round(tuning.seconds),
@@ -286,7 +296,7 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
             "try": list(verdict.to_try),
             "none_found": verdict.none_found,
         },
-        "use": use_sentence(report.findings, report.target),
+        "utility": use_sentence(report.findings, report.target),
         "risk": risk_sentence(report.findings),
         "aside": risk_aside(report.findings),
         "notes": list(report.notes),

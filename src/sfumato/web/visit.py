@@ -55,11 +55,11 @@ _LONGEST_SEARCH = 86_400.0
 
 LABELS = {
     "encoding": "Encoding",
-    "delimiter": "Between cells",
-    "decimal": "Before decimals",
+    "delimiter": "Delimiter",
+    "decimal": "Decimal separator",
     "sheet": "Sheet",
-    "header-row": "Header in row",
-    "missing": "Missing marks",
+    "header-row": "Header row",
+    "missing": "Missing values",
     "most-bytes": "--limit",
 }
 """What the page calls options of the command line that its messages name."""
@@ -121,9 +121,11 @@ def parse_choices(shape: type[Any], body: bytes) -> Any:
     try:
         found = typed(shape, parse_json(body, most=_MOST_BYTES))
     except DocumentMismatch as wrong:
-        raise OptionError(f"the entry {shown(wrong.entry)} of what was chosen cannot be used; choose again") from None
+        raise OptionError(
+            f"the entry {shown(wrong.entry)} of the request is invalid; reload the page and choose again"
+        ) from None
     except Unparsable:
-        raise OptionError("what was chosen cannot be read; reload the page and choose again") from None
+        raise OptionError("the request is invalid; reload the page and choose again") from None
     if isinstance(found, Choices):
         _check(found)
     return found
@@ -132,22 +134,22 @@ def parse_choices(shape: type[Any], body: bytes) -> Any:
 def _check(choices: Choices) -> None:
     """Refuse numbers and words outside what the page offers; a file of a policy or a hierarchy is never opened."""
     if choices.policy not in PURPOSES:
-        raise OptionError(f"there is no policy {shown(choices.policy)} here; choose one of {', '.join(PURPOSES)}")
+        raise OptionError(f"there is no policy {shown(choices.policy)}; choose one of {', '.join(PURPOSES)}")
     if not 0.0 < choices.holdout < 1.0:
-        raise OptionError("the share of people to hold out must lie between 0 and 1; the usual one is 0.3")
+        raise OptionError("the share of the hold-out set must lie between 0 and 1; the default is 0.3")
     if choices.k is not None and not 2 <= choices.k <= 1_000_000:
-        raise OptionError("k is a whole number of at least 2; the usual one is 10")
+        raise OptionError("k is a whole number of at least 2; the default is 10")
     if choices.seed is not None and not 0 <= choices.seed < 1 << 63:
-        raise OptionError("a seed is a whole number from 0 on; write one, or leave it out")
+        raise OptionError("a seed is a whole number from 0 on; enter one or leave the field empty")
     if choices.time_limit is not None and not 0.0 < choices.time_limit <= _LONGEST_SEARCH:
         raise OptionError("the time for the search is a number of seconds above 0; try 60")
     texts = [choices.level or "", *(choices.rules or ()), *(column.hierarchy for column in choices.columns)]
     if any(len(text) > _LONGEST_RULE for text in texts):
         raise OptionError(f"a rule, a level or a hierarchy has at most {_LONGEST_RULE} characters; shorten it")
     if any(not 0 <= column.known_level <= _MOST_LEVELS for column in choices.columns):
-        raise OptionError(f"the level that outsiders know a column at lies between 0 and {_MOST_LEVELS}; mend it")
+        raise OptionError(f"the level of a quasi-identifier lies between 0 and {_MOST_LEVELS}; correct it")
     if len(choices.missing) > _MOST_MARKS:
-        raise OptionError(f"{len(choices.missing)} missing marks are more than {_MOST_MARKS}; leave some out")
+        raise OptionError(f"{len(choices.missing)} missing values are more than {_MOST_MARKS}; remove some")
     listed = next((each.name for each in choices.columns if each.hierarchy.strip().startswith("file")), None)
     if listed is not None:
         raise OptionError(
@@ -165,7 +167,7 @@ def edited(proposed: Schema, choices: Choices) -> Schema:
         before = schema[choice.name]
         if choice.kind is not before.kind:
             # what was found of the old kind is forgotten, and found anew by the run
-            reason = f"{choice.kind.value}, as told"
+            reason = f"{choice.kind.value}, as specified"
             schema = _with(
                 schema, Field(before.name, choice.kind, before.role, Domain(), before.missing, reason=reason)
             )
@@ -273,7 +275,9 @@ class Visit:
                     file.write(chunk)
         except OSError as error:
             path.unlink(missing_ok=True)
-            raise SfumatoError(f"the file could not be taken in ({reason(error)}); make room and try again") from None
+            raise SfumatoError(
+                f"the file could not be stored ({reason(error)}); free disk space and try again"
+            ) from None
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -284,8 +288,8 @@ class Visit:
     def too_large(self) -> str:
         """What is said of a file that is longer than is taken."""
         return (
-            f"the file is larger than {self.most_bytes / 1e6:,.0f} MB; start with a higher --limit, or use the command "
-            "line"
+            f"the file is larger than {self.most_bytes / 1e6:,.0f} MB; start 'sfumato web' with a higher "
+            "--limit, or use the command line"
         )
 
     async def inspect(self, choices: Choices) -> Job:
@@ -325,13 +329,13 @@ class Visit:
         """Keep what was chosen of policy and measuring; the columns stay as they were looked at."""
         self._check_looked()
         if self.worker.busy:
-            raise OptionError("something else is being worked on; wait for it, or stop it")
+            raise OptionError("another step is running; wait for it or cancel it")
         told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "time_limit")}
         kept = dataclasses.replace(self.choices, **told)
         if kept.rare == "keep" and BUILT_IN[kept.policy].require.get("rare") == "hidden":
             raise OptionError(
-                f"the policy {kept.policy!r} requires rare categories to be hidden, and they are to be kept; choose "
-                "another policy, or pool or lift them"
+                f"the policy {kept.policy!r} requires rare categories to be hidden, but you keep them; choose "
+                "another policy, or pool or generalize them"
             )
         if kept != self.choices:
             self.choices, self.tuning, self.points = kept, None, []
@@ -404,7 +408,7 @@ class Visit:
         """Folder, under the one that the command line named, that the release was written into; it is a new one."""
         source = self.folder / OUTPUT
         if self.save_to is None or self.result is None or not source.is_dir():
-            raise OptionError("there is nothing to save, or no --save FOLDER was given")
+            raise OptionError("there is no release to save, or --save FOLDER is missing")
         if self.saved is not None:
             return self.saved
         stem = self._name
@@ -427,7 +431,7 @@ class Visit:
     @property
     def _name(self) -> str:
         if self.file is None:
-            raise OptionError("there is no file yet; choose one first")
+            raise OptionError("no file was chosen; choose one first")
         return self.file
 
     @property
@@ -437,7 +441,7 @@ class Visit:
 
     def _check_looked(self) -> None:
         if self.file is None or self.look is None:
-            raise OptionError("there is no file yet; choose one first")
+            raise OptionError("no file was chosen; choose one first")
 
 
 def _copy_closed(source: str, target: str) -> None:

@@ -31,8 +31,8 @@ STOP = "stop"
 """The order that ends a step that can be stopped early."""
 
 _PAUSE = 0.1  # seconds between two words about progress
-_STOPPED = "it was stopped before one setting had been tried"
-_MEMORY = "there is not enough memory for this table; nothing was written"
+_STOPPED = "stopped before a setting was measured"
+_MEMORY = "not enough memory for this table; nothing was written"
 
 
 class _Line:
@@ -136,7 +136,7 @@ _BROKEN = (
     "something unforeseen went wrong ({}); nothing was written. Please report it as a defect, with what the same "
     "command shows with --debug, less any data"
 )
-_KILLED = "the work ended before it was done, perhaps for lack of memory; nothing was written"
+_KILLED = "the process ended early, perhaps for lack of memory; nothing was written"
 
 
 @dataclass
@@ -204,7 +204,7 @@ class Worker:
     async def begin(self, kind: str, keep: Callable[[dict[str, Any]], None] | None = None, **told: Any) -> Job:
         """Begin a job, which is refused while another is under way; what comes of it is given to ``keep``."""
         if self.busy:
-            raise OptionError("something else is being worked on; wait for it, or stop it")
+            raise OptionError("another step is running; wait for it or cancel it")
         self._orders += 1
         job = self.job = Job(self._orders, kind, keep=keep)
         await self.start()

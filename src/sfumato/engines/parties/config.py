@@ -85,7 +85,7 @@ class PartyConfig:
         try:
             document = parse_toml(read_text(path, "settings file", "write one with 'sfumato party init'"))
         except Unparsable as error:
-            raise OptionError(f"{str(path)!r} is not valid TOML ({error}); mend it there") from None
+            raise OptionError(f"{str(path)!r} is not valid TOML ({error}); fix it there") from None
         if document.get("format") != _FORMAT:
             raise OptionError(f"the party's settings have no 'format = {_FORMAT}'; this version reads no other")
         try:
@@ -213,7 +213,7 @@ def _sentence(wrong: DocumentMismatch) -> str:
     if wrong.problem == "unknown":
         return f"{named} is unknown; known are {', '.join(wrong.hint.__dataclass_fields__)}"
     wanted = next((words for kind, words in _WORDS.items() if kind in str(wrong.hint)), "a table")
-    return f"{named} is not {wanted}; mend it"
+    return f"{named} is not {wanted}; fix it"
 
 
 def _config(file: _File, folder: Path) -> PartyConfig:

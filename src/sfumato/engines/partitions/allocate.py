@@ -411,5 +411,5 @@ def kept_rules(rules: Iterable[Rule], broken: Mapping[str, int], *, found: bool,
     texts = [str(rule) for rule in rules]
     wrong = [text for text in texts if broken.get(text)]
     if wrong and not found:
-        raise SchemaError(f"{broken[wrong[0]]} of {rows} rows break the rule '{wrong[0]}'; mend them, or remove it")
+        raise SchemaError(f"{broken[wrong[0]]} of {rows} rows break the rule '{wrong[0]}'; fix them, or remove it")
     return tuple(text for text in texts if text not in wrong)

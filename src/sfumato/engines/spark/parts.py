@@ -179,7 +179,7 @@ def open_on_spark(
     frame = frame.drop(_RAGGED)
     if ragged:
         raise TableError(
-            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; mend them, or "
+            f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; fix them, or "
             "convert a file whose cells hold line breaks to Parquet"
         )
     numerals = look.decide(decimal, form.likely_decimal)

@@ -53,9 +53,9 @@ class Condensation:
         ``"modified"`` and ``"holistic"`` take 0.8, and to all others all columns weigh the same, as they do without a
         target.
     scores : {"plain", "normal"}
-        What groups and their statistics are of: numbers as they are, as in the papers, or their normal scores (places
-        among all people as a normal law would have them), which mend skewed columns. Scores become numbers again by
-        means of at least k people's.
+        Values that are grouped: the numbers themselves, as in the papers, or their normal scores (quantiles of a normal
+        distribution by rank), which make skewed columns symmetric. Scores become numbers again by means over at least
+        k people.
 
     Examples
     --------

@@ -348,4 +348,4 @@ def _all_units(layout: Layout, told: Iterable[Any]) -> dict[str, float]:
 
 def _check_known(name: str, known: Mapping[str, Any]) -> None:
     if name not in known:
-        raise OptionError(f"column {name!r} has a range or a unit and is no confidential number; mend its name or kind")
+        raise OptionError(f"column {name!r} has a range or a unit and is no confidential number; fix its name or kind")

@@ -150,7 +150,7 @@ def _check_types(moved: Sequence[Field], source: TableSource) -> None:
     wrong = [name for name, kind in kinds.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
     if wrong:
         raise OptionError(
-            f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; mend the "
+            f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; fix the "
             "key or the file"
         )
 

@@ -255,7 +255,7 @@ class Key:
         if unknown:
             raise OptionError(
                 f"the key names {len(unknown)} columns that are no confidential numbers of the table, the first is "
-                f"{unknown[0]!r}; mend the key or the schema"
+                f"{unknown[0]!r}; fix the key or the schema"
             )
         bare = [column for column in columns if column not in self.columns]
         if bare:
@@ -378,7 +378,7 @@ def _step(document: dict[str, Any], place: int) -> Step:
         raise OptionError(f"step {place} of the key has no operation; choose one of {', '.join(_ENTRIES)}")
     wrong = sorted(set(document) - _ENTRIES[op]) + sorted(_ENTRIES[op] - set(document) - {"units"})
     if wrong:
-        raise OptionError(f"step {place} of the key lacks or should not have the entry {wrong[0]!r}; mend it")
+        raise OptionError(f"step {place} of the key lacks or should not have the entry {wrong[0]!r}; fix it")
     if op != "rotate":
         if not isinstance(document["column"], str):
             raise OptionError(f"the column of step {place} of the key is not a name; write it in quotes")
@@ -387,7 +387,7 @@ def _step(document: dict[str, Any], place: int) -> Step:
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
         raise OptionError(f"step {place} of the key does not name two columns to turn; write columns = ['a', 'b']")
     if not isinstance(units, dict) or not set(units) <= set(pair):
-        raise OptionError(f"the units of step {place} of the key are not those of its two columns; mend them")
+        raise OptionError(f"the units of step {place} of the key are not those of its two columns; fix them")
     return Rotate((pair[0], pair[1]), document["degrees"], (units.get(pair[0], 1.0), units.get(pair[1], 1.0)))
 
 

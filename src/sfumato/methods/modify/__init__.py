@@ -86,7 +86,7 @@ def names_of(told: Any, option: str) -> tuple[str, ...]:
     """Names of columns that an option was given, each once."""
     names = tuple(told) if isinstance(told, list | tuple) else (told,)
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise OptionError(f"{option} takes names of columns, each once; mend it")
+        raise OptionError(f"{option} takes names of columns, each once; fix it")
     return names
 
 

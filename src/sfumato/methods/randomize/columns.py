@@ -137,7 +137,7 @@ class RandomizedColumn:
         if strange:
             raise SchemaError(
                 f"column {self.name!r} has {strange} values that are none of the {len(place)} labels of its "
-                "specification; add them there, or mend them"
+                "specification; add them there, or fix them"
             )
         sent = self.spec.operator.randomize(truth, rng)
         shown = _fitting(self.spec.operator, sent, rng) if self.spec.recodes else sent

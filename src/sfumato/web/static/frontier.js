@@ -1,5 +1,5 @@
 "use strict";
-/* Use against leak, drawn anew when a setting was measured; the table beside it is what a screen reader reads. */
+/* Utility against risk of settings on one sample, redrawn after each measurement; a screen reader reads the table below. */
 window.frontier = (() => {
   const NS = "http://www.w3.org/2000/svg";
   const BOX = { left: 46, top: 52, bottom: 300 };
@@ -39,27 +39,36 @@ window.frontier = (() => {
     const broad = svg.clientWidth < 480 ? 380 : 640; // letters stay readable on a phone
     BOX.right = broad - 20;
     svg.setAttribute("viewBox", `0 0 ${broad} 345`);
-    const uses = points.map((each) => each.use).concat(points.map((each) => each.original));
-    let low = Math.min(...uses), high = Math.max(...uses);
+    const utilities = points.map((each) => each.utility).concat(points.map((each) => each.original));
+    let low = Math.min(...utilities), high = Math.max(...utilities);
     const margin = Math.max(0.02, 0.12 * (high - low));
     low -= margin; high += margin;
-    const wide = Math.max(2, ...points.map((each) => Math.min(MOST, Math.max(0, each.leak)))) * 1.05;
-    const x = (leak) => BOX.left + (Math.min(MOST, Math.max(0, leak)) / wide) * (BOX.right - BOX.left);
-    const y = (use) => BOX.bottom - ((use - low) / (high - low || 1)) * (BOX.bottom - BOX.top);
+    const wide = Math.max(2, ...points.map((each) => Math.min(MOST, Math.max(0, each.risk)))) * 1.05;
+    const x = (risk) => BOX.left + (Math.min(MOST, Math.max(0, risk)) / wide) * (BOX.right - BOX.left);
+    const y = (utility) => BOX.bottom - ((utility - low) / (high - low || 1)) * (BOX.bottom - BOX.top);
+    const across = [...ticks(0, wide, 6)], up = ticks(low, high, 5);
     const nodes = [
       make("path", { d: `M${BOX.left} ${BOX.top}V${BOX.bottom}H${BOX.right}`, class: "axis", fill: "none" }),
       make("path", { d: `M${x(1)} ${BOX.top - 6}V${BOX.bottom}`, class: "limit", fill: "none" }),
-      make("text", { x: x(1) + 6, y: BOX.top + 2 }, "allowed"),
-      make("text", { x: (BOX.left + BOX.right) / 2, y: 338, "text-anchor": "middle" }, "worst attack, times what the policy allows"),
-      make("text", { x: 8, y: 36 }, words || "use"),
+      make("text", { x: x(1) + 6, y: BOX.top + 2 }, "limit"),
+      make("text", { x: (BOX.left + BOX.right) / 2, y: 338, "text-anchor": "middle" }, "risk: strongest attack, multiple of its limit"),
+      make("text", { x: 8, y: 36 }, words || "utility"),
     ];
-    for (const at of ticks(0, wide, 6)) nodes.push(make("text", { x: x(at), y: BOX.bottom + 18, "text-anchor": "middle" }, String(at)));
-    for (const at of ticks(low, high, 5)) nodes.push(make("text", { x: BOX.left - 6, y: y(at) + 4, "text-anchor": "end" }, String(at)));
-    for (const each of points) nodes.push(mark(each.method, x(each.leak), y(each.use), ""));
+    for (const at of across) {
+      nodes.push(make("path", { d: `M${x(at)} ${BOX.bottom}v5`, class: "axis", fill: "none" }));
+      nodes.push(make("text", { x: x(at), y: BOX.bottom + 18, "text-anchor": "middle" }, String(at)));
+    }
+    for (const at of up) {
+      nodes.push(make("path", { d: `M${BOX.left} ${y(at)}h-5`, class: "axis", fill: "none" }));
+      nodes.push(make("text", { x: BOX.left - 8, y: y(at) + 4, "text-anchor": "end" }, String(at)));
+    }
+    for (const each of points) nodes.push(mark(each.method, x(each.risk), y(each.utility), "point"));
     for (const each of points) {
-      nodes.push(make("text", { x: x(each.leak) + 8, y: y(each.use) - 6, class: "size" }, String(each.size)));
+      const beyond = each.risk > MOST; // it lies outside: an arrow and its figure say so
+      const label = beyond ? `${each.size}, risk ${each.risk.toFixed(1)} \u2192` : String(each.size);
+      nodes.push(make("text", { x: x(each.risk) + (beyond ? -9 : 8), y: y(each.utility) - 6, class: "size", "text-anchor": beyond ? "end" : "start" }, label));
       if (picked && each.method === picked.method && each.size === picked.size)
-        nodes.push(make("circle", { cx: x(each.leak), cy: y(each.use), r: 11, class: "picked" }));
+        nodes.push(make("circle", { cx: x(each.risk), cy: y(each.utility), r: 11, class: "picked" }));
     }
     METHODS.filter((method) => points.some((each) => each.method === method)).forEach((method, place) => {
       nodes.push(mark(method, 16 + 95 * place, 10, ""));

@@ -5,7 +5,7 @@
   const page = document.body.dataset.page;
   const by = (id) => document.getElementById(id);
   const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-  const GONE = "The page does not answer any more: 'sfumato web' has ended. Start it again.";
+  const GONE = "'sfumato web' has ended. Start it again.";
 
   function sentence(text) {
     const told = text.charAt(0).toUpperCase() + text.slice(1);
@@ -19,7 +19,7 @@
   async function answered(response) {
     let told = {};
     try { told = await response.json(); } catch { /* not of this server */ }
-    if (!response.ok) throw Object.assign(new Error(told.error || "It was refused"), { proposed: told.proposed || {} });
+    if (!response.ok) throw Object.assign(new Error(told.error || "The request was refused"), { proposed: told.proposed || {} });
     return told;
   }
 
@@ -69,7 +69,7 @@
         stage = each.stage;
       });
       if (told.state === "done") { location.assign(next); return; }
-      problem(told.state === "cancelled" ? "It was cancelled; nothing was made" : told.error);
+      problem(told.state === "cancelled" ? "Cancelled; nothing was made" : told.error);
       if (told.kind === "look") unread(told.proposed);
     } catch (error) { problem(error.message); }
     for (const each of others) each.disabled = false;
@@ -107,7 +107,7 @@
     const box = by("reading");
     if (!box) return;
     box.open = true;
-    box.before(by("problem")); // beside what corrects it
+    box.before(by("problem")); // next to the fields that correct it
     by("reread").hidden = false;
     for (const [name, value] of Object.entries(proposed || {})) {
       const field = by(name.replace("_", "-"));
@@ -141,14 +141,14 @@
       request.upload.onprogress = (event) => { if (event.lengthComputable) by("bar").value = event.loaded / event.total; };
       by("cancel").onclick = () => request.abort();
       const failed = (text) => { by("working").hidden = true; input.value = ""; problem(text); };
-      request.onabort = () => failed("It was cancelled");
-      request.onerror = () => failed("The file did not arrive: it is too large, or 'sfumato web' has ended");
+      request.onabort = () => failed("Cancelled");
+      request.onerror = () => failed("The upload failed: the file is too large, or 'sfumato web' has ended");
       request.onload = () => {
         let told = {};
         try { told = JSON.parse(request.responseText); } catch { /* not of this server */ }
         by("open")?.remove(); // it is no longer the file that is read
-        if (request.status === 200) working(`Looking at ${file.name}`, "/columns").then(() => { input.value = ""; });
-        else failed(told.error || "It was refused");
+        if (request.status === 200) working(`Inspecting ${file.name}`, "/columns").then(() => { input.value = ""; });
+        else failed(told.error || "The request was refused");
       };
       request.send(file);
     }
@@ -215,7 +215,7 @@
       const boxes = [...document.querySelectorAll(".rule")].map((each) => each.value);
       const same = boxes.length === look.found.length && boxes.every((each, place) => each === look.found[place]);
       if (!same) list(rulesTouched ? [...new Set([...boxes, ...look.found])] : look.found, look.rules);
-      speak(by("said"), [`Worked out again: ${look.columns.length} columns, ${look.rules.length} rules.`, ...look.notes.map(sentence)].join(" "), true);
+      speak(by("said"), [`Updated: ${look.columns.length} columns, ${look.rules.length} rules.`, ...look.notes.map(sentence)].join(" "), true);
     }
 
     let busy = false, again = false, failed = "";
@@ -227,9 +227,9 @@
         problem("");
         failed = "";
         const sent = chosen();
-        speak(by("said"), "Working out what happens.", true);
+        speak(by("said"), "Updating.", true);
         try { show(await post("/api/look", sent), sent); }
-        catch (error) { if (!again) { failed = error.message; problem(failed); speak(by("said"), "That cannot be done; change it.", true); } }
+        catch (error) { if (!again) { failed = error.message; problem(failed); speak(by("said"), "Not possible; see the message.", true); } }
       } while (again);
       busy = false;
     }
@@ -237,6 +237,7 @@
     document.addEventListener("change", (event) => {
       if (event.target.closest("details") || event.target.id === "rule") return;
       if (event.target.classList.contains("rule")) rulesTouched = true;
+      event.target.closest(".fields, table, ul").after(by("problem")); // next to the control that caused it
       look();
     });
     by("add-rule").addEventListener("click", async () => {
@@ -246,9 +247,10 @@
       rulesTouched = true;
       list([...boxes.map((each) => each.value), rule], [...boxes.filter((each) => each.checked).map((each) => each.value), rule]);
       by("rule").value = "";
+      by("add-rule").closest("p").after(by("problem"));
       await look();
       if (!failed) return;
-      by("rule").value = rule; // to be mended
+      by("rule").value = rule; // to be corrected
       document.querySelectorAll("#rules li").item(boxes.length).remove();
       by("no-rules").hidden = boxes.length > 0;
       const text = failed;
@@ -282,7 +284,7 @@
       try { await post("/api/choices", chosen()); await then(); } catch (error) { problem(error.message); }
     }
     by("search").addEventListener("click", () => kept(async () => { await post("/api/search"); location.assign("/search"); }));
-    by("skip").addEventListener("click", () => kept(() => begin("/api/release", {}, "Making and attacking the release", "/result")));
+    by("skip").addEventListener("click", () => kept(() => begin("/api/release", {}, "Making and measuring the release", "/result")));
   }
 
   function search() {
@@ -291,7 +293,7 @@
     let latest = [], picked = null, words = "", count = -1;
     const key = (each) => `${each.method} ${each.size}`;
     const digits = (value) => (Math.abs(value) >= 0.005 ? value.toFixed(2) : "0.00");
-    const OUTCOMES = { meets: "meets it", "does-not-meet": "does not meet it", "inconclusive": "cannot be told" };
+    const OUTCOMES = { meets: "meets", "does-not-meet": "does not meet", inconclusive: "inconclusive" };
 
     function pick(each) {
       picked = each;
@@ -299,7 +301,16 @@
         row.classList.toggle("picked-row", name === key(each));
         row.querySelector("input").checked = name === key(each);
       }
-      window.frontier.draw(svg, latest, picked, words);
+      draw();
+    }
+
+    /* Risks are compared on one sample: the picked setting's, or the largest one. */
+    function draw() {
+      const people = picked ? picked.people : Math.max(...latest.map((each) => each.people));
+      const shown = latest.filter((each) => each.people === people);
+      const others = latest.length - shown.length;
+      by("sample").textContent = `Settings on a sample of ${people.toLocaleString("en")} people.` + (others ? ` ${others} more on samples of other sizes: see the table.` : "");
+      window.frontier.draw(svg, shown, picked, words);
     }
 
     function row(each) {
@@ -310,7 +321,7 @@
       label.append(radio, each.words);
       head.append(label);
       made.append(head);
-      for (const name of ["People", "Use", "Of the original", "Leak", "The policy"]) {
+      for (const name of ["People", "Utility", "Original", "Risk", "Policy"]) {
         const cell = document.createElement("td");
         cell.dataset.label = name;
         made.append(cell);
@@ -327,10 +338,10 @@
       for (const each of latest) {
         if (!rows.has(key(each))) { rows.set(key(each), row(each)); body.append(rows.get(key(each))); }
         const cells = rows.get(key(each)).querySelectorAll("td");
-        const told = [each.people.toLocaleString("en"), each.use.toFixed(3), each.original.toFixed(3), digits(each.leak), OUTCOMES[each.outcome]];
+        const told = [each.people.toLocaleString("en"), each.utility.toFixed(3), each.original.toFixed(3), digits(each.risk), OUTCOMES[each.outcome]];
         told.forEach((text, place) => { cells[place].textContent = text; });
       }
-      if (latest.length) window.frontier.draw(svg, latest, picked, words);
+      if (latest.length) draw();
     }
 
     function done(tuning) {
@@ -349,12 +360,12 @@
     }
 
     by("stop").addEventListener("click", () => post("/api/stop").catch((error) => problem(error.message)));
-    by("make").addEventListener("click", () => begin("/api/release", { method: picked.method, size: picked.size }, `Making and attacking ${picked.words}`, "/result"));
+    by("make").addEventListener("click", () => begin("/api/release", { method: picked.method, size: picked.size }, `Making and measuring ${picked.words}`, "/result"));
     by("usual").addEventListener("click", async () => {
       try {
         if ((await job()).state === "running") { await post("/api/stop"); await follow(() => {}); }
       } catch (error) { problem(error.message); return; }
-      begin("/api/release", {}, "Making and attacking the release", "/result");
+      begin("/api/release", {}, "Making and measuring the release", "/result");
     });
 
     (async () => {
@@ -371,11 +382,11 @@
         const told = await follow((each) => {
           update(each.points);
           by("search-bar").value = each.fraction;
-          speak(by("said"), latest.length ? `${latest.length} settings tried, ${Math.round(100 * each.fraction)} % of the time.` : "The first settings are being tried.", false);
+          speak(by("said"), latest.length ? `${latest.length} settings tried, ${Math.round(100 * each.fraction)} % of the time.` : "Trying the first settings.", false);
         });
         by("searching").hidden = true;
         if (told.state === "done") done(told.tuning);
-        else problem(told.state === "cancelled" ? "It was stopped before anything was measured" : told.error);
+        else problem(told.state === "cancelled" ? "Stopped before a setting was measured" : told.error);
       } catch (error) { problem(error.message); }
     })();
   }
@@ -387,7 +398,7 @@
     const despite = by("despite");
     despite?.addEventListener("click", () => begin("/api/release", {
       method: despite.dataset.method || null, size: despite.dataset.size ? Number(despite.dataset.size) : null, despite: true,
-    }, "Making and attacking the release", "/result"));
+    }, "Making and measuring the release", "/result"));
   }
 
   ({ start, columns, policy, search, result })[page]?.();
