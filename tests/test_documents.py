@@ -221,7 +221,7 @@ def test_records_are_read_as_the_texts_that_they_are() -> None:
 
 
 def test_a_toml_file_says_its_format_and_has_known_entries_only() -> None:
-    read = partial(toml_entries, what="thing", do="mend it", known=("a", "b"))
+    read = partial(toml_entries, what="thing", do="fix it", known=("a", "b"))
     assert read("format = 1\na = 2") == {"a": 2}
     for text in ("a = 2", "format = 2", "format = true", "format = 1.0", 'format = "1"'):
         with pytest.raises(OptionError, match="the thing has no 'format = 1'; this version reads no other"):

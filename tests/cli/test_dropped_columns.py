@@ -52,7 +52,7 @@ def test_a_zero_byte_and_an_impossible_date_drop_no_column_and_every_dropped_one
         "mail": "text, 300 different in 300 rows: e-mail addresses",
         "empty": "no value in any of its 300 rows",
         "few": "values in fewer than 10 of its 300 rows",
-        "lone": "no value that 10 persons hold",
+        "lone": "no value of at least 10 persons",
     }
     for name, reason in reasons.items():
         assert f"  {name!r}: {reason}\n" in made.out
@@ -66,7 +66,7 @@ def test_a_schema_from_a_file_says_what_is_dropped_by_its_roles(run: Run, people
     assert run("inspect", people, "-o", tmp_path / "schema.toml").code == 0
     made = run("sanitize", people, "-o", tmp_path / "out", *MADE, "--schema", tmp_path / "schema.toml")
     assert "  'mail': its role in the schema is identifier\n" in made.out
-    assert "  'lone': no value that 10 persons hold\n" in made.out
+    assert "  'lone': no value of at least 10 persons\n" in made.out
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

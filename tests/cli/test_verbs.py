@@ -233,7 +233,7 @@ def test_inspect_gives_every_column_a_fate_and_a_reason(run: Run, people: Path, 
     (tmp_path / "edited.toml").write_text(edited)
     again = run("inspect", people, "--schema", tmp_path / "edited.toml", "--target", "smoker")
     assert again.code == 0, again.err
-    assert any(line.startswith("smoker ") and "the class or response" in line for line in again.out.splitlines())
+    assert any(line.startswith("smoker ") and "the column to predict" in line for line in again.out.splitlines())
     done = run(
         "sanitize", people, "-o", tmp_path / "out", "--k", 5, "--schema", tmp_path / "edited.toml", "--no-report"
     )

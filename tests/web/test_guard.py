@@ -179,7 +179,7 @@ def test_choices_with_a_file_that_cannot_be_used_are_refused(asking: Asking, cho
 def test_marks_without_number_are_refused(asking: Asking) -> None:
     chosen = json.dumps({"missing": [str(number) for number in range(60)]})
     assert (
-        "60 missing marks are more than 50"
+        "60 missing values are more than 50"
         in asking.ask("POST", f"/api/file?name=a.csv&choices={quote(chosen)}", b"a,b\n1,2\n").error
     )
 
@@ -234,8 +234,8 @@ def test_steps_cannot_be_skipped(asking: Asking) -> None:
         answer = asking.ask("GET", path)
         assert (answer.status, answer.headers["location"]) == (303, place)
     for path in ("/api/search", "/api/release"):
-        assert "there is no file yet" in asking.post(path, {}).error
-    assert "no --save" in asking.post("/api/save", {}).error
+        assert "no file was chosen" in asking.post(path, {}).error
+    assert "--save FOLDER is missing" in asking.post("/api/save", {}).error
     for path in ("/report", "/tuning", "/release.zip", "/owner.zip", "/stream", "/survey", "/static/../app.py"):
         assert asking.ask("GET", path).status == 404
     assert asking.ask("GET", "/api/file").status == 405
@@ -307,7 +307,7 @@ def test_the_result_says_what_leaves_and_escapes_what_came_from_outside(leaves: 
     asking.visit.result = {
         "leaves": leaves,
         "verdict": verdict,
-        "use": "Use.",
+        "utility": "Utility.",
         "risk": "Risk.",
         "aside": "",
         "notes": ["<script>a</script>"],
@@ -336,5 +336,5 @@ def test_a_policy_that_kept_rare_categories_cannot_meet_is_refused_where_it_is_c
     assert asking.ask("POST", "/api/look", json.dumps({"rare": "keep"}).encode()).status == 200
     answer = asking.ask("POST", "/api/choices", json.dumps({"policy": "research"}).encode())
     assert answer.status == 400
-    assert "choose another policy, or pool or lift them" in answer.error
+    assert "choose another policy, or pool or generalize them" in answer.error
     assert asking.ask("POST", "/api/choices", json.dumps({"policy": "trusted"}).encode()).status == 200
