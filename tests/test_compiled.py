@@ -22,7 +22,7 @@ def whole_of(x):
 
 def kept(room: Path) -> Path:
     """Import a kernel of this folder as a new process would; a file that stands for what was compiled from it."""
-    module._sources.cache_clear()
+    module._source_digest.cache_clear()
     spec = importlib.util.spec_from_file_location("outer", room / "outer.py")
     assert spec is not None
     assert spec.loader is not None

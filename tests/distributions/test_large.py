@@ -16,7 +16,7 @@ from sfumato.core.distributions.operators import Additive, KeepOrReplace, ShiftM
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.survey import channel as channel_module
 from sfumato.survey.breach import answer_breach, worst_outputs
-from sfumato.survey.channel import has_form, spread, telling_outputs, uncertainty, uniform_prior
+from sfumato.survey.channel import has_form, informative_outputs, spread, uncertainty, uniform_prior
 from tests.distributions.test_operators import ALL
 from tests.examples import examples
 
@@ -36,7 +36,7 @@ def random_prior(rng: np.random.Generator, size: int) -> Any:
 @given(st.integers(0, 2**32 - 1), st.sampled_from(WITH_FORM))
 def test_sums_by_the_form_are_those_of_the_matrix(seed: int, operator: Any) -> None:
     weights = random_prior(np.random.default_rng(seed), operator.size)
-    rows = operator.probabilities(np.array(telling_outputs(operator)))
+    rows = operator.probabilities(np.array(informative_outputs(operator)))
     found = spread(operator, weights)
     assert found.shape == (len(rows),)
     np.testing.assert_allclose(found, rows @ weights, rtol=1e-9, atol=1e-15)

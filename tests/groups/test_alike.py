@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.facts import Grouped
-from sfumato.core.groups import count_alike
+from sfumato.core.groups import count_near_identical
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.verify import verify_release
 
@@ -29,7 +29,7 @@ def test_a_row_counts_where_its_group_has_one_number_and_at_most_one_other_colum
         varying = sum(len(set(column[inside].tolist())) > 1 for column in (one, two))
         if len(set(number[inside].tolist())) == 1 and varying <= 1:
             alike += int(inside.sum())
-    assert count_alike([(number, True), (one, False), (two, False)], labels) == alike
+    assert count_near_identical([(number, True), (one, False), (two, False)], labels) == alike
 
 
 def released(table: pa.Table, mechanism: object, tails: str | None = None) -> sf.Release:

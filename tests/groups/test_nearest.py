@@ -83,8 +83,8 @@ def test_searches_among_rows_that_stay_share_their_boxes_and_find_the_same(monke
     rng = np.random.default_rng(5)
     rows, queries, own = rng.normal(size=(3000, 6)), rng.normal(size=(50, 6)), np.arange(40)
     direct = [nearest(rows, queries, 3), nearest(rows, rows[own], own=own), nearest(rows, queries)]
-    made = Mock(side_effect=neighbours._boxed)
-    monkeypatch.setattr(neighbours, "_boxed", made)
+    made = Mock(side_effect=neighbours._build_boxes)
+    monkeypatch.setattr(neighbours, "_build_boxes", made)
     rows.setflags(write=False)
     shared = [nearest(rows, queries, 3), nearest(rows, rows[own], own=own), nearest(rows, queries)]
     assert made.call_count == 1

@@ -84,9 +84,9 @@ HEAD = [b"GET / HTTP/1.1\r\n", b"host: x\r\n", b"\r\n"]
         ([b"".join(HEAD), b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 12], PAUSE / 4, 1),  # slow the second time
     ],
 )
-def test_only_a_head_that_comes_in_time_is_answered(pieces: list[bytes], every: float, read_query: int) -> None:
+def test_only_a_head_that_comes_in_time_is_answered(pieces: list[bytes], every: float, answered: int) -> None:
     with asyncio.Runner(loop_factory=Jumping) as runner:
-        assert runner.run(read(pieces, every)).count(b"200 OK") == read_query
+        assert runner.run(read(pieces, every)).count(b"200 OK") == answered
 
 
 def test_a_header_that_grows_too_large_is_not_read_on() -> None:

@@ -20,7 +20,7 @@ import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
 from sfumato.core.errors import SfumatoError, printable, with_options
-from sfumato.core.layout import broken_lines
+from sfumato.core.layout import wrap_lines
 from sfumato.core.option import Panel
 from sfumato.core.progress import listening
 
@@ -53,7 +53,7 @@ class Console:
 
     def say_broken(self, text: str) -> None:
         """Tell the reader a text whose lines are broken at the width of the terminal."""
-        self.say(broken_lines(printable(text, lines=True), self.width))
+        self.say(wrap_lines(printable(text, lines=True), self.width))
 
     def tell(self, parts: Sequence[tuple[int, str]]) -> None:
         """Tell the reader lines with their ranks: ten at most, as wide as the terminal; off one they stay unbroken."""

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, randomness, documents, records, facts, groups of records, noise laws."""
+"""Foundations: errors, randomness, documents, records, group statistics, noise distributions."""

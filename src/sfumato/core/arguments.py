@@ -1,4 +1,4 @@
-"""Arguments of a call against the types that its signature names, so that a wrong one is told in one sentence."""
+"""Check the arguments of a call against the annotations of its signature, and report a wrong one in one sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLAIN: dict[Any, tuple[Any, str]] = {
 
 
 def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
-    """The function, whose arguments are held against the types that its signature names before it is called.
+    """Wrap a function so that its arguments are checked against its annotations.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
         try:
             told = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise OptionError(_misfit(function, signature, kwargs, error)) from None
+            raise OptionError(_signature_message(function, signature, kwargs, error)) from None
         for each, value in told.items():
             if signature.parameters[each].kind is not inspect.Parameter.VAR_KEYWORD:
                 check_argument(each, value, hints[each])
@@ -57,8 +57,10 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
     return called
 
 
-def _misfit(function: Callable[..., Any], signature: inspect.Signature, told: Iterable[str], error: TypeError) -> str:
-    """Say which argument a function does not have, and which was probably meant; otherwise what Python says."""
+def _signature_message(
+    function: Callable[..., Any], signature: inspect.Signature, told: Iterable[str], error: TypeError
+) -> str:
+    """Name an unknown argument and suggest the closest one; otherwise give Python's message."""
     name = function.__name__
     unknown = next((each for each in told if each not in signature.parameters), None)
     if unknown is None:
@@ -70,13 +72,13 @@ def _misfit(function: Callable[..., Any], signature: inspect.Signature, told: It
 
 @cache
 def types_of(owner: Callable[..., Any]) -> dict[str, Any]:
-    """Types that a function's signature or a class's fields name."""
+    """Annotated types of a function's parameters or a class's fields."""
     return get_type_hints(owner)
 
 
 def check_argument(name: str, value: Any, hint: Any) -> None:
-    """Refuse a value that is not of the type; lists stand for tuples, and what is not known here is let through."""
-    if _fits(value, hint):
+    """Refuse a value of the wrong type; lists count as tuples, and unsupported annotations accept anything."""
+    if _matches(value, hint):
         return
     words = list(dict.fromkeys(each for each in map(_words, _choices(hint)) if each))
     wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
@@ -87,11 +89,11 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    return any(_is_of(value, each) for each in _choices(hint))
+def _matches(value: Any, hint: Any) -> bool:
+    return any(_is_instance(value, each) for each in _choices(hint))
 
 
-def _is_of(value: Any, hint: Any) -> bool:
+def _is_instance(value: Any, hint: Any) -> bool:
     kind = get_origin(hint) or hint
     if kind in _PLAIN:
         return isinstance(value, _PLAIN[kind][0]) and (kind is bool or not isinstance(value, bool))
@@ -108,7 +110,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         return False
     of = next(iter(get_args(hint)), None)
-    return of not in _PLAIN or not isinstance(value, list | tuple | set) or all(_is_of(each, of) for each in value)
+    return (
+        of not in _PLAIN or not isinstance(value, list | tuple | set) or all(_is_instance(each, of) for each in value)
+    )
 
 
 def _words(hint: Any) -> str:
@@ -126,10 +130,10 @@ def _words(hint: Any) -> str:
     if kind is np.ndarray:
         return "an array"
     if issubclass(kind, Iterable):
-        return "a mapping" if issubclass(kind, Mapping) else f"a list{_each(hint)}"
+        return "a mapping" if issubclass(kind, Mapping) else f"a list{_item_type(hint)}"
     return "a function"
 
 
-def _each(hint: Any) -> str:
+def _item_type(hint: Any) -> str:
     plurals: dict[Any, str] = {str: " of texts", int: " of whole numbers", float: " of numbers"}
     return plurals.get(next(iter(get_args(hint)), None), "")

@@ -1,4 +1,4 @@
-"""The one way a hot loop is compiled: Numba, cached on disk, so that only the first run waits."""
+"""Compile hot loops with Numba, cached on disk, so that only the first run waits."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def compiled(function: F) -> F:
         kernel = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # no folder to keep it in
         return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
-    _forget_stale(kernel)
+    _delete_stale(kernel)
     _kernels.append(kernel)
     return cast(F, kernel)
 
 
 def inner(function: F) -> F:
-    """Compile a kernel that only other kernels call: it is kept inside them, so it has no file of its own.
+    """Compile a kernel that only other kernels call; it is inlined there and has no cache file of its own.
 
     Nothing takes its address, so the wrapper for C, which costs time to compile, is left out.
     """
@@ -48,39 +48,39 @@ def inner(function: F) -> F:
 
 
 def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:
-    """An input in the one form that kernels are compiled for: contiguous, read-only, of one type."""
+    """An array in the one form that kernels are compiled for: contiguous, read-only, of one type."""
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.setflags(write=False)
     return view
 
 
 def is_cached(kernel: Callable[..., Any]) -> bool:
-    """Tell whether an earlier run has left a compiled version of this kernel."""
-    return bool(_kept(kernel))
+    """Whether an earlier run has cached a compiled version of this kernel."""
+    return bool(_cache_files(kernel))
 
 
 def share_cached(*modules: str) -> float:
-    """Share of the kernels of imported modules that earlier runs have left; 1 where none can be kept."""
+    """Share of imported kernels that are cached; 1 if caching is impossible."""
     some = [kernel for kernel in _kernels if cast(Any, kernel).py_func.__module__ in modules]
     return sum(map(is_cached, some)) / len(some) if some else 1.0
 
 
-def _kept(kernel: Callable[..., Any]) -> list[Path]:
+def _cache_files(kernel: Callable[..., Any]) -> list[Path]:
     function = cast(Any, kernel).py_func
     module = function.__module__.rsplit(".", 1)[-1]
     return list(Path(cast(Any, kernel).stats.cache_path).glob(f"{module}.{function.__qualname__}-*.nbi"))
 
 
-def _forget_stale(kernel: Callable[..., Any]) -> None:
-    """Drop what was compiled from other sources: Numba looks at a kernel's own file, not at those it calls into."""
+def _delete_stale(kernel: Callable[..., Any]) -> None:
+    """Delete caches compiled from other sources, because Numba checks only the kernel's own file."""
     function = cast(Any, kernel).py_func
     folder = Path(cast(Any, kernel).stats.cache_path)
     stamp = folder / f"{function.__module__}.{function.__qualname__}.sources"
     try:
-        sources = _sources(Path(function.__code__.co_filename).parent)
+        sources = _source_digest(Path(function.__code__.co_filename).parent)
         if stamp.is_file() and stamp.read_text() == sources:
             return
-        for index in _kept(kernel):
+        for index in _cache_files(kernel):
             index.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         stamp.write_text(sources)
@@ -89,8 +89,8 @@ def _forget_stale(kernel: Callable[..., Any]) -> None:
 
 
 @lru_cache
-def _sources(room: Path) -> str:
-    """Digest the files of a folder that hold kernels: one calls into others of its own folder alone."""
+def _source_digest(room: Path) -> str:
+    """Digest of the source files of a kernel's folder; kernels call only others of their own folder."""
     digest = hashlib.sha256()
     for path in sorted(room.glob("*.py")):
         text = path.read_bytes()

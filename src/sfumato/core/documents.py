@@ -1,4 +1,4 @@
-"""Small documents: the one place where JSON and TOML are read, typed and written.
+"""Read, type-check and write small JSON and TOML documents; the only place that does.
 
 Whatever lies in a folder that somebody sent is hostile until it is parsed. Size, depth, numbers, entries and their
 types are bounded here; what a document means is its reader's business.
@@ -48,7 +48,7 @@ UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
 
 
 class DocumentMismatch(Unparsable):
-    """Which entry of a document is not of its shape; its words quote nothing of the document.
+    """Which entry of a document has the wrong shape, without quoting the document.
 
     ``problem`` is "unknown", "missing" or "wrong". ``path`` has the names of entries, and places in lists counted from
     0, down to the table or value; ``entry`` is what is unknown or missing there, or the last name of the path; ``hint``
@@ -62,7 +62,7 @@ class DocumentMismatch(Unparsable):
 
     @property
     def entry(self) -> str:
-        """What is unknown or missing, or the last name of the path."""
+        """The unknown or missing entry, or the last name of the path."""
         return self._entry if self._entry is not None else (self._names or [""])[-1]
 
     @property
@@ -77,17 +77,17 @@ class DocumentMismatch(Unparsable):
         return words[self.problem] + inside if self.problem in words else told
 
     def within(self, name: str | int) -> DocumentMismatch:
-        """The same, told from the table or list that has it under that name or at that place."""
+        """The same mismatch, seen from the enclosing table or list."""
         return DocumentMismatch(self.problem, (name, *self.path), self._entry, self.hint)
 
 
 def from_json(shape: type[T], text: str | bytes, *, most: int | None = None) -> T:
-    """Value of a shape that a JSON document holds; as `parse_json`, then `typed`."""
+    """Read a typed value from a JSON document: `parse_json`, then `typed`."""
     return typed(shape, parse_json(text, most=most))
 
 
 def typed(shape: type[T], document: object) -> T:
-    """Value of a shape from the plain values of a document: every entry of its type, none unknown, none lacking.
+    """Convert a document's plain values to a type; no unknown and no missing entries.
 
     A field that has a default may be left out.
 
@@ -118,7 +118,7 @@ def typed(shape: type[T], document: object) -> T:
 
 
 def fits(shape: Any, document: object) -> bool:
-    """Whether plain values are those of a shape; of a dataclass, each is asked by itself and may be left out."""
+    """Whether plain values match a type; entries of a dataclass are checked one by one and may be missing."""
     if dataclasses.is_dataclass(shape):
         hints = _hints(cast(type, shape))
         return isinstance(document, Mapping) and all(
@@ -132,7 +132,7 @@ def fits(shape: Any, document: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Plain values of a document: dataclasses as tables, tuples and arrays as lists, enumerations by their values.
+    """Plain values of a document: dataclasses as tables, tuples and arrays as lists, enumerations by value.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 @cache
 def _entries(shape: type) -> dict[str, tuple[Reader, bool]]:
-    """Reader of every entry of a dataclass, and whether it must be there."""
+    """Reader of each entry of a dataclass, and whether it is required."""
     hints, fields = _hints(shape), (field for field in dataclasses.fields(shape) if field.init)
     return {field.name: (_reader(hints[field.name]), _default(field) is dataclasses.MISSING) for field in fields}
 
@@ -179,7 +179,7 @@ def _hints(shape: type) -> dict[str, Any]:
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """What reads a value of a type: the type is looked at once, not for every value."""
+    """Reader of values of a type, built once per type."""
     if hint is Any or hint is object:
         return lambda value: value
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
@@ -331,22 +331,22 @@ def _plain(value: Any) -> Any:
 
 
 class Inline(dict[str, Any]):
-    """A table that TOML has on one line."""
+    """A table that is written on one line of TOML."""
 
 
 class Lines(list[Any]):
-    """A list that TOML has one item a line."""
+    """A list that is written with one item per line of TOML."""
 
 
 class CommentedValue:
-    """A value of TOML with comments above it."""
+    """A TOML value with comments above it."""
 
     def __init__(self, value: Any, note: str) -> None:
         self.value, self.note = value, note
 
 
 def write_toml(document: Mapping[str, Any], note: str = "") -> str:
-    r"""TOML of plain values, with comments; what is None is left out, for TOML has no null.
+    r"""TOML of plain values, with comments; None is left out, because TOML has no null.
 
     Tables and lists of tables are sections and come last; values of `Inline`, `Lines` and `CommentedValue` are
     written as they say.
@@ -367,7 +367,7 @@ def write_toml(document: Mapping[str, Any], note: str = "") -> str:
 
 
 def _section(table: Mapping[str, Any], path: str, *, headed: bool) -> Iterator[str]:
-    """Lines of a table: its header, its values, then its sections."""
+    """Lines of a table: header, values, then subsections."""
     told = {key: value for key, value in table.items() if value is not None}
     sections = {key: value for key, value in told.items() if _is_section(value)}
     if path and headed and (not sections or len(sections) < len(told)):  # one of sections alone needs no header
@@ -393,7 +393,7 @@ def _is_section(value: Any) -> bool:
 
 
 def toml_value(value: Any) -> str:
-    """One value as TOML has it after the equals sign."""
+    """One value as TOML writes it after the equals sign."""
     value = plain(value) if not isinstance(value, Mapping | list | tuple) else value
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -409,13 +409,13 @@ def toml_value(value: Any) -> str:
         line = f"[{', '.join(items)}]"
         if len(line) <= _WIDEST and not isinstance(value, Lines):
             return line
-        rows = items if isinstance(value, Lines) else _filled(items)
+        rows = items if isinstance(value, Lines) else _wrap_items(items)
         return "".join(["[\n", *(f"    {row},\n" for row in rows), "]"])
     raise TypeError(f"a {type(value).__name__} is no value of TOML")
 
 
-def _filled(items: Sequence[str]) -> Iterator[str]:
-    """Items side by side, in rows that are no wider than a page."""
+def _wrap_items(items: Sequence[str]) -> Iterator[str]:
+    """Items side by side, wrapped to the page width."""
     row = ""
     for item in items:
         if row and len(row) + len(item) + 2 > _WIDEST:
@@ -431,7 +431,7 @@ def _key(name: str) -> str:
 
 
 def _comment(note: str) -> Iterator[str]:
-    """Lines of a comment; one that is wider than a page goes on in indented lines."""
+    """Comment lines, wrapped with indentation."""
     for line in note.splitlines():
         wide = len(line) > _WIDEST
         parts = wrap(line, _WIDEST, subsequent_indent=" " * 8, break_long_words=False) if wide else [line]

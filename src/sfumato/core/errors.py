@@ -1,4 +1,4 @@
-"""The tree of errors.
+"""The exception hierarchy, and messages that name options and columns safely.
 
 ::
 
@@ -54,7 +54,7 @@ _LONGEST, _LONGEST_MESSAGE = 200, 1_000
 
 
 class SfumatoError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
     exit_code = 1
 
@@ -72,12 +72,12 @@ class BadInput(SfumatoError, ValueError):
 
 
 class TableError(BadInput):
-    """The file or frame itself cannot be read as a table; ``proposed`` holds options that may read it, by name."""
+    """The file or frame cannot be read as a table; ``proposed`` holds options that may help, by name."""
 
     proposed: Mapping[str, Any] = MappingProxyType({})
 
     def propose(self, **options: Any) -> TableError:
-        """The error with options that may read the file."""
+        """The error with options that may help to read the file."""
         self.proposed = options
         return self
 
@@ -91,29 +91,29 @@ class LevelError(BadInput):
 
 
 class OptionError(BadInput):
-    """An option names something unknown or contradicts another."""
+    """An option has an unknown value or contradicts another option."""
 
 
 class PrivacyRefusal(SfumatoError):
-    """A rule of the house stopped the work."""
+    """A privacy rule forbids the operation."""
 
     exit_code = 3
 
 
 class TooFew(SfumatoError):
-    """There are too few records for the noise in them; an answer would be guesswork."""
+    """There are too few records for the noise in them to estimate anything."""
 
     exit_code = 3
 
 
 class DoesNotFit(SfumatoError):
-    """Randomized values do not look like anything that the law they are read by can have made."""
+    """Randomized values cannot come from the stated noise distribution."""
 
     exit_code = 3
 
 
 class Notice(UserWarning):
-    """The work was done, and the caller should know something of it; options are named as in errors."""
+    """The work was done, and the caller should know something about it; options are named as in errors."""
 
     def __str__(self) -> str:
         """Message with the options that it names spelled for its reader."""
@@ -160,7 +160,7 @@ _OPTION = re.compile(
 
 @contextmanager
 def with_options(labels: Mapping[str, str] | None = None) -> Iterator[None]:
-    """A block in which messages name options as the command line spells them, or by the labels that a page has."""
+    """Context in which messages name options as the command line or a web page does."""
     before = _labels.set(labels or {})
     try:
         yield
@@ -169,7 +169,7 @@ def with_options(labels: Mapping[str, str] | None = None) -> Iterator[None]:
 
 
 def spelled(text: str) -> str:
-    """A message with the options that it names spelled for its reader: as arguments, unless on the command line.
+    """A message with its options spelled for the reader: as arguments, or as on the command line.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Write out what could steer a terminal: controls, overrides of direction, half characters.
+    r"""Escape characters that could control a terminal: control codes, direction overrides, surrogates.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def shown(name: Any) -> str:
-    r"""Quote a name from outside for a sentence: on one line, cut where it is overlong.
+    r"""Quote a foreign name for a message: on one line, truncated if too long.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def shown(name: Any) -> str:
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:
-    """The one of the names that was probably meant, whatever its case; None where none is near.
+    """The name that was probably meant, ignoring case; None if none is close.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def closest_name(name: str, names: Iterable[str]) -> str | None:
 
 
 def no_column(name: str, names: Iterable[str]) -> str:
-    """Say that there is no such column, and which was probably meant, or which there are."""
+    """Message for an unknown column, with the closest name or the list of columns."""
     known = list(names)
     meant = closest_name(name, known)
     told = f"did you mean {shown(meant)}?" if meant is not None else f"the columns are {', '.join(map(shown, known))}"

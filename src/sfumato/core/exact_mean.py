@@ -1,4 +1,4 @@
-"""Means of numbers that come in parts, without rounding in between."""
+"""Means of numbers that arrive in parts, without intermediate rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNIT = 1126  # every double is a whole number of times 2 to minus this
 
 @dataclass
 class ExactMean:
-    """Mean of all numbers that were added, rounded once.
+    """Mean of all added numbers, rounded once.
 
     ``total`` is their sum as a whole number of the smallest units.
 
@@ -34,7 +34,7 @@ class ExactMean:
     count: int = 0
 
     def add(self, numbers: NDArray[np.float64]) -> None:
-        """Take in further numbers; those that are not finite are passed over, as no table that has some is moved."""
+        """Add numbers; non-finite ones are ignored."""
         numbers = numbers[np.isfinite(numbers)]
         part, exponent = np.frexp(numbers)
         whole = np.ldexp(part, _BITS).astype(np.int64)
@@ -45,10 +45,10 @@ class ExactMean:
         self.count += len(numbers)
 
     def merge(self, other: ExactMean) -> None:
-        """Take in the numbers that another one has been told."""
+        """Add the numbers of another mean."""
         self.total, self.count = self.total + other.total, self.count + other.count
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """The mean."""
         return float(Fraction(self.total, self.count << _UNIT))

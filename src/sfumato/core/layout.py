@@ -1,4 +1,4 @@
-"""Text laid out for a terminal: tables whose last column is broken at a width, and sentences."""
+"""Text for a terminal: tables with a wrapped last column, and wrapped sentences."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-__all__ = ["broken_lines", "text_table"]
+__all__ = ["text_table", "wrap_lines"]
 
 _GAP = "  "
 _SHARE = 4  # a column but the last takes at most one part in so many of a width
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Lines of a table; with a width, what is too long goes on in further lines of its column.
+    """Lines of a table; with a width, long cells continue on further lines of their column.
 
     Examples
     --------
@@ -37,8 +37,8 @@ def _whole(cell: str, _width: int) -> list[str]:
     return [cell]
 
 
-def broken_lines(text: str, width: int | None) -> str:
-    """A text whose lines are broken at a width, with what follows indented; without a width as it is."""
+def wrap_lines(text: str, width: int | None) -> str:
+    """Text wrapped to a width, with hanging indentation; unchanged without a width."""
     if width is None:
         return text
     lines = (

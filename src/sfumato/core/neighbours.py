@@ -1,4 +1,4 @@
-"""Exact nearest rows in bounded memory: rows lie in boxes of few, and boxes too far away are never opened.
+"""Exact nearest-neighbour search in bounded memory, with boxes of rows that are pruned by distance.
 
 scipy's cKDTree takes two to six times the CPU beyond 12 dimensions, and of equally near rows it gives any.
 """
@@ -34,7 +34,7 @@ _Places = NDArray[np.int64]
 
 
 class _Boxes(NamedTuple):
-    """Rows by boxes.
+    """Rows grouped in boxes.
 
     ``cells[b]`` holds the rows of box b as columns, the widest coordinate first, and ``places[b]`` where they stand, in
     rising order; ``sizes[b]`` is how many there are. ``low`` and ``high`` of shape (d, boxes) are the ends of each box,
@@ -55,7 +55,7 @@ _kept: list[tuple[weakref.ref[_Matrix], _Boxes]] = []  # goes with the rows, the
 def nearest(
     rows: _Matrix, queries: _Matrix, count: int = 1, *, own: NDArray[np.int64] | None = None
 ) -> tuple[_Places, _Matrix]:
-    """Find the nearest rows of each query, exactly; never a matrix of all distances.
+    """Nearest rows of each query, exactly and without a full distance matrix.
 
     Rows that nobody may write to, as those of a study, are put into boxes once for all searches among them. ``count``
     is at most the number of rows, less one with ``own``: the place of each query among the rows, where it is one of
@@ -73,7 +73,7 @@ def nearest(
         raise ValueError(f"{wanted} neighbours were asked of {len(rows)} rows")
     places = _search(_boxes_of(rows), queries, wanted)
     if own is not None:
-        places = _without(places, own)
+        places = _without_self(places, own)
     return _by_distance(rows, queries, places)
 
 
@@ -85,7 +85,7 @@ def nearest_persons(
     *,
     own: NDArray[np.int64] | None = None,
 ) -> tuple[_Places, _Matrix]:
-    """Nearest row of each of the so many nearest persons of each query, as `nearest` where each row is a person.
+    """Nearest row of each of the ``count`` nearest persons of each query; like `nearest` if each row is a person.
 
     With ``own`` no row of the query's own person counts. There must be as many persons.
 
@@ -117,8 +117,8 @@ def nearest_persons(
     return places, distances
 
 
-def _without(places: _Places, own: NDArray[np.int64]) -> _Places:
-    """Strike each query's own place out, or the last neighbour where twins have crowded it out."""
+def _without_self(places: _Places, own: NDArray[np.int64]) -> _Places:
+    """Remove each query's own index, or the last neighbour if duplicates displaced it."""
     stays = places != own[:, None]
     stays[stays.all(axis=1), -1] = False
     return np.asarray(places[stays].reshape(len(places), -1))
@@ -133,29 +133,29 @@ def _by_distance(rows: _Matrix, queries: _Matrix, places: _Places) -> tuple[_Pla
 
 
 def _boxes_of(rows: _Matrix) -> _Boxes:
-    """Boxes of the rows, from an earlier search where they cannot have changed since."""
+    """Boxes of the rows, cached for arrays that cannot have changed."""
     if rows.flags.writeable or rows.base is not None:
-        return _boxed(rows)
+        return _build_boxes(rows)
     kept = next((boxes for known, boxes in list(_kept) if known() is rows), None)
     if kept is None:
-        kept = _boxed(rows)
-        _kept.append((weakref.ref(rows, _forget), kept))
+        kept = _build_boxes(rows)
+        _kept.append((weakref.ref(rows, _drop_cached), kept))
         del _kept[:-_KEEP]
     return kept
 
 
-def _forget(gone: weakref.ref[_Matrix]) -> None:
+def _drop_cached(gone: weakref.ref[_Matrix]) -> None:
     _kept[:] = [pair for pair in _kept if pair[0] is not gone]
 
 
-def _boxed(rows: _Matrix) -> _Boxes:
-    """Halve the rows along their widest coordinates until few are left together."""
+def _build_boxes(rows: _Matrix) -> _Boxes:
+    """Halve the rows along their widest coordinates until boxes are small."""
     n, d = rows.shape
     depth = max(0, int(np.ceil(np.log2(max(1, n) / _BOX))))
     boxes = 2**depth
     values, order = fixed(rows, np.float64), np.arange(n)
     widest = np.argsort(-rows[:: max(1, n // _SAMPLE)].var(axis=0), kind="stable")
-    _halve(values, order, depth)
+    _order_by_boxes(values, order, depth)
     most = -(-n // boxes)
     made = _Boxes(
         np.full((boxes, d, most), np.inf),
@@ -165,20 +165,20 @@ def _boxed(rows: _Matrix) -> _Boxes:
         np.diff(n * np.arange(boxes + 1) // boxes),
         widest,
     )
-    _fill(values, order, *made)
+    _fill_boxes(values, order, *made)
     return made
 
 
 def _search(boxes: _Boxes, queries: _Matrix, count: int) -> _Places:
-    """Places of the nearest rows of all queries."""
+    """Indices of the nearest rows of all queries."""
     asked = fixed(queries[:, boxes.widest], np.float64)
     found = np.full((len(queries), count), boxes.places.size)
-    _in_parts(lambda begin, end: _look_up(*boxes[:-1], asked, found, begin, end), len(queries), _PART)
+    _search_parallel(lambda begin, end: _look_up(*boxes[:-1], asked, found, begin, end), len(queries), _PART)
     return found
 
 
-def _in_parts(work: Callable[[int, int], None], queries: int, part: int) -> None:
-    """Search for queries part by part on all cores; an interrupt is heard between parts."""
+def _search_parallel(work: Callable[[int, int], None], queries: int, part: int) -> None:
+    """Search for queries in parallel parts; an interrupt is handled between parts."""
     starts = range(0, queries, max(1, part))
     if len(starts) < 2:
         work(0, queries)
@@ -193,7 +193,7 @@ def _in_parts(work: Callable[[int, int], None], queries: int, part: int) -> None
 
 @inner
 def _widest(values: _Matrix, order: _Places, begin: int, end: int) -> int:
-    """Coordinate in which some of the rows differ most."""
+    """Coordinate with the largest range among some rows."""
     step = max(1, (end - begin) // _LOOK)
     best, most = 0, -1.0
     for t in range(values.shape[1]):
@@ -209,8 +209,8 @@ def _widest(values: _Matrix, order: _Places, begin: int, end: int) -> int:
 
 
 @inner
-def _part_at(keys: _Matrix, order: _Places, begin: int, end: int, middle: int) -> None:
-    """Reorder so that none before the middle has a greater key than any from it on (Hoare's selection)."""
+def _select(keys: _Matrix, order: _Places, begin: int, end: int, middle: int) -> None:
+    """Partition so that no key before the middle exceeds any key from it on (Hoare's selection)."""
     low, high = begin, end - 1
     while low < high:
         first, mid, last = keys[low], keys[(low + high) // 2], keys[high]
@@ -234,8 +234,8 @@ def _part_at(keys: _Matrix, order: _Places, begin: int, end: int, middle: int) -
 
 
 @compiled
-def _halve(values: _Matrix, order: _Places, depth: int) -> None:
-    """Order the rows by boxes: each part is cut in the middle of its widest coordinate."""
+def _order_by_boxes(values: _Matrix, order: _Places, depth: int) -> None:
+    """Order the rows by boxes: each part is cut at the median of its widest coordinate."""
     n = len(order)
     keys = np.empty(n)
     for level in range(depth):
@@ -245,11 +245,11 @@ def _halve(values: _Matrix, order: _Places, depth: int) -> None:
             t = _widest(values, order, begin, end)
             for i in range(begin, end):
                 keys[i] = values[order[i], t]
-            _part_at(keys, order, begin, end, middle)
+            _select(keys, order, begin, end, middle)
 
 
 @compiled
-def _fill(
+def _fill_boxes(
     values: _Matrix,
     order: _Places,
     cells: NDArray[np.float64],
@@ -259,7 +259,7 @@ def _fill(
     sizes: _Places,
     widest: _Places,
 ) -> None:
-    """Write the rows into their boxes, in the order of their places."""
+    """Write the rows into their boxes, ordered by index."""
     n, d = values.shape
     box, filled, at = np.empty(n, dtype=np.int64), np.zeros(len(sizes), dtype=np.int64), 0
     for b in range(len(sizes)):
@@ -278,10 +278,10 @@ def _fill(
 
 
 @inner
-def _open(
+def _merge_box(
     cells: _Matrix, places: _Places, size: int, query: _Matrix, apart: _Matrix, least: _Matrix, found: _Places
 ) -> None:
-    """Sort those of a box's rows that are nearer than the farthest found so far into what was found."""
+    """Merge the rows of a box that are nearer than the farthest found so far."""
     last, d = len(least) - 1, len(query)
     apart[:] = 0.0
     for begin in range(0, d, _STEP):
@@ -307,7 +307,7 @@ def _open(
 
 @inner
 def _measure_boxes(low: _Matrix, high: _Matrix, query: _Matrix, bound: _Matrix) -> None:
-    """Squares of how far a query is from each box.
+    """Squared distance of a query to each box.
 
     A box is no farther than its rows also as rounded, for each of its gaps is no wider and they are summed alike.
     """
@@ -331,7 +331,7 @@ def _look_up(
     begin: int,
     end: int,
 ) -> None:
-    """Look up queries begin to end.
+    """Search for a range of queries.
 
     Each opens its nearest boxes first, which mostly ends it; those that are left over meet box by box, so that a box
     is fetched once for all of them.
@@ -347,17 +347,17 @@ def _look_up(
             if near[next_one] > least[i, -1]:
                 break
             if near[next_one] < least[i, -1] or places[next_one, 0] < mine[-1]:
-                _open(cells[next_one], places[next_one], sizes[next_one], query, apart, least[i], mine)
+                _merge_box(cells[next_one], places[next_one], sizes[next_one], query, apart, least[i], mine)
             near[next_one] = np.inf
     for b in range(boxes):
         for i in range(end - begin):
             mine = found[begin + i]
             if bound[i, b] < least[i, -1] or (bound[i, b] == least[i, -1] and places[b, 0] < mine[-1]):
-                _open(cells[b], places[b], sizes[b], asked[begin + i], apart, least[i], mine)
+                _merge_box(cells[b], places[b], sizes[b], asked[begin + i], apart, least[i], mine)
 
 
 def nearest_without_each_column(rows: _Matrix, queries: _Matrix, column_of: _Places, count: int) -> _Places:
-    """For each column the nearest rows of each query in the coordinates of all other columns, exactly.
+    """For each column, the nearest rows of each query in the coordinates of all other columns, exactly.
 
     A search for each column would sum the same squares again: here each column's part is summed once and subtracted
     from the whole. Rows at the same distance come in their order. ``column_of`` is the column of each coordinate, from
@@ -374,13 +374,13 @@ def nearest_without_each_column(rows: _Matrix, queries: _Matrix, column_of: _Pla
     across, asked, owner = fixed(rows.T, np.float64), fixed(queries, np.float64), fixed(column_of, np.int64)
     found = np.zeros((int(column_of.max()) + 1, len(queries), count), dtype=np.int64)
     part = -(-len(queries) // min(os.cpu_count() or 1, 8))  # every thread reads all rows, so each takes one part
-    _in_parts(lambda begin, end: _search_without(across, asked, owner, found, begin, end), len(queries), part)
+    _search_parallel(lambda begin, end: _search_without(across, asked, owner, found, begin, end), len(queries), part)
     return found
 
 
 @inner
 def _insert_nearer(whole: _Matrix, part: _Matrix, least: _Matrix, found: _Places, start: int, width: int) -> None:
-    """Sort those of a chunk's rows that are nearer than the farthest found so far into what was found."""
+    """Merge the rows of a chunk that are nearer than the farthest found so far."""
     last = len(least) - 1
     for r in range(width):
         apart = whole[r] - part[r]
@@ -394,7 +394,7 @@ def _insert_nearer(whole: _Matrix, part: _Matrix, least: _Matrix, found: _Places
 
 @compiled
 def _search_without(across: _Matrix, asked: _Matrix, owner: _Places, found: _Places, begin: int, end: int) -> None:
-    """Search for queries begin to end; ``across`` holds the rows as columns."""
+    """Search for a range of queries; ``across`` holds the transposed rows."""
     columns, _, count = found.shape
     d, m = across.shape
     part, whole = np.empty((columns, _CHUNK)), np.empty(_CHUNK)

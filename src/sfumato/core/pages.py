@@ -1,4 +1,4 @@
-"""HTML from our objects: pages from templates, and what a notebook shows; every text escaped."""
+"""HTML of our objects: pages from templates, and notebook representations; all text is escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CAPTION = "caption-side: top; text-align: left; font-weight: 600; padding: 0; c
 
 
 def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Rows as a table; what is too long is cut, and what is too many counted.
+    """Rows as an HTML table; long cells are truncated, and extra rows are counted.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def html_table(caption: str, rows: Iterable[Sequence[str]], head: Sequence[str] 
 
 
 def framed_page(title: str, page: str) -> str:
-    """A whole page in a frame of its own: its style stays inside, and nothing in it runs.
+    """A whole page in a sandboxed frame: its style stays inside, and no script runs.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _text(text: str) -> str:
 def page_template(
     name: str, *packages: str, filters: tuple[tuple[str, Callable[..., str]], ...] = ()
 ) -> jinja2.Template:
-    """A template by its name in the folder ``templates`` of the first of some packages that has it; kept once read."""
+    """Template of a name from the first package with it in its folder ``templates``; cached."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -1,4 +1,4 @@
-"""Files and texts from outside: bounded before they are parsed, refused where they are not plain JSON or TOML."""
+"""Read untrusted files and texts: size-limited, and refused unless plain JSON or TOML."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OPENING = (
 
 @contextmanager
 def open_regular(path: str | Path, *, linked: bool = True) -> Iterator[io.BufferedReader]:
-    """Open a file for reading, never a pipe, a device or a folder.
+    """Open a regular file for reading; refuse pipes, devices and folders.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read_bytes(path: str | Path, what: str, do: str, *, most: int = MOST_BYTES, 
 
 
 def read_text(path: str | Path, what: str, do: str, *, most: int = MOST_BYTES, linked: bool = True) -> str:
-    """Text of a small document; as `read_bytes`, and UTF-8."""
+    """UTF-8 text of a small document; see `read_bytes`."""
     try:
         return read_bytes(path, what, do, most=most, linked=linked).decode("utf-8")
     except UnicodeDecodeError:
@@ -121,7 +121,7 @@ _LONG_KEY = rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}"
 
 
 class Unparsable(ValueError):
-    """Where or why a document cannot be parsed, in words that quote nothing of it."""
+    """Where and why a document cannot be parsed, without quoting it."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 def toml_entries(
     text: str, what: str, do: str, known: Collection[str], *, error: type[BadInput] = OptionError
 ) -> dict[str, Any]:
-    """Entries of a TOML file of ``format = 1``, beside the format; anything else than the known ones is an error.
+    """Entries of a TOML file of ``format = 1``; unknown entries are refused.
 
     ``what`` and ``do`` say for a sentence what it is ("schema") and what to do where it is no TOML.
     """
@@ -170,7 +170,7 @@ def toml_entries(
 
 
 def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = False) -> Any:
-    """Values of a JSON document: UTF-8, finite numbers, every key once.
+    """Values of a JSON document: UTF-8, finite numbers, unique keys.
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = F
     try:
         document = json.loads(
             text if isinstance(text, str) else text.decode("utf-8"),
-            parse_constant=str if verbatim else _no_constant,
+            parse_constant=str if verbatim else _refuse_constant,
             parse_float=str if verbatim else _finite,
             parse_int=str if verbatim else None,
-            object_pairs_hook=_each_key_once,
+            object_pairs_hook=_unique_keys,
         )
     except Unparsable:
         raise
@@ -209,7 +209,7 @@ def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = F
 
 
 def _check_values(document: Any) -> None:
-    """Refuse depth, numbers that no float reaches, and texts that cannot be written."""
+    """Refuse excessive depth, numbers beyond floating point, and unprintable texts."""
     level = [document]
     for _ in range(DEEPEST + 1):
         inside: list[Any] = []
@@ -238,7 +238,7 @@ def _check_text(text: str) -> None:
         raise Unparsable("a text with half a character") from None
 
 
-def _no_constant(_name: str) -> Any:
+def _refuse_constant(_name: str) -> Any:
     raise Unparsable("a number that is not finite")
 
 
@@ -249,7 +249,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         raise Unparsable("a key that comes twice")

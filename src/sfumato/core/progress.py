@@ -1,4 +1,4 @@
-"""How far a long step has come, told to whoever listens; silent when nobody does."""
+"""Progress of long steps, reported to a listener if there is one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 class OutOfTime(Exception):
-    """A step was left because its time was up."""
+    """A step was stopped because its time was up."""
 
 
 @contextmanager
 def stopping_at(moment: Callable[[], float], stage: str) -> Iterator[None]:
-    """Leave the block with `OutOfTime` at the first `tell` after a moment of the monotonic clock, which may yet move.
+    """Stop the block with `OutOfTime` at the first `tell` after a monotonic time, which may still move.
 
     Of what is told inside, only one stage reaches whoever listened before.
     """
@@ -47,7 +47,7 @@ def stopping_at(moment: Callable[[], float], stage: str) -> Iterator[None]:
 
 
 def tell(stage: str, fraction: float) -> None:
-    """Say that a stage has come this far, from 0 to 1."""
+    """Report the progress of a stage, from 0 to 1."""
     listener = _listener.get()
     if listener is not None:
         listener(stage, min(max(fraction, 0.0), 1.0))

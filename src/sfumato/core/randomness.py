@@ -1,4 +1,4 @@
-"""Where randomness comes from: the operating system for a release, a seed for a dry run.
+"""Source of randomness: the operating system for a release, a seed for a dry run.
 
 Whoever knows the seed of a sanitized table can subtract its noise, so a seeded run is a dry run:
 reproducible to the bit and marked as not for release. Without a seed every generator is ChaCha20
@@ -21,7 +21,7 @@ __all__ = ["Mode", "Randomness"]
 
 
 class Mode(StrEnum):
-    """Whether what was drawn may leave the house."""
+    """Whether the result may be released."""
 
     RELEASE = "release"
     DRY_RUN = "dry-run"
@@ -29,7 +29,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Randomness:
-    """A source of independent generators, one for each purpose.
+    """A source of independent generators, one per purpose.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Randomness:
 
     @property
     def algorithm(self) -> str:
-        """What numbers are drawn with, as a certificate names it."""
+        """The generator's algorithm, as a certificate names it."""
         return "ChaCha20" if self.seed is None else "PCG64"
 
     def generator(self, purpose: str, *, after: int = 0) -> np.random.Generator:
-        """Generator of one purpose; two purposes never share a stream.
+        """Generator for one purpose; no two purposes share a stream.
 
         With a seed it may begin ``after`` so many uniform numbers, as if they had been drawn; without one its numbers
         are then others, which nobody can tell.
@@ -81,7 +81,7 @@ class Randomness:
         return np.random.Generator(begun.advance(after) if after else begun)
 
     def repeatable(self, root: bytes | None = None) -> Randomness:
-        """The same source, of which a generator of one purpose draws the same again as long as the run lasts."""
+        """A source whose generators repeat the same draws for a purpose during the run."""
         return replace(self, root=root or self.root or secrets.token_bytes(32))
 
     def _key(self, purpose: str) -> int:

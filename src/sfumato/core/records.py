@@ -1,4 +1,4 @@
-"""What a mechanism sees of a table: one float matrix and which of its coordinates belong together.
+"""What a method sees of a table: one float matrix and the layout of its coordinates.
 
 Coordinates of records that are held as one cell a column, until somebody asks for the whole matrix.
 
@@ -33,7 +33,7 @@ __all__ = [
     "RowRequest",
     "cells_of_block",
     "columns_of",
-    "smallest_places",
+    "smallest_codes",
     "width",
     "write_cells",
 ]
@@ -43,7 +43,7 @@ CATEGORY_SCALE = 0.5**0.5
 
 
 class BlockKind(StrEnum):
-    """What the coordinates of a block mean."""
+    """Meaning of a block's coordinates."""
 
     NUMBER = "number"
     """One standardized coordinate."""
@@ -61,7 +61,7 @@ _LARGEST_WHOLE = 2**53  # up to which doubles tell whole numbers apart
 
 @dataclass(frozen=True, repr=False)
 class Extent:
-    """Which values a column may take, in its own units.
+    """Values that a column may take, in its own units.
 
     ``declared`` ones are public knowledge; others were read off the data. Plain numbers have ``low``, ``high`` and
     ``step``, each None where it is open; categories and places in an order have ``labels``, as their cells are written.
@@ -110,14 +110,14 @@ class Block:
 
     @property
     def categories(self) -> int:
-        """How many categories it tells apart; 1 where it is of numbers."""
+        """Number of categories; 1 for numeric blocks."""
         if self.kind is BlockKind.CODE and self.extent is not None:
             return len(self.extent.labels)
         return self.stop - self.start
 
     @property
     def named(self) -> str:
-        """Column of categories, as errors name it, with why whole numbers are some.
+        """Name of a categorical column for errors, with the reason if it holds integers.
 
         Examples
         --------
@@ -131,13 +131,13 @@ class Block:
         return f"{self.column!r}{told if beyond else ''}"
 
     def places(self, values: Floats) -> Ints:
-        """Places of the categories of records that have these coordinates, of a `BlockKind.CODE`: the nearest one."""
+        """Category codes for coordinates of a `BlockKind.CODE` block: the nearest category."""
         assert self.extent is not None
         found = np.rint(values[:, self.start] * self.extent.unit + self.extent.origin)
         return np.clip(found, 0, len(self.extent.labels) - 1).astype(np.int64)
 
     def coordinates(self, places: Ints) -> Floats:
-        """Coordinates of categories, of a `BlockKind.CODE`."""
+        """Coordinates of category codes of a `BlockKind.CODE` block."""
         assert self.extent is not None
         return np.asarray((places - self.extent.origin) / self.extent.unit, dtype=np.float64)
 
@@ -148,13 +148,13 @@ Grids = tuple[tuple[str, float, float], ...]
 
 
 def width(layout: Layout) -> int:
-    """Count the coordinates of a layout."""
+    """Number of coordinates in a layout."""
     return layout[-1].stop if layout else 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowRequest:
-    """Which rows are wanted of a mechanism that makes them anew.
+    """Which synthetic rows a method is asked to draw.
 
     ``rows`` is how many. Where a rule ``where`` is to be fulfilled, ``columns`` are those that it speaks of, and
     ``meets`` tells it of rows of coordinates, whatever their other columns hold.
@@ -171,7 +171,7 @@ class RowRequest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """Cells of a column that leave as values of another kind: which of the ``labels`` each is, -1 where it is missing.
+    """Randomized answers of a column: index into ``labels`` for each cell, -1 if missing.
 
     Without labels they are whole numbers from 0 to ``most``. ``ordered`` says that the labels have an order.
     """
@@ -183,7 +183,7 @@ class Answers:
     ordered: bool = False
 
     def take(self, rows: Ints) -> Answers:
-        """Some of the cells."""
+        """A subset of the cells."""
         return dataclasses.replace(self, codes=self.codes[rows])
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Records:
-    """The records of a table as a mechanism sees them.
+    """The records of a table as a method sees them.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Records:
         return len(self.levels)
 
     def take(self, rows: Ints) -> Records:
-        """Some of the records."""
+        """A subset of the records."""
         return dataclasses.replace(
             self,
             coordinates=self.coordinates[rows]
@@ -299,26 +299,26 @@ def _is_date(block: Block) -> bool:
 
 
 def columns_of(layout: Layout) -> Iterator[tuple[Block, Block | None]]:
-    """Block of each column, with that of its missing cells where it has one."""
+    """Block of each column, with the block of its missing indicator, if any."""
     missing = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
     for block in layout:
         if block.kind is not BlockKind.MISSING:
             yield block, missing.get(block.column)
 
 
-def _absent_of(cells: NDArray[Any]) -> Bools:
-    """Which cells are missing: NaN among floats, below 0 among places of categories."""
+def _missing_of(cells: NDArray[Any]) -> Bools:
+    """Missing cells: NaN among floats, negative category codes."""
     return np.asarray(np.isnan(cells) if cells.dtype.kind == "f" else cells < 0)
 
 
-def smallest_places(places: NDArray[Any], block: Block) -> NDArray[Any]:
-    """Places of categories in the smallest type that holds them."""
+def smallest_codes(places: NDArray[Any], block: Block) -> NDArray[Any]:
+    """Category codes in the smallest sufficient integer type."""
     return places.astype(np.min_scalar_type(-max(1, block.categories)))
 
 
 def write_cells(cells: NDArray[Any], block: Block, missing: Block | None, values: Floats) -> None:
-    """Put the cells of a column into its coordinates, which are all 0 before."""
-    absent = _absent_of(cells)
+    """Write the cells of a column into its coordinates, which must be 0 before."""
+    absent = _missing_of(cells)
     rows = np.flatnonzero(~absent)
     if block.kind is BlockKind.NUMBER:
         values[rows, block.start] = cells[rows]
@@ -332,7 +332,7 @@ def write_cells(cells: NDArray[Any], block: Block, missing: Block | None, values
 
 
 def cells_of_block(values: Floats, block: Block, missing: Block | None) -> Floats:
-    """Cells of a column from coordinates: the number, or the place of the category; NaN where one is missing."""
+    """Cells of a column from coordinates: numbers or category codes, NaN if missing."""
     if block.kind is BlockKind.NUMBER:
         cells = np.array(values[:, block.start])
     elif block.kind is BlockKind.CODE:
@@ -343,7 +343,7 @@ def cells_of_block(values: Floats, block: Block, missing: Block | None) -> Float
 
 
 class CellsByColumn:
-    """The cells of records by column; once their coordinates were asked for, these in their place.
+    """Cells of records by column; replaced by coordinates once these are requested.
 
     Parameters
     ----------
@@ -362,12 +362,12 @@ class CellsByColumn:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Records and coordinates."""
+        """Number of records and of coordinates."""
         return self._rows, width(self._layout)
 
     @property
     def values(self) -> Floats:
-        """The coordinates of all records, made once; the cells are then read off them."""
+        """Coordinates of all records, computed once."""
         if self._values is None:
             values = np.zeros(self.shape)
             for block, missing in columns_of(self._layout):
@@ -377,7 +377,7 @@ class CellsByColumn:
         return self._values
 
     def column(self, block: Block, missing: Block | None) -> Floats:
-        """Cells of one column as `cells_of_block` reads them; a column of numbers without a copy."""
+        """Cells of one column as `cells_of_block` gives them; numeric columns without a copy."""
         if self._values is not None:
             return cells_of_block(self._values, block, missing)
         cells = self._columns[block.column]
@@ -391,7 +391,7 @@ class CellsByColumn:
             each for each in columns_of(self._layout) if each[0].start <= place < (each[1] or each[0]).stop
         )
         cells = self._columns[block.column]
-        absent = _absent_of(cells)
+        absent = _missing_of(cells)
         if place >= block.stop:
             return absent.astype(np.float64)
         if block.kind is BlockKind.NUMBER:
@@ -404,7 +404,7 @@ class CellsByColumn:
         return found
 
     def take(self, rows: Ints) -> Floats | CellsByColumn:
-        """Those of some records."""
+        """Cells of a subset of the records."""
         if self._values is not None:
             return self._values[rows]
         return CellsByColumn(self._layout, {name: cells[rows] for name, cells in self._columns.items()})

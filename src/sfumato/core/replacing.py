@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: made under a hidden name, synced, renamed.
+"""Atomic output: files and folders are made under a hidden name, synced, and renamed.
 
 The hidden name ``.NAME.sfumato-...`` is locked by the process that makes it. A lock ends with its process, however that
 ends, so what a killed run has left is known by having none, and the next run to the same name removes it.
@@ -23,7 +23,7 @@ from sfumato.core.errors import OptionError, SfumatoError
 
 __all__ = [
     "check_target",
-    "forget_kept",
+    "discard_kept",
     "kept_folder",
     "kept_path",
     "put_in_place",
@@ -44,32 +44,32 @@ Check = Callable[[Path], Sequence[Path]]
 
 
 def reason(error: OSError) -> str:
-    """Why the system could not do it, without the name of a file."""
+    """Why the system refused an operation, without a file name."""
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 @contextmanager
 def work_folder(target: Path) -> Iterator[Path]:
-    """Hidden folder beside the target, which is gone at the end unless it was renamed."""
-    with _held(target, _WORK, folder=True) as work:
+    """Hidden folder beside the target, removed at the end unless it was renamed."""
+    with _locked_work(target, _WORK, folder=True) as work:
         yield work
 
 
 @contextmanager
 def _work_file(target: Path) -> Iterator[Path]:
-    """Hidden file beside the target, of mode 600, which is gone at the end unless it was renamed."""
-    with _held(target, _WORK, folder=False) as work:
+    """Hidden file beside the target, of mode 600, removed at the end unless it was renamed."""
+    with _locked_work(target, _WORK, folder=False) as work:
         yield work
 
 
 def kept_path(target: Path) -> Path:
-    """Hidden folder beside the target, which is there if a run was stopped that can be resumed."""
+    """Hidden folder beside the target that a stopped, resumable run has left."""
     return target.absolute().with_name(f".{target.name}.{_KEPT}")
 
 
 @contextmanager
 def kept_folder(target: Path) -> Iterator[Path]:
-    """Hidden folder beside the target that stays where the block does not end well, so that another run can go on.
+    """Hidden folder beside the target that survives a failure, so that another run can resume.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def kept_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
-    """Hidden file that takes the place of the target once the block has ended well.
+    """Hidden file that replaces the target if the block succeeds.
 
     An error or an interrupt inside the block removes it and leaves the old target, or nothing.
 
@@ -105,17 +105,17 @@ def replacing_file(target: Path, *, private: bool = False) -> Iterator[Path]:
         if not private:
             work.chmod(0o666 & ~_umask())
         sync(work)
-        _rename(work, target, _one_file)
+        _rename(work, target, _is_single_file)
 
 
-def _one_file(old: Path) -> list[Path]:
+def _is_single_file(old: Path) -> list[Path]:
     if old.is_dir() and not old.is_symlink():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return []
 
 
 def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
-    """Refuse a place where the output must not be written."""
+    """Refuse a target that must not be overwritten."""
     path = Path(target)
     if path.exists() and source.exists() and path.samefile(source):
         raise OptionError(f"the output {str(path)!r} is the input; choose another name")
@@ -128,7 +128,7 @@ def check_target(target: str | Path, source: Path, *, overwrite: bool) -> Path:
 
 @contextmanager
 def replacing_target(target: Path) -> Iterator[Path]:
-    """Hidden file that takes the place of the target once the block has ended well; see `replacing_file`."""
+    """Hidden file that replaces the target if the block succeeds; see `replacing_file`."""
     try:
         with replacing_file(target) as work:
             yield work
@@ -139,7 +139,7 @@ def replacing_target(target: Path) -> Iterator[Path]:
 
 
 def put_in_place(work: Path, target: Path, *, check: Check | None = None) -> None:
-    """Put a folder under its name; a folder of that name is exchanged for it in one step where the system can.
+    """Rename a folder to its final name; an existing folder is exchanged atomically if the system can.
 
     What stood there is deleted file by file, as far as ``check`` lists its files; all of it is back in its place where
     ``check`` raises. Without ``check`` nothing is replaced. All of it is on disk before and after.
@@ -176,7 +176,7 @@ def _rename(work: Path, target: Path, check: Check) -> None:
 
 
 def _discard(old: Path, own: Sequence[Path], target: Path) -> None:
-    """Delete these files of a folder that was replaced, and keep whatever else has come into it meanwhile."""
+    """Delete the known files of a replaced folder, and keep any others."""
     if not old.is_dir():
         return
     for path in own:
@@ -191,14 +191,14 @@ def _discard(old: Path, own: Sequence[Path], target: Path) -> None:
 
 
 def _set_aside(old: Path, target: Path) -> None:
-    """Give what would be removed with the work folder a name that nobody removes."""
+    """Give files that would be removed with the work folder a permanent name."""
     kept = target.with_name(f"{target.name}.kept-{secrets.token_hex(4)}")
     old.rename(kept)
     logging.getLogger("sfumato").warning("kept in %r what others wrote into %r meanwhile", kept.name, target.name)
 
 
 def rename_synced(work: Path, target: Path) -> None:
-    """Put a file or folder under a name that is free; take it back where the name cannot be brought to disk."""
+    """Rename to a free name; undo it if the new name cannot be synced to disk."""
     work.rename(target)
     try:
         sync(target.absolute().parent)
@@ -208,8 +208,8 @@ def rename_synced(work: Path, target: Path) -> None:
 
 
 def _swap_by_two_renames(work: Path, target: Path, check: Check) -> None:
-    """Put the old one aside first; a run that is killed in between leaves it there, and the next one puts it back."""
-    with _held(target, _OLD, folder=True) as aside:
+    """Move the old target aside first; after a kill in between, the next run restores it."""
+    with _locked_work(target, _OLD, folder=True) as aside:
         old = aside / target.name
         target.rename(old)
         try:
@@ -236,11 +236,11 @@ def _exchange(left: Path, right: Path) -> bool:
 
 
 @contextmanager
-def _held(target: Path, mark: str, *, folder: bool) -> Iterator[Path]:
-    """Make a hidden folder or file and hold its lock; remove it at the end, if it is still there."""
+def _locked_work(target: Path, mark: str, *, folder: bool) -> Iterator[Path]:
+    """Create a hidden folder or file and lock it; remove it at the end if it still exists."""
     target = target.absolute()
-    _clear(target)
-    work, handle = _made(target, mark, folder=folder)
+    _remove_leftovers(target)
+    work, handle = _create_locked(target, mark, folder=folder)
     try:
         yield work
     finally:
@@ -249,8 +249,8 @@ def _held(target: Path, mark: str, *, folder: bool) -> Iterator[Path]:
             os.close(handle)
 
 
-def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
-    """Make it and lock it; begin anew where another process took it for a leftover in between."""
+def _create_locked(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
+    """Create and lock it; retry if another process removed it in between."""
     while True:
         work = target.with_name(f".{target.name}.{mark}{secrets.token_hex(4)}")
         if folder:
@@ -267,23 +267,23 @@ def _made(target: Path, mark: str, *, folder: bool) -> tuple[Path, int]:
         os.close(handle)
 
 
-def forget_kept(target: Path) -> None:
-    """Remove what a run that could be resumed has left beside the target and nobody will resume, and say so."""
+def discard_kept(target: Path) -> None:
+    """Remove the remains of a resumable run that nobody will resume, with a notice."""
     folder = kept_path(target)
     with suppress(OSError):
-        if folder.exists() and _clear_one(folder, target):
+        if folder.exists() and _remove_leftover(folder, target):
             logging.getLogger("sfumato").warning("removed what a stopped run had put aside to make %r", target.name)
 
 
-def _clear(target: Path) -> None:
-    """Remove what killed runs have left beside the target, and say so."""
+def _remove_leftovers(target: Path) -> None:
+    """Remove what killed runs left beside the target, with a notice."""
     ours = re.compile(rf"\.{re.escape(target.name)}\.(?:{_WORK}|{_OLD})[0-9a-f]{{8}}")
     removed, found = 0, []
     with suppress(PermissionError):  # a folder that may be written and not read
         found = [path for path in target.parent.iterdir() if ours.fullmatch(path.name)]
     for path in sorted(found):
         with suppress(OSError):
-            removed += _clear_one(path, target)
+            removed += _remove_leftover(path, target)
     if removed:
         logging.getLogger("sfumato").warning(
             "removed %d unfinished %s that stopped runs had left beside %r",
@@ -293,8 +293,8 @@ def _clear(target: Path) -> None:
         )
 
 
-def _clear_one(path: Path, target: Path) -> bool:
-    """Remove a leftover that is this user's and that no process holds; an old output that was put aside comes back."""
+def _remove_leftover(path: Path, target: Path) -> bool:
+    """Remove an unlocked leftover of this user; restore an old output that was moved aside."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if os.fstat(handle).st_uid != os.geteuid() or _lock(handle) is not True or not _is_at(path, handle):
@@ -309,7 +309,7 @@ def _clear_one(path: Path, target: Path) -> bool:
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file or folder; what cannot be removed now is a leftover that the next run tries again."""
+    """Remove a file or folder; if that fails, the next run retries."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -319,7 +319,7 @@ def _remove(path: Path) -> bool:
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether the lock is ours now; None where the file system knows no such locks."""
+    """Whether the lock was taken; None if the file system has no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -337,7 +337,7 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk, as far as the file system knows how to."""
+    """Sync a file, or the entries of a folder, to disk as far as the file system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except PermissionError:  # a folder that may be written and not read

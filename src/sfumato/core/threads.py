@@ -1,4 +1,4 @@
-"""One thread for linear algebra and models: on tables of people threads mostly wait for one another."""
+"""Limit linear algebra and models to one thread, which is fastest on tables of people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["one_blas_thread", "one_thread"]
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS and OpenMP to one thread; around a function as a decorator, or for a while.
+    """Limit BLAS and OpenMP to one thread; a decorator or a context manager.
 
     A pool is held only if it was loaded before. Searches that share their queries out themselves still use all cores.
     """
@@ -23,14 +23,14 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS alone to one thread, as for many small matrices; see `one_thread`."""
+    """Limit BLAS alone to one thread, as for many small matrices; see `one_thread`."""
     with _pools(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
 @lru_cache(maxsize=1)
 def _pools(modules: int) -> Any:  # noqa: ARG001
-    """The pools that are loaded, looked for anew where a module was imported since: a look takes milliseconds."""
+    """Loaded thread pools, searched again only after new imports, because a search takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -21,7 +21,7 @@ from sfumato.certificate.signature import Signer
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
-from sfumato.core.replacing import forget_kept, kept_folder, kept_path, reason, work_folder
+from sfumato.core.replacing import discard_kept, kept_folder, kept_path, reason, work_folder
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.partitions.allocate import FileSpill, Spill, frame_of
 from sfumato.engines.partitions.batches import Geometric, in_chunks, run_in_chunks, try_on_sample
@@ -237,7 +237,7 @@ def _spilling(folder: Path, key: bytes, *, kept: bool) -> Iterator[Spill]:
     """Hidden place beside the output for rows that wait; gone at the end, unless a stopped run is to be resumed."""
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     if not kept:
-        forget_kept(folder)
+        discard_kept(folder)
     with kept_folder(folder) if kept else work_folder(folder.absolute()) as place:
         yield FileSpill(place, key)
 

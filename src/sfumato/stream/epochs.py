@@ -31,7 +31,7 @@ from sfumato.core.facts import (
     Shuffled,
     Stratified,
 )
-from sfumato.core.groups import count_alike
+from sfumato.core.groups import count_near_identical
 from sfumato.core.groups.generate import generate
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
@@ -460,4 +460,4 @@ def _alike(table: pa.Table, count: NDArray[np.int64], codec: Codec) -> int:
         (pc.dictionary_encode(plain(table.column(name)), null_encoding="encode").indices.to_numpy(), name in numbers)
         for name in table.column_names
     ]
-    return count_alike(columns, np.repeat(np.arange(len(count)), count))
+    return count_near_identical(columns, np.repeat(np.arange(len(count)), count))

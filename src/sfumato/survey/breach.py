@@ -22,7 +22,7 @@ from sfumato.core.distributions.exact import exact
 from sfumato.core.distributions.operators import Operator, likelihoods
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.survey.channel import blocks, has_form, is_large, spread, telling_outputs
+from sfumato.survey.channel import blocks, has_form, informative_outputs, is_large, spread
 
 __all__ = [
     "Breach",
@@ -106,7 +106,7 @@ def _parts(operator: Operator, prior: Floats, mask: Bools) -> Iterator[tuple[Int
     """Outputs with their joint chances with the property and with its opposite, in proportion for each output."""
     if is_large(operator) and has_form(operator):
         with_it, without = (spread(operator, np.where(which, prior, 0.0)) for which in (mask, ~mask))
-        yield np.array(telling_outputs(operator)), with_it, without
+        yield np.array(informative_outputs(operator)), with_it, without
         return
     for outputs, likely, _ in blocks(operator):
         yield outputs, likely[:, mask] @ prior[mask], likely[:, ~mask] @ prior[~mask]

@@ -1,4 +1,4 @@
-"""A law as a channel from value to answer, block by block: the outputs that tell apart, with their chances.
+"""A noise distribution as a channel from value to answer: informative outputs with their probabilities, in blocks.
 
 What is believed of an answer before it is sent: a probability for each value of the domain.
 """
@@ -32,12 +32,12 @@ __all__ = [
     "can_be_counted",
     "entropy",
     "has_form",
+    "informative_outputs",
     "is_large",
     "observed_prior",
     "prior_of",
     "read_prior",
     "spread",
-    "telling_outputs",
     "uncertainty",
     "uniform_prior",
 ]
@@ -54,8 +54,8 @@ _MOST_PAIRS = 2**33
 _CELLS = 2**21  # of a block
 
 
-def telling_outputs(operator: Operator) -> range:
-    """Outputs to look at: all that tell different things, or all but a negligible part of them.
+def informative_outputs(operator: Operator) -> range:
+    """Informative outputs: all that differ, or all but a negligible part of them.
 
     Laplace noise beyond an end of the domain tells what the end itself tells, so the places of the domain are enough.
     """
@@ -68,12 +68,12 @@ def telling_outputs(operator: Operator) -> range:
 
 
 def is_large(operator: Operator) -> bool:
-    """Tell whether values and outputs make too many pairs to look at each of them."""
-    return len(telling_outputs(operator)) * operator.size > LARGE
+    """Whether there are too many pairs of value and output to enumerate."""
+    return len(informative_outputs(operator)) * operator.size > LARGE
 
 
 def blocks(operator: Operator) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Go through the telling outputs: some of them, their likelihoods, and the chances these are parts of.
+    """Iterate over the informative outputs with their likelihoods and probabilities.
 
     Yields
     ------
@@ -83,7 +83,7 @@ def blocks(operator: Operator) -> Iterator[tuple[Ints, Floats, Floats]]:
     chances : array (m, 1)
         Times the likelihoods they are P[output | input]; outputs beyond an end of the domain count with the end.
     """
-    outputs, size = telling_outputs(operator), operator.size
+    outputs, size = informative_outputs(operator), operator.size
     if len(outputs) * size > _MOST_PAIRS:
         raise OptionError(
             f"{len(outputs):,} outputs for {size:,} values are too many to look at; choose a coarser grid"
@@ -101,7 +101,7 @@ def blocks(operator: Operator) -> Iterator[tuple[Ints, Floats, Floats]]:
 
 
 def has_form(operator: Operator) -> bool:
-    """Tell whether a law can be treated here: all but Gaussian noise and matrices."""
+    """Whether this module supports a distribution: all but Gaussian noise and matrices."""
     if isinstance(operator, Mixture):
         return isinstance(operator.of, KeepOrReplace | ShiftModulo | Mixture) and has_form(operator.of)
     if isinstance(operator, Additive):
@@ -110,7 +110,7 @@ def has_form(operator: Operator) -> bool:
 
 
 def spread(operator: Operator, weights: Floats) -> Floats:
-    """Sum over inputs of weight times chance, for each of `sfumato.survey.channel.telling_outputs`.
+    """Output distribution, up to scale, for the given weights of inputs, at each of `informative_outputs`.
 
     Of Laplace noise the outputs beyond the ends are left out. Where no input of positive weight leads to an output the
     sum is exactly 0; else windows are differences of running sums, off by about 1e-16 of all weights.
@@ -130,17 +130,17 @@ def spread(operator: Operator, weights: Floats) -> Floats:
             2 * operator.reach + 1, operator.size
         )  # all values so often, and a window from y - reach on
         ring = np.concatenate([weights, weights])
-        part = np.roll(_windows(ring, rest)[: operator.size], operator.reach) if rest else np.zeros(operator.size)
+        part = np.roll(_window_sums(ring, rest)[: operator.size], operator.reach) if rest else np.zeros(operator.size)
         return np.asarray(part + rounds * weights.sum()) / (2 * operator.reach + 1)
     assert isinstance(operator, Additive)
     if isinstance(operator.law, DiscreteUniform):
         width = 2 * operator.law.steps + 1
-        return _windows(np.pad(weights, width - 1), width) / width
-    return _two_sided(weights, operator.epsilon / (operator.size - 1))
+        return _window_sums(np.pad(weights, width - 1), width) / width
+    return _laplace_smooth(weights, operator.epsilon / (operator.size - 1))
 
 
 def _noise_entropy(operator: Operator) -> float:
-    """H(Y|X) in bits, which is the same for every input: that of the noise."""
+    """H(Y|X) in bits, the entropy of the noise, equal for every input."""
     if isinstance(operator, Membership):
         return 0.0
     if isinstance(operator, Additive):
@@ -153,7 +153,7 @@ def _noise_entropy(operator: Operator) -> float:
 
 
 def _answer_entropy(operator: Operator, chances: Floats) -> float:
-    """H(Y) in bits, from what ``spread`` makes of the prior; Laplace answers beyond the ends are added."""
+    """H(Y) in bits, including Laplace answers beyond the ends."""
     if not (isinstance(operator, Additive) and isinstance(operator.law, DiscreteLaplace)):
         return entropy(chances)
     decay, beyond = operator.epsilon / (operator.size - 1), 0.0
@@ -172,16 +172,16 @@ def entropy(chances: Floats) -> float:
     return float(-(some * np.log2(some)).sum()) + 0.0
 
 
-def _windows(weights: Floats, width: int) -> Floats:
-    """Sum each window of a width; a window without positive weight is exactly 0."""
+def _window_sums(weights: Floats, width: int) -> Floats:
+    """Sums of windows of a width; exactly 0 without a positive weight inside."""
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     counts = np.concatenate([[0], np.cumsum(weights > 0)])
     some = counts[width:] > counts[:-width]
     return np.where(some, np.maximum(sums[width:] - sums[:-width], 0.0), 0.0)
 
 
-def _two_sided(weights: Floats, decay: float) -> Floats:
-    """Sum weights times tanh(d/2) e^(-d |distance|), by one pass from either side."""
+def _laplace_smooth(weights: Floats, decay: float) -> Floats:
+    """Sums of weights times tanh(d/2) e^(-d |distance|), by one pass from either side."""
     from scipy.signal import lfilter
 
     ratio = math.exp(-decay)
@@ -192,7 +192,7 @@ def _two_sided(weights: Floats, decay: float) -> Floats:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How uncertain a value is, in bits, before and after its answer.
+    """Uncertainty of a value in bits, before and after its answer.
 
     Parameters
     ----------
@@ -207,22 +207,22 @@ class Uncertainty:
 
     @property
     def told(self) -> float:
-        """I(X;Y), the bits that an answer tells on average."""
+        """I(X;Y), the average information of an answer in bits."""
         return max(0.0, self.before - self.after)
 
     @property
     def privacy(self) -> float:
-        """2^H(X|Y): the value is as uncertain as one among so many equally likely ones."""
+        """2^H(X|Y), the number of equally likely values of the same uncertainty."""
         return math.exp2(self.after)
 
     @property
     def loss(self) -> float:
-        """P(X|Y) = 1 - 2^-I, the part of the uncertainty that an answer takes away."""
+        """P(X|Y) = 1 - 2^-I, the share of the uncertainty that an answer removes."""
         return -math.expm1(-self.told * math.log(2.0))
 
 
 def uncertainty(operator: Operator, prior: Floats) -> Uncertainty:
-    """Uncertainty about a value for whoever knows the prior, before and after its answer [AA01].
+    """Uncertainty about a value given the prior, before and after its answer [AA01].
 
     With the reconstructed distribution as the prior this is the privacy that is left once it is known; with the uniform
     one it is the nominal privacy of the law.
@@ -249,9 +249,9 @@ def uncertainty(operator: Operator, prior: Floats) -> Uncertainty:
 
 
 def can_be_counted(operator: Operator) -> bool:
-    """Tell whether a law has few enough values and outputs to look at them all."""
+    """Whether there are few enough values and outputs to enumerate."""
     return operator.size <= MOST and (
-        has_form(operator) or len(telling_outputs(operator)) * operator.size <= _MOST_PAIRS
+        has_form(operator) or len(informative_outputs(operator)) * operator.size <= _MOST_PAIRS
     )
 
 
@@ -267,13 +267,13 @@ _SUM = 1e-3  # how far written probabilities may be from 1 together, for they ar
 
 
 def uniform_prior(domain: Universe) -> Floats:
-    """The same probability for each value of the domain."""
+    """Uniform distribution over the domain."""
     _check_size(domain)
     return np.full(domain.size, 1.0 / domain.size)
 
 
 def observed_prior(domain: Universe, values: ArrayLike) -> Floats:
-    """Share of each value of the domain among observed values.
+    """Relative frequencies of the domain's values among observed values.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def observed_prior(domain: Universe, values: ArrayLike) -> Floats:
 
 
 def prior_of(domain: Universe, values: ArrayLike, probabilities: ArrayLike) -> Floats:
-    """Prior that names values and their probabilities; values that are not named have none.
+    """Prior from listed values and probabilities; other values have probability 0.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def _is_date(text: str, domain: Dates) -> bool:
 
 
 def _number(text: str) -> float:
-    """Read a number; what is none is not a number, and is counted where numbers are checked."""
+    """A number from text; NaN if it is none, which later checks count."""
     try:
         return float(text)
     except ValueError:

@@ -28,7 +28,7 @@ from sfumato.core.records import (
     Layout,
     Records,
     cells_of_block,
-    smallest_places,
+    smallest_codes,
     width,
 )
 from sfumato.tables.cells import (
@@ -357,7 +357,7 @@ def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
             f"column {field.name!r} has {int(absent.sum())} missing cells here and none where the codec was made; "
             "make the codec on a table that has some, or fill them"
         )
-    return coordinates if column.grid is not None else smallest_places(codes, column.blocks[0])
+    return coordinates if column.grid is not None else smallest_codes(codes, column.blocks[0])
 
 
 def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.float64]) -> None:

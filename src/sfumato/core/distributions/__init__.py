@@ -1,1 +1,1 @@
-"""Noise laws on a declared grid: the only source of privacy noise."""
+"""Noise distributions on a declared grid: the only source of privacy noise."""

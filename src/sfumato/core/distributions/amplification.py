@@ -1,4 +1,4 @@
-"""What an amplification promises: from a prior rho1 to a posterior of at most rho2 [EGS03].
+"""Privacy breaches under a bounded amplification: from a prior rho1 to a posterior of at most rho2 [EGS03].
 
 EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Privacy Preserving Data Mining. PODS 2003.
 """
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def upward_bound(gamma: float, rho1: float) -> float:
-    """Most that a property of prior probability rho1 or less can be believed after any one output.
+    """Highest posterior, after any one output, of a property with prior probability rho1 or less.
 
     Odds change by at most gamma: rho2 = gamma rho1 / (1 - rho1 + gamma rho1). 1 where gamma is infinite.
 
@@ -42,7 +42,7 @@ def upward_bound(gamma: float, rho1: float) -> float:
 
 
 def downward_bound(gamma: float, rho1: float) -> float:
-    """Least that a property of prior probability rho1 or more can be believed after any one output.
+    """Lowest posterior, after any one output, of a property with prior probability rho1 or more.
 
     The same for the opposite property: rho1 / (rho1 + gamma (1 - rho1)). 0 where gamma is infinite.
 
@@ -58,7 +58,7 @@ def downward_bound(gamma: float, rho1: float) -> float:
 
 
 def gamma_for(rho1: float, rho2: float) -> float:
-    """Largest gamma under which no property goes from rho1 or less to above rho2.
+    """Largest gamma under which no property rises from rho1 or less to above rho2.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def gamma_for(rho1: float, rho2: float) -> float:
 
 
 def gamma_for_downward(rho1: float, rho2: float) -> float:
-    """Largest gamma under which no property goes from rho1 or more to below rho2.
+    """Largest gamma under which no property falls from rho1 or more to below rho2.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def gamma_for_downward(rho1: float, rho2: float) -> float:
 
 
 def combine(gammas: Iterable[float]) -> float:
-    """Amplification of several answers of one person, or several of their columns: the product.
+    """Amplification of several answers of one person: the product.
 
     Examples
     --------
@@ -113,7 +113,7 @@ _SLACK = 1e-9  # the theorem asks for more than equality, and a scale is drawn a
 
 
 def log_factor(b: float, components: int = 1) -> float:
-    """Logarithm of the factor by which odds can change: 1/b for each component that gets noise.
+    """Logarithm of the factor by which odds can change: 1/b for each noisy component.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def log_factor(b: float, components: int = 1) -> float:
 
 
 def highest_posterior(rho1: float, b: float, components: int = 1) -> float:
-    """How probable, at most, what had probability rho1 can look after the release [BCG10, theorem 1].
+    """Highest posterior after the release of a property with prior probability rho1 [BCG10, theorem 1].
 
     Examples
     --------
@@ -149,7 +149,7 @@ def highest_posterior(rho1: float, b: float, components: int = 1) -> float:
 
 
 def lowest_posterior(rho2: float, b: float, components: int = 1) -> float:
-    """How improbable, at most, what had probability rho2 can look after the release.
+    """Lowest posterior after the release of a property with prior probability rho2.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def lowest_posterior(rho2: float, b: float, components: int = 1) -> float:
 
 
 def prevents_breach(rho1: float, rho2: float, b: float, components: int = 1) -> bool:
-    """Tell whether there is neither an upward rho1-to-rho2 nor a downward rho2-to-rho1 breach [BCG10, theorem 1].
+    """Whether there is neither an upward rho1-to-rho2 nor a downward rho2-to-rho1 breach [BCG10, theorem 1].
 
     Implements rho2 (1 - rho1) / (rho1 (1 - rho2)) > e^(1/b); the paper's delta is b.
     """
@@ -168,7 +168,7 @@ def prevents_breach(rho1: float, rho2: float, b: float, components: int = 1) -> 
 
 
 def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
-    """Least noise that prevents both breaches: b as a scale in ranges, for each component.
+    """Least noise that prevents both breaches: scale b in units of the range, for each component.
 
     Examples
     --------
@@ -181,13 +181,13 @@ def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
 
 
 def _factor(b: float, components: int) -> float:
-    """Factor itself, infinite where it is too large to be written."""
+    """The factor; infinite if it overflows."""
     log = log_factor(b, components)
     return math.exp(log) if log < _LARGEST else math.inf
 
 
 def _gap(rho1: float, rho2: float) -> float:
-    """How far apart the odds are, as a logarithm."""
+    """Difference of the log odds."""
     gap = math.log(gamma_for(rho1, rho2))
     if gap <= 0:
         raise OptionError("rho2 must lie above rho1; take 0.001 and 0.13, for example")

@@ -1,4 +1,4 @@
-"""The domain of an answer: which values it may have, and their places counted 0, 1, 2, ..."""
+"""Domain of an answer: its possible values, numbered 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NEAR = 1e-6  # of a step: how far a released number may lie from its place, for
 
 @dataclass(frozen=True)
 class Integers:
-    """The whole numbers from low to high.
+    """Integers from low to high.
 
     Examples
     --------
@@ -56,16 +56,16 @@ class Integers:
 
     @property
     def size(self) -> int:
-        """Number of places."""
+        """Number of values."""
         return self.high - self.low + 1
 
     @property
     def step(self) -> int:
-        """Distance between two places."""
+        """Distance between neighbouring values."""
         return 1
 
     def encode(self, values: ArrayLike) -> Ints:
-        """Place of each value.
+        """Code of each value.
 
         Raises
         ------
@@ -79,24 +79,24 @@ class Integers:
         return np.asarray(numbers.astype(np.int64) - self.low)
 
     def decode(self, codes: ArrayLike) -> Ints:
-        """Value at each place, also at places that noise has moved beyond the ends."""
+        """Value of each code, including codes that noise moved beyond the ends."""
         return np.asarray(np.asarray(codes, dtype=np.int64) + self.low)
 
     def places(self, values: ArrayLike) -> Ints:
-        """Place of each released number, also beyond the ends."""
+        """Code of each released number, including those beyond the ends."""
         numbers = _numbers(values)
         bad = ~(np.isfinite(numbers) & (np.rint(numbers) == numbers) & (np.abs(numbers) < _LARGEST_DOUBLE))
         _refuse(int(bad.sum()), "are not whole numbers")
         return np.asarray(numbers.astype(np.int64) - self.low)
 
     def describe(self) -> str:
-        """Say it in words."""
+        """Description in words."""
         return f"a whole number from {self.low} to {self.high}"
 
 
 @dataclass(frozen=True)
 class Reals:
-    """The numbers from low to high on a grid that begins at low.
+    """Numbers from low to high on a grid that begins at low.
 
     Released numbers are places of the grid, whatever the number was: no digit below the grid survives.
 
@@ -127,16 +127,16 @@ class Reals:
 
     @property
     def size(self) -> int:
-        """Number of places."""
+        """Number of grid points."""
         return int((exact(self.high) - exact(self.low)) / exact(self.grid)) + 1
 
     @property
     def step(self) -> float:
-        """Distance between two places."""
+        """Distance between neighbouring grid points."""
         return self.grid
 
     def encode(self, values: ArrayLike) -> Ints:
-        """Nearest place to each value.
+        """Nearest grid point of each value.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Reals:
         return np.minimum(np.rint((numbers - self.low) / self.grid).astype(np.int64), self.size - 1)
 
     def decode(self, codes: ArrayLike) -> Floats:
-        """Number at each place, also at places that noise has moved beyond the ends.
+        """Number at each grid point, including those beyond the ends.
 
         A number depends on its place alone, and is the double nearest to its decimals where those are few.
         """
@@ -159,7 +159,7 @@ class Reals:
         return np.asarray(np.round(numbers, digits) if digits is not None else numbers, dtype=np.float64)
 
     def places(self, values: ArrayLike) -> Ints:
-        """Place of each released number, also beyond the ends."""
+        """Grid point of each released number, including those beyond the ends."""
         numbers = _numbers(values)
         with np.errstate(invalid="ignore", over="ignore"):
             steps = (numbers - self.low) / self.grid
@@ -169,13 +169,13 @@ class Reals:
         return np.asarray(np.rint(steps).astype(np.int64))
 
     def describe(self) -> str:
-        """Say it in words."""
+        """Description in words."""
         return f"a number from {self.low:g} to {self.high:g} in steps of {self.grid:g}"
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A list of labels, in an order that means nothing but their places.
+    """A list of unordered labels.
 
     Examples
     --------
@@ -197,16 +197,16 @@ class Labels:
 
     @property
     def size(self) -> int:
-        """Number of places."""
+        """Number of labels."""
         return len(self.values)
 
     @property
     def step(self) -> int:
-        """Distance between two places."""
+        """Distance between neighbouring codes."""
         return 1
 
     def encode(self, values: ArrayLike) -> Ints:
-        """Place of each label.
+        """Code of each label.
 
         Raises
         ------
@@ -221,15 +221,15 @@ class Labels:
         return codes.reshape(given.shape)
 
     def decode(self, codes: ArrayLike) -> NDArray[np.object_]:
-        """Label at each place."""
+        """Label of each code."""
         return np.array(self.values, dtype=object)[check_codes(np.asarray(codes), self.size)]
 
     def places(self, values: ArrayLike) -> Ints:
-        """Place of each released label."""
+        """Code of each released label."""
         return self.encode(values)
 
     def describe(self) -> str:
-        """Say it in words."""
+        """Description in words."""
         return f"one of {self.size} labels"
 
 
@@ -252,7 +252,7 @@ _FORM = re.compile(DATE)
 
 @dataclass(frozen=True)
 class Dates(Integers):
-    """The dates from low to high by a unit; as numbers they count units since 1970.
+    """Dates from low to high in a unit; as numbers they count units since 1970.
 
     Laws count in the unit: a scale of 30 on days is thirty days. ``low`` and ``high`` are given as ISO texts, dates, or
     counts.
@@ -276,7 +276,7 @@ class Dates(Integers):
         super().__post_init__()
 
     def count(self, date: Any) -> int:
-        """Units from 1970 to a date that is given as ISO text, date, moment or count.
+        """Units from 1970 to a date given as ISO text, date, timestamp or count.
 
         Raises
         ------
@@ -300,17 +300,17 @@ class Dates(Integers):
         return int(counted.astype(np.int64))
 
     def counts(self, moments: Ints) -> Ints:
-        """Units from 1970 to moments that are given in microseconds; what is below the unit is cut off."""
+        """Units from 1970 to timestamps in microseconds, rounded down."""
         units = np.asarray(moments, dtype=np.int64).view("datetime64[us]").astype(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype(np.int64))
 
     def moments(self, counts: ArrayLike) -> Ints:
-        """Microseconds from 1970 to dates that are counted in the unit."""
+        """Microseconds from 1970 to dates counted in the unit."""
         units = np.asarray(counts, dtype=np.int64).view(f"datetime64[{UNITS[self.unit]}]")
         return np.asarray(units.astype("datetime64[us]").view(np.int64))
 
     def encode(self, values: ArrayLike) -> Ints:
-        """Place of each date, given as text or count.
+        """Code of each date, given as text or count.
 
         Raises
         ------
@@ -320,16 +320,16 @@ class Dates(Integers):
         return super().encode(self._counted(values))
 
     def places(self, values: ArrayLike) -> Ints:
-        """Place of each released date, also beyond the ends."""
+        """Code of each released date, including those beyond the ends."""
         return super().places(self._counted(values))
 
     def written(self, codes: ArrayLike) -> list[str]:
-        """ISO text of the date at each place, also beyond the ends; hours have their minutes."""
+        """ISO text of the date of each code, including those beyond the ends; hours include minutes."""
         units = (np.asarray(codes, dtype=np.int64) + self.low).view(f"datetime64[{UNITS[self.unit]}]")
         return [str(text) for text in np.datetime_as_string(units, "m" if self.unit == "hour" else None)]
 
     def describe(self) -> str:
-        """Say it in words."""
+        """Description in words."""
         first, last = self.written([0, self.size - 1])
         return f"a date from {first} to {last}, by {self.unit}"
 
@@ -355,7 +355,7 @@ _KINDS: dict[str, type[Universe]] = {"integers": Integers, "reals": Reals, "labe
 
 
 def domain_to_document(domain: Universe) -> dict[str, Any]:
-    """Written form of a domain.
+    """Domain as plain values.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def domain_to_document(domain: Universe) -> dict[str, Any]:
 
 
 def domain_from_document(document: Mapping[str, Any]) -> Universe:
-    """Domain of which ``domain_to_document`` gives the written form."""
+    """Domain from the plain values of ``domain_to_document``."""
     if not isinstance(document, Mapping) or str(document.get("kind")) not in _KINDS:
         raise OptionError(f"the domain needs a kind, one of {', '.join(_KINDS)}")
     given = dict(document)

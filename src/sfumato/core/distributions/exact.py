@@ -1,4 +1,4 @@
-"""Exact numbers: 0.1 is one tenth and not the double beside it, and a coin compares whole numbers.
+"""Exact arithmetic: 0.1 is one tenth, not the nearest double, and random choices compare integers.
 
 Whole random numbers of geometric, Laplace and Gaussian shape [Canonne, Kamath, Steinke 2020].
 
@@ -44,7 +44,7 @@ _WHOLE = 2.0**53  # whole numbers below it are doubles
 
 
 def exact(number: float) -> Fraction:
-    """Fraction that a number writes out.
+    """Fraction that a decimal number denotes.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def exact(number: float) -> Fraction:
 
 
 def short(number: float) -> int | float:
-    """A whole number without its fraction.
+    """An integer instead of a fraction with denominator 1.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def short(number: float) -> int | float:
 
 
 def decimals(*numbers: float) -> int | None:
-    """Decimals that all the numbers need, or none where rounding to them would not be exact.
+    """Number of decimals that all the numbers need; None if rounding would not be exact.
 
     Examples
     --------
@@ -84,7 +84,7 @@ _SIMPLE = 2**20
 
 
 def share(name: str, probability: float) -> Fraction:
-    """Fraction that a probability is taken as: the simple one that it writes out, else a multiple of 2^-53.
+    """Fraction of a probability: the simple one it denotes, otherwise a multiple of 2^-53.
 
     Examples
     --------
@@ -100,18 +100,18 @@ def share(name: str, probability: float) -> Fraction:
 
 
 def toss(chance: Fraction, count: int, rng: np.random.Generator) -> Bools:
-    """Say yes with exactly this chance, ``count`` times."""
+    """Bernoulli draws with exactly this probability."""
     drawn = rng.integers(0, chance.denominator, size=count)
     return np.asarray(drawn < chance.numerator, dtype=np.bool_)
 
 
 def check_codes(codes: Ints, size: int) -> Ints:
-    """Codes as an array, if all of them are places of the domain."""
+    """Codes as an array; refuse codes outside the domain."""
     return _inside(codes, 0, size, "values lie outside the domain of the noise")
 
 
 def check_outputs(outputs: Ints, possible: range) -> Ints:
-    """Outputs as an array, if the law can have made all of them."""
+    """Outputs as an array; refuse outputs that the distribution cannot produce."""
     return _inside(outputs, possible.start, possible.stop, "outputs cannot have come out of this noise law")
 
 
@@ -137,7 +137,7 @@ _CHUNK = 2**18  # draws at a time, so that temporary arrays stay small
 
 
 def rational(scale: float) -> Fraction:
-    """Fraction t/s that a scale is taken as, within 2^-40 of it and exact for whole numbers.
+    """Fraction of a scale, within 2^-40 of it and exact for integers.
 
     Examples
     --------
@@ -152,16 +152,16 @@ def draw_geometric(scale: float, count: int, rng: np.random.Generator) -> Ints:
 
     The difference of two such draws is a discrete Laplace draw.
     """
-    return _fill(count, lambda size: _geometric(rational(scale), size, rng))
+    return _collect_accepted(count, lambda size: _geometric(rational(scale), size, rng))
 
 
 def draw_laplace(scale: float, count: int, rng: np.random.Generator) -> Ints:
-    """Draw whole k with probability proportional to exp(-|k| / scale) [CKS20, alg. 2]."""
-    return _fill(count, lambda size: _laplace(rational(scale), size, rng))
+    """Draw integers k with probability proportional to exp(-|k| / scale) [CKS20, alg. 2]."""
+    return _collect_accepted(count, lambda size: _laplace(rational(scale), size, rng))
 
 
 def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> Ints:
-    """Draw whole k with probability proportional to exp(-k^2 / (2 sd^2)) [CKS20, alg. 3]."""
+    """Draw integers k with probability proportional to exp(-k^2 / (2 sd^2)) [CKS20, alg. 3]."""
     t = math.floor(sd) + 1
 
     def batch(size: int) -> Ints:
@@ -169,7 +169,7 @@ def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> Ints:
         gamma = ((np.abs(y) - sd * sd / t) / sd) ** 2 / 2.0
         return y[rng.random(len(y)) < np.exp(-gamma)]
 
-    return _fill(count, batch)
+    return _collect_accepted(count, batch)
 
 
 _LARGEST_VARIANCE = 1 << 24  # numerator and denominator of an exact one, so that all products stay below 2^63
@@ -177,7 +177,7 @@ _FARTHEST = 32  # scales of the proposal; anything beyond has a probability belo
 
 
 def representable_variance(at_least: Fraction | float) -> Fraction:
-    """Smallest variance that `draw_exact_gaussian` accepts and that is at least this one.
+    """Smallest variance of at least the given one that `draw_exact_gaussian` accepts.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def representable_variance(at_least: Fraction | float) -> Fraction:
 
 
 def draw_exact_gaussian(variance: Fraction, count: int, rng: np.random.Generator) -> Ints:
-    """Draw whole k with probability proportional to exp(-k^2 / (2 variance)), by integers alone [CKS20, alg. 3]."""
+    """Draw integers k with probability proportional to exp(-k^2 / (2 variance)), exactly [CKS20, alg. 3]."""
     s, q = variance.numerator, variance.denominator
     if not (0 < s <= _LARGEST_VARIANCE and q <= _LARGEST_VARIANCE):
         raise ValueError("the variance is not representable")
@@ -206,11 +206,11 @@ def draw_exact_gaussian(variance: Fraction, count: int, rng: np.random.Generator
         top = np.abs(y) * (q * t) - s  # (|y| - variance / t)^2 / (2 variance) = top^2 / (2 s q t^2)
         return y[_bernoulli_exp_any(top * top, 2 * s * q * t * t, rng)]
 
-    return _fill(count, batch)
+    return _collect_accepted(count, batch)
 
 
-def _fill(count: int, batch: Callable[[int], Ints]) -> Ints:
-    """Collect what rejection leaves of batch after batch; the first ones of independent draws are as good as any."""
+def _collect_accepted(count: int, batch: Callable[[int], Ints]) -> Ints:
+    """Collect accepted draws from batches until there are enough."""
     drawn = np.empty(count, dtype=np.int64)
     done = 0
     while done < count:
@@ -221,7 +221,7 @@ def _fill(count: int, batch: Callable[[int], Ints]) -> Ints:
 
 
 def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
-    """Draw from at most ``size`` candidates: X = U + t V, then floor(X / s) [CKS20, alg. 2, steps 1 to 9]."""
+    """Geometric draws from at most ``size`` candidates: X = U + t V, then floor(X / s) [CKS20, alg. 2, steps 1-9]."""
     t, s = scale.numerator, scale.denominator
     u = rng.integers(0, t, size=size)
     u = u[_bernoulli_exp(u, t, rng)]
@@ -234,7 +234,7 @@ def _geometric(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
 
 
 def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
-    """Geometric draws with a sign; a negative zero is drawn again, else zero would come twice as often."""
+    """Signed geometric draws; negative zeros are rejected, because zero would count twice."""
     y = _geometric(scale, size, rng)
     negative = rng.integers(0, 2, size=len(y), dtype=np.uint8).astype(np.bool_)
     kept = ~(negative & (y == 0))
@@ -242,7 +242,7 @@ def _laplace(scale: Fraction, size: int, rng: np.random.Generator) -> Ints:
 
 
 def _bernoulli_exp(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
-    """Say yes with probability exp(-upper / lower), for a quotient between 0 and 1, exactly [CKS20, alg. 1]."""
+    """Bernoulli draws with probability exp(-upper / lower), quotient in [0, 1], exactly [CKS20, alg. 1]."""
     odd = np.zeros(len(upper), dtype=np.bool_)
     alive, k = np.arange(len(upper)), 1
     while len(alive):
@@ -254,7 +254,7 @@ def _bernoulli_exp(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
 
 
 def _bernoulli_exp_any(upper: Ints, lower: int, rng: np.random.Generator) -> Bools:
-    """Say yes with probability exp(-upper / lower), for any quotient from 0 on, exactly [CKS20, alg. 1]."""
+    """Bernoulli draws with probability exp(-upper / lower), any quotient from 0 on, exactly [CKS20, alg. 1]."""
     whole, rest = np.divmod(upper, lower)
     alive = np.flatnonzero(whole > 0)
     while len(alive):

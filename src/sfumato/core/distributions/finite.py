@@ -1,4 +1,4 @@
-"""Operators on a finite domain: keep or replace, shift modulo, and a mixture with chance [JS07, sec. 3.3, example]."""
+"""Randomization operators on a finite domain: keep or replace, shift modulo, and mixtures [JS07, sec. 3.3, example]."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Extremes = tuple[tuple[Fraction, Fraction], ...]
 
 
 class Operator(Protocol):
-    """A randomization with known chances, from places of a domain to outputs that are whole numbers."""
+    """A randomization with known probabilities, from codes of a domain to integer outputs."""
 
     @property
     def size(self) -> int:
@@ -41,12 +41,12 @@ class Operator(Protocol):
 
     @property
     def outputs(self) -> range | None:
-        """All outputs where there are finitely many; they may begin below 0. None where there is no end to them."""
+        """All outputs, possibly negative; None if there are infinitely many."""
         ...
 
     @property
     def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output [EGS03]."""
+        """Amplification: largest ratio of the probabilities of one output under two inputs [EGS03]."""
         ...
 
     @property
@@ -56,11 +56,11 @@ class Operator(Protocol):
 
     @property
     def wraps(self) -> bool:
-        """Whether the domain is closed to a ring."""
+        """Whether the domain is a ring."""
         ...
 
     def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
-        """Draw an output for each input, exactly: whole numbers of the generator are compared with whole numbers."""
+        """Draw an output for each input, exactly, by comparing integers."""
         ...
 
     def probabilities(self, outputs: Ints) -> Floats:
@@ -69,7 +69,7 @@ class Operator(Protocol):
 
 
 class FiniteOperator(Operator, Protocol):
-    """An operator whose outputs are the places of its own domain."""
+    """An operator whose outputs are the codes of its own domain."""
 
     @property
     def outputs(self) -> range:
@@ -78,12 +78,12 @@ class FiniteOperator(Operator, Protocol):
 
     @property
     def extremes(self) -> Extremes:
-        """Highest and lowest chance of the outputs."""
+        """Highest and lowest probability of the outputs."""
         ...
 
 
 class AmplifiedOperator:
-    """What the extremes tell: gamma and epsilon; outputs are the places of the domain unless told otherwise."""
+    """Gamma and epsilon from the extreme probabilities; outputs are the domain's codes by default."""
 
     if TYPE_CHECKING:
 
@@ -100,7 +100,7 @@ class AmplifiedOperator:
 
     @cached_property
     def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output [EGS03]."""
+        """Amplification: largest ratio of the probabilities of one output under two inputs [EGS03]."""
         if any(low == 0 < high for high, low in self.extremes):
             return math.inf
         return float(max(high / low for high, low in self.extremes if high))
@@ -113,7 +113,7 @@ class AmplifiedOperator:
 
 @dataclass(frozen=True)
 class KeepOrReplace(AmplifiedOperator):
-    """R1: the value itself with chance ``keep``, else one of the *other* values, each as likely [JS07; errata JS07.2].
+    """R1: the value with probability ``keep``, otherwise one of the *other* values uniformly [JS07; errata JS07.2].
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ class KeepOrReplace(AmplifiedOperator):
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """Of the value itself, and of each other one."""
+        """Probability of the value itself, and of each other one."""
         keep = share("keep", self.keep)
         return keep, (1 - keep) / (self.size - 1)
 
     @property
     def extremes(self) -> Extremes:
-        """Highest and lowest chance, the same for all outputs."""
+        """Highest and lowest probability, equal for all outputs."""
         return ((max(self.chances), min(self.chances)),)
 
     def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
@@ -165,7 +165,7 @@ class KeepOrReplace(AmplifiedOperator):
 
 @dataclass(frozen=True)
 class ShiftModulo(AmplifiedOperator):
-    """R2: a shift of -reach to reach places, each as likely, modulo the size of the domain [JS07].
+    """R2: a uniform shift of -reach to reach, modulo the size of the domain [JS07].
 
     Where the shifts do not go round the whole domain an output rules out inputs, and gamma is infinite.
 
@@ -187,7 +187,7 @@ class ShiftModulo(AmplifiedOperator):
 
     @property
     def extremes(self) -> Extremes:
-        """Highest and lowest chance, the same for all outputs."""
+        """Highest and lowest probability, equal for all outputs."""
         shifts = 2 * self.reach + 1
         return ((Fraction(-(-shifts // self.size), shifts), Fraction(shifts // self.size, shifts)),)
 
@@ -207,7 +207,7 @@ class ShiftModulo(AmplifiedOperator):
 
 @dataclass(frozen=True)
 class Mixture(AmplifiedOperator):
-    """R3: another operator with chance ``weight``, else any value of the domain, each as likely [JS07].
+    """R3: another operator with probability ``weight``, otherwise a uniform value of the domain [JS07].
 
     Parameters
     ----------
@@ -238,12 +238,12 @@ class Mixture(AmplifiedOperator):
 
     @property
     def wraps(self) -> bool:
-        """Whether the mixed operator does."""
+        """Whether the mixed operator wraps."""
         return self.of.wraps
 
     @property
     def extremes(self) -> Extremes:
-        """Highest and lowest chance of the outputs."""
+        """Highest and lowest probability of the outputs."""
         weight = share("weight", self.weight)
         rest = (1 - weight) / self.size
         return tuple((weight * high + rest, weight * low + rest) for high, low in self.of.extremes)
@@ -272,7 +272,7 @@ _MOST = 4000  # answers: the matrix has their square
 
 @dataclass(frozen=True)
 class Response(AmplifiedOperator):
-    """Answer y for the truth x with the chance in row x and column y of a matrix.
+    """Answer y for the true value x with the probability in row x and column y of a matrix.
 
     A row is brought to multiples of 2^-53: each chance is rounded down, though never to 0 from above it, and the
     largest of the row (of equals the first) takes what is left. For an answer a whole number below 2^53 is drawn
@@ -312,7 +312,7 @@ class Response(AmplifiedOperator):
 
     @classmethod
     def for_epsilon(cls, size: int, epsilon: float) -> Response:
-        """Matrix that keeps the most information under a wanted epsilon [Kairouz, Oh, Viswanath 2014].
+        """Matrix that keeps the most information at a given epsilon [Kairouz, Oh, Viswanath 2014].
 
         The truth has the chance e^epsilon / (e^epsilon + size - 1), every other answer 1 / (e^epsilon + size - 1).
 
@@ -341,7 +341,7 @@ class Response(AmplifiedOperator):
 
     @cached_property
     def weights(self) -> Ints:
-        """The chances as whole numbers of 2^-53, rows are inputs."""
+        """Probabilities as integer multiples of 2^-53; rows are inputs."""
         chances = np.array(self.matrix, dtype=np.float64)
         whole = np.floor(chances * FINEST).astype(np.int64)
         whole[(chances > 0) & (whole == 0)] = 1
@@ -352,7 +352,7 @@ class Response(AmplifiedOperator):
 
     @cached_property
     def extremes(self) -> Extremes:
-        """Highest and lowest chance of each output."""
+        """Highest and lowest probability of each output."""
         pairs = zip(self.weights.max(axis=0).tolist(), self.weights.min(axis=0).tolist(), strict=True)
         return tuple((Fraction(high, FINEST), Fraction(low, FINEST)) for high, low in pairs)
 
@@ -377,7 +377,7 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 
 
 def choose_design(size: int, epsilon: float) -> tuple[int, int] | None:
-    """Field and dimension with which frequencies are known best; None where a plain response is as good.
+    """Field and dimension with the lowest frequency variance; None if a plain response is as good.
 
     A rare value's frequency is known to the variance b (1 - b) / (n (a - b)^2), for a and b the chances that its set
     holds the answer of one who has it and of one who has not.
@@ -403,7 +403,7 @@ def choose_design(size: int, epsilon: float) -> tuple[int, int] | None:
 
 
 def subset_response(size: int, epsilon: float) -> Response:
-    """Response in which each value has a set of answers, or the plain one where that is as good.
+    """Response in which each value has a set of answers, or the plain one if that is as good.
 
     Examples
     --------
@@ -433,7 +433,7 @@ def _points(q: int, dimension: int) -> int:
 
 
 def _variance(answers: int, own: int, shared: int, epsilon: float) -> float:
-    """Variance of a rare value's frequency for one record; for sets of one answer, that of the plain response."""
+    """Variance of a rare value's frequency per record; for sets of one answer, that of the plain response."""
     less = math.exp(-epsilon)
     total = own + (answers - own) * less
     a, b = own / total, (shared + (own - shared) * less) / total
@@ -441,7 +441,7 @@ def _variance(answers: int, own: int, shared: int, epsilon: float) -> float:
 
 
 def _space(q: int, dimension: int) -> Ints:
-    """Points by coordinates, the first that is not 0 being 1, in the order of their digits."""
+    """Points by coordinates, the first nonzero one being 1, in lexicographic order."""
     rows = []
     for zeros in range(dimension, -1, -1):
         free = dimension - zeros

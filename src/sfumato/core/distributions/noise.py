@@ -1,4 +1,4 @@
-"""The noise laws by name, and the grid on which numbers meet their noise: no bit of a number shows through.
+"""Noise distributions by name, and the grid to which numbers are rounded before noise, so that no bit shows through.
 
 With the procedure to improve privacy: more noise for some of the rows [OZ03, sec. 5.4].
 """
@@ -45,8 +45,8 @@ _FEW = 2.0  # deviations in steps from which sums over the grid are integrals to
 _TAIL = 40
 
 
-class _OnGrid:
-    """What the laws share: noise in steps, times the step."""
+class _GridDistribution:
+    """Shared part of the distributions: noise in steps, times the step."""
 
     if TYPE_CHECKING:
 
@@ -66,8 +66,8 @@ class _OnGrid:
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(_OnGrid):
-    """Noise k steps wide with probability proportional to exp(-|k| step / scale).
+class DiscreteLaplace(_GridDistribution):
+    """Noise of k steps with probability proportional to exp(-|k| step / scale).
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class DiscreteLaplace(_OnGrid):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(_OnGrid):
-    """Noise k steps wide with probability proportional to exp(-(k step)^2 / (2 sd^2)).
+class DiscreteGaussian(_GridDistribution):
+    """Noise of k steps with probability proportional to exp(-(k step)^2 / (2 sd^2)).
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ class DiscreteGaussian(_OnGrid):
 
 
 @dataclass(frozen=True)
-class DiscreteUniform(_OnGrid):
-    """Noise that is equally likely on every place of the grid from -reach to reach. It is bounded, so it proves facts.
+class DiscreteUniform(_GridDistribution):
+    """Uniform noise on the grid from -reach to reach. It is bounded, so it can prove facts.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class DiscreteUniform(_OnGrid):
 
     @property
     def steps(self) -> int:
-        """The reach in whole steps."""
+        """The reach in steps."""
         return math.floor(self.reach / self.step * (1.0 + 1e-12))
 
     @property
@@ -193,7 +193,7 @@ Law = DiscreteLaplace | DiscreteGaussian | DiscreteUniform
 
 
 def law_of_size(name: str, size: float, step: float) -> Law:
-    """Law of a name whose standard deviation is ``size``; of uniform noise the nearest that the grid has.
+    """Noise distribution by name with standard deviation ``size``; uniform noise takes the nearest on the grid.
 
     Examples
     --------
@@ -224,7 +224,7 @@ _EXACT = 2.0**53
 
 
 def choose_step(size: float, fineness: int = _FINENESS) -> float:
-    """Choose a power of two as the step for noise of a size, without a look at the data.
+    """Power of two as the step for noise of a size, independent of the data.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def choose_step(size: float, fineness: int = _FINENESS) -> float:
 
 
 def snap(values: Floats, step: float) -> Ints:
-    """Nearest place of the grid to each number, counted in steps.
+    """Nearest grid point of each number, counted in steps.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def snap(values: Floats, step: float) -> Ints:
 
 
 def add_noise(values: Floats, law: Law, rng: np.random.Generator) -> Floats:
-    """Bring numbers to the law's grid and add noise there: whatever the number was, the same places can come out.
+    """Round numbers to the grid and add noise there, so that the possible outputs do not depend on the number.
 
     Examples
     --------
@@ -274,7 +274,7 @@ _SMALLEST, _LARGEST = 0.01, 100.0  # below a hundredth of the deviation nothing 
 
 
 def pairs_of(given: Mapping[str, str] | Iterable[Any]) -> Pairs:
-    """Read the laws of columns from a mapping, or from pairs of column and law as a recipe has them.
+    """Distributions by column from a mapping, or from pairs of column and name as in a recipe.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def pairs_of(given: Mapping[str, str] | Iterable[Any]) -> Pairs:
 
 
 def means_of(given: Mapping[str, float] | Iterable[Any]) -> Means:
-    """Read the means of the noise of columns, as `pairs_of` reads laws."""
+    """Mean of the noise by column, as `pairs_of` reads distributions."""
     pairs = _pairs(given)
     if any(len(pair) != 2 or not isinstance(pair[0], str) or not _is_finite(pair[1]) for pair in pairs):
         raise OptionError("enhance_means takes columns and finite numbers, such as {'age': 0.5}")
@@ -305,13 +305,13 @@ def _is_finite(number: Any) -> bool:
 
 
 def check_size(name: str, size: float) -> None:
-    """Refuse a size of noise that is none."""
+    """Refuse an invalid noise size."""
     if isinstance(size, bool) or not math.isfinite(size) or not _SMALLEST <= size <= _LARGEST:
         raise OptionError(f"{name} must lie between {_SMALLEST:g} and {_LARGEST:g} standard deviations; try 1")
 
 
-class _Enhanced(Protocol):
-    """Parameters of the extra noise that a share of the rows gets."""
+class _EnhancementOptions(Protocol):
+    """Parameters of the additional noise that a share of the rows gets."""
 
     @property
     def enhance(self) -> float: ...
@@ -326,8 +326,8 @@ class _Enhanced(Protocol):
     def enhance_means(self) -> Means | Mapping[str, float]: ...
 
 
-def check_enhance(noise: _Enhanced) -> None:
-    """Refuse laws that there are not, a size or a mean that is none, and what is no share of the rows."""
+def check_enhance(noise: _EnhancementOptions) -> None:
+    """Refuse unknown distributions, invalid sizes or means, and a share outside 0 to 1."""
     laws, means = pairs_of(noise.enhance_laws), means_of(noise.enhance_means)
     check_size("enhance_size", noise.enhance_size)
     for _, name in laws:
@@ -337,7 +337,7 @@ def check_enhance(noise: _Enhanced) -> None:
         raise OptionError(f"enhance_means lie between -{_LARGEST:g} and {_LARGEST:g} standard deviations; try 0.5")
     if isinstance(noise.enhance, bool) or not 0.0 <= noise.enhance <= 1.0:
         raise OptionError("enhance is a share of the rows and must lie between 0 and 1; the paper takes 0.05")
-    for option, columns in _named(laws, means):
+    for option, columns in _named_columns(laws, means):
         if len(set(columns)) < len(columns):
             raise OptionError(f"{option} names a column twice; name each column once")
         if columns and not noise.enhance:
@@ -345,15 +345,15 @@ def check_enhance(noise: _Enhanced) -> None:
 
 
 def check_columns(laws: Pairs, means: Means, columns: Iterable[str]) -> None:
-    """Refuse a law or a mean for a column that gets no noise."""
+    """Refuse a distribution or mean for a column without noise."""
     known = set(columns)
-    for option, named in _named(laws, means):
+    for option, named in _named_columns(laws, means):
         unknown = [column for column in named if column not in known]
         if unknown:
             raise OptionError(f"{option} names {unknown[0]!r}, which is no column of numbers; name another")
 
 
-def _named(laws: Pairs, means: Means) -> tuple[tuple[str, list[str]], ...]:
+def _named_columns(laws: Pairs, means: Means) -> tuple[tuple[str, list[str]], ...]:
     """Columns that each option names."""
     return ("enhance_laws", [column for column, _ in laws]), ("enhance_means", [column for column, _ in means])
 
@@ -361,7 +361,7 @@ def _named(laws: Pairs, means: Means) -> tuple[tuple[str, list[str]], ...]:
 def enhance_rows(
     values: Floats, share: float, laws: Sequence[Law], rng: np.random.Generator, means: Sequence[float] = ()
 ) -> tuple[Floats, Ints]:
-    """Rows of which a share rho got noise, in each attribute by its own law, and which these are.
+    """Add noise to a share of the rows, by each column's distribution; return which rows.
 
     Implements the three steps of [OZ03, sec. 5.4]; the laws are the choice of its step 1. ``means`` are those of the
     noise of each attribute, brought to the grid of its law; 0 if none are given. The paper's example has uniform noise

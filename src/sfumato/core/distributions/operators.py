@@ -1,4 +1,4 @@
-"""Randomization operators: from the place of a value to the place that is sent, with known chances [JS07, sec. 3].
+"""Randomization operators: from the code of a value to the code that is sent, with known probabilities [JS07, sec. 3].
 
 Value-class membership: the interval, the rounded value or the parent is sent, not the value [JS07, sec. 3.2.2].
 """
@@ -30,18 +30,18 @@ __all__ = [
     "Operator",
     "Response",
     "ShiftModulo",
-    "interval_cells",
+    "interval_classes",
     "likelihoods",
-    "parent_cells",
-    "rounding_cells",
+    "parent_classes",
+    "rounding_classes",
     "transition",
 ]
 
 _MOST = 5_000_000  # places, whose classes are listed one by one
 
 
-def interval_cells(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tuple[int, ...], Labels]:
-    """Interval of each place, and the intervals' names. Each begins with its edge and ends before the next.
+def interval_classes(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tuple[int, ...], Labels]:
+    """Interval of each code, and the intervals' names; an interval includes its lower edge only.
 
     The ends of the domain may be among the edges or left out.
 
@@ -70,8 +70,8 @@ def interval_cells(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tupl
     return tuple(cells.tolist()), Labels(tuple(_interval_names(domain, [low, *cuts, high])))
 
 
-def rounding_cells(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...], Integers | Reals]:
-    """Class of each place when values are rounded to a multiple of ``to``, halves up, and the multiples.
+def rounding_classes(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...], Integers | Reals]:
+    """Class of each code when values are rounded half up to a multiple of ``to``, and the multiples.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def rounding_cells(domain: Integers | Reals, to: float) -> tuple[tuple[int, ...]
     return tuple((multiples - first).tolist()), released
 
 
-def parent_cells(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[int, ...], Labels]:
-    """Parent of each label, and the parents in the order in which the labels meet them.
+def parent_classes(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[int, ...], Labels]:
+    """Parent of each label, and the parents in order of first occurrence.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def parent_cells(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[int,
 
 
 def _counted(domain: Integers | Reals, edges: Sequence[Any]) -> list[Any]:
-    """Edges as numbers: those of dates are counted."""
+    """Edges as numbers; those of dates are counts."""
     if isinstance(domain, Dates):
         if not all(isinstance(edge, str) for edge in edges):
             raise OptionError("edges of intervals of dates are dates such as 2020-01-31; write them so")
@@ -144,7 +144,7 @@ def _check_size(size: int) -> None:
 
 @dataclass(frozen=True)
 class Membership:
-    """Each value is sent as the class that it lies in; nothing is random, so the class is always true.
+    """Each value is sent as its class; nothing is random.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Membership:
 
     @property
     def gamma(self) -> float:
-        """Infinite: a class rules the values of all others out."""
+        """Infinite: a class excludes the values of all others."""
         return math.inf if len(self.outputs) > 1 else 1.0
 
     @property
@@ -204,7 +204,7 @@ _LARGEST_EXPONENT = 709.0  # of e, in a double
 
 @dataclass(frozen=True)
 class Additive:
-    """The place of the value plus noise in whole places; outputs may lie beyond the ends of the domain.
+    """The code plus integer noise; outputs may lie beyond the ends of the domain.
 
     Laplace noise bounds what an output tells: gamma is e^(range / scale), with the range of the *declared* domain.
     Gaussian noise does not (far out one input is any number of times likelier than another), and bounded noise proves
@@ -237,14 +237,14 @@ class Additive:
 
     @property
     def outputs(self) -> range | None:
-        """All outputs, or None where there is no end to them."""
+        """All outputs; None if there are infinitely many."""
         if not isinstance(self.law, DiscreteUniform):
             return None
         return range(-self.law.steps, self.size + self.law.steps)
 
     @property
     def gamma(self) -> float:
-        """Amplification: the largest ratio of the chances that two inputs give to one output."""
+        """Amplification: largest ratio of the probabilities of one output under two inputs."""
         return math.exp(self.epsilon) if self.epsilon <= _LARGEST_EXPONENT else math.inf
 
     @property
@@ -254,7 +254,7 @@ class Additive:
 
     @property
     def _decay(self) -> float:
-        """Logarithm of what one place more costs under Laplace noise; its scale is drawn as this fraction."""
+        """Log ratio of neighbouring probabilities under Laplace noise, as an exact fraction."""
         return 1.0 / float(rational(self.law.scale)) if isinstance(self.law, DiscreteLaplace) else 0.0
 
     def randomize(self, codes: Ints, rng: np.random.Generator) -> Ints:
@@ -267,7 +267,7 @@ class Additive:
         return self.law.pmf(self._noise(outputs))
 
     def likelihoods(self, outputs: Ints) -> Floats:
-        """Rows in proportion to P[output | input], the largest of each 1: far out they do not vanish."""
+        """Rows proportional to P[output | input], scaled to a maximum of 1 so that they do not underflow."""
         k = np.abs(self._noise(outputs)).astype(np.float64)
         nearest = k.min(axis=1, keepdims=True)
         if isinstance(self.law, DiscreteLaplace):
@@ -282,7 +282,7 @@ class Additive:
 
 
 def transition(operator: Operator) -> Floats:
-    """Matrix of all chances, a row for each input and a column for each output.
+    """Matrix of all probabilities, a row for each input and a column for each output.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def transition(operator: Operator) -> Floats:
 
 
 def likelihoods(operator: Operator, outputs: Ints) -> Floats:
-    """Rows in proportion to P[output | input], the largest of each row 1, so that none vanishes far out."""
+    """Rows proportional to P[output | input], scaled to a maximum of 1 so that none underflows."""
     if isinstance(operator, Additive):
         return operator.likelihoods(outputs)
     rows = operator.probabilities(outputs)

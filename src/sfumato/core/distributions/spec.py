@@ -1,4 +1,4 @@
-"""The noise specification that server and client share: domain, law by its name, and what follows [JS07, sec. 3]."""
+"""Noise specification shared by server and client: domain and noise distribution [JS07, sec. 3]."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from sfumato.core.distributions.operators import (
     Additive,
     Membership,
     Operator,
-    interval_cells,
-    parent_cells,
-    rounding_cells,
+    interval_classes,
+    parent_classes,
+    rounding_classes,
 )
 from sfumato.core.documents import Inline, Unparsable, parse_json, parse_toml, read_text, write_json, write_toml
 from sfumato.core.errors import OptionError, SchemaError
@@ -57,7 +57,7 @@ Frozen = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class NoiseSpec:
-    """A domain and a law: everything that a client needs to answer and a server needs to estimate.
+    """A domain and a noise distribution: what a client needs to answer and a server needs to estimate.
 
     Parameters
     ----------
@@ -89,22 +89,22 @@ class NoiseSpec:
 
     @property
     def operator(self) -> Operator:
-        """The law on the places of the domain."""
+        """The randomization operator on the codes of the domain."""
         return self._form.operator
 
     @property
     def released(self) -> Universe:
-        """The values that are sent; additive noise also sends values beyond the ends of it."""
+        """The values that may be sent; additive noise can exceed its ends."""
         return self._form.released
 
     @property
     def recodes(self) -> bool:
-        """Whether answers are no values of the domain: intervals, parents, or numbers that stand for sets."""
+        """Whether answers are not values of the domain: intervals, parents, or codes of sets."""
         return dict(self.law)["name"] in ("interval", "subset", "taxonomy")
 
     @property
     def gamma(self) -> float:
-        """Amplification: the odds of no property change by more than this factor. Infinite: no guarantee."""
+        """Amplification: no property's odds change by more than this factor. Infinite: no guarantee."""
         return self.operator.gamma
 
     @property
@@ -113,12 +113,12 @@ class NoiseSpec:
         return self.operator.epsilon
 
     def bound(self, rho1: float) -> float:
-        """Most that a property of prior probability rho1 can be believed after any answer; 1 says nothing."""
+        """Highest posterior, after any answer, of a property with prior probability rho1; 1 is no bound."""
         return upward_bound(self.gamma, rho1)
 
     @property
     def canonical(self) -> str:
-        """The document in one line of JSON, keys sorted: what the digest is of."""
+        """The document as one line of JSON with sorted keys, from which the digest is computed."""
         return write_json(self.to_document(), "canonical")
 
     @property
@@ -127,7 +127,7 @@ class NoiseSpec:
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 
     def randomize(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Draw what is sent in place of each value.
+        """Draw the value that is sent in place of each value.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class NoiseSpec:
         return np.rint(values).astype(np.int64) if whole and self.released.step == int(self.released.step) else values
 
     def shown(self, codes: ArrayLike) -> list[Any]:
-        """Released value of each output code as it is written: dates as texts."""
+        """Released value of each output code as text; dates in ISO format."""
         if isinstance(self.domain, Dates) and not self.recodes:
             return self.domain.written(self.decode_output(codes) - self.domain.low)
         found: list[Any] = self.decode_output(codes).tolist()
@@ -165,7 +165,7 @@ class NoiseSpec:
         return codes
 
     def describe(self) -> str:
-        """Say in plain words what is done and what it promises.
+        """Describe the randomization and its guarantee.
 
         Examples
         --------
@@ -178,8 +178,8 @@ class NoiseSpec:
 
     @property
     def weakness(self) -> str | None:
-        """Why there is no guarantee, in words; none where there is one."""
-        return _why_not(str(dict(self.law)["name"])) if math.isinf(self.epsilon) else None
+        """Why there is no guarantee; an empty text if there is one."""
+        return _unknown_law_message(str(dict(self.law)["name"])) if math.isinf(self.epsilon) else None
 
     def _promise(self) -> str:
         if self.weakness is not None:
@@ -187,17 +187,17 @@ class NoiseSpec:
         factor = f"e^{self.epsilon:.0f}" if math.isinf(self.gamma) else f"{self.gamma:.4g}"
         return (
             f"Whatever is sent, the odds of anything about the true value change by at most a factor of {factor} "
-            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {_up(self.bound(0.01))} % "
+            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {_percent_up(self.bound(0.01))} % "
             "likely after."
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Form that is written, in plain JSON types."""
+        """Specification as plain JSON values."""
         return {"format": _FORMAT, "domain": domain_to_document(self.domain), "law": _thaw(self.law)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> NoiseSpec:
-        """Read the form that ``to_document`` writes; ``gamma`` and ``epsilon`` beside it are checked where given.
+        """Specification from plain values; stated ``gamma`` and ``epsilon`` are checked.
 
         Raises
         ------
@@ -211,12 +211,12 @@ class NoiseSpec:
             raise OptionError("a noise specification has format, domain and law, may have gamma and epsilon, no more")
         spec = cls(domain_from_document(document["domain"]), document["law"])
         for name, true in (("gamma", spec.gamma), ("epsilon", spec.epsilon)):
-            if name in document and not _same(document[name], true):
+            if name in document and not _agrees(document[name], true):
                 raise OptionError(f"the specification claims another {name} than its law has; do not answer it")
         return spec
 
     def to_toml(self) -> str:
-        """Specification as TOML, with gamma and epsilon for the reader; they are checked when it is read."""
+        """Specification as TOML, with gamma and epsilon for the reader, which are checked on reading."""
         told = {key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()}
         return write_toml({**told, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
 
@@ -245,7 +245,7 @@ class NoiseSpec:
         return cls.from_json(text) if Path(path).suffix.lower() == ".json" else cls.from_toml(text)
 
 
-def _why_not(name: str) -> str:
+def _unknown_law_message(name: str) -> str:
     if name in ("interval", "rounding", "taxonomy"):
         return "what is sent is true, so it rules everything else out"
     if name == "gaussian":
@@ -253,7 +253,7 @@ def _why_not(name: str) -> str:
     return "some answers make facts about the true value certain"
 
 
-def _same(claimed: Any, true: float) -> bool:
+def _agrees(claimed: Any, true: float) -> bool:
     if claimed is None:  # JSON has no infinity
         return math.isinf(true)
     if isinstance(claimed, bool) or not isinstance(claimed, int | float):
@@ -268,7 +268,7 @@ def _freeze(value: Any) -> Any:
 
 
 def _thaw(value: Any) -> dict[str, Any]:
-    """Undo ``_freeze``: which tuples were tables is known from their keys."""
+    """Undo ``_freeze``; tuples that were tables are known by their keys."""
     try:
         return {key: _thaw(each) if key in _TABLES else _as_list(each) for key, each in value}
     except (TypeError, ValueError):
@@ -279,8 +279,8 @@ def _as_list(value: Any) -> Any:
     return [_as_list(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _up(bound: float) -> str:
-    """Write a bound in percent, never as less than it is."""
+def _percent_up(bound: float) -> str:
+    """Write a bound in percent, rounded up."""
     return f"{math.ceil(bound * 1000.0 * (1.0 - 1e-12)) / 10.0:.1f}"
 
 
@@ -289,7 +289,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True)
 class Form:
-    """What a law means on a domain: the operator, the values that come out, and what happens in words."""
+    """What a noise distribution means on a domain: operator, possible outputs and description."""
 
     operator: Operator
     released: Universe
@@ -297,7 +297,7 @@ class Form:
 
 
 def _canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
-    """A law's written form with known keys alone and whole numbers without a fraction; anything else is refused."""
+    """Canonical form of a noise distribution: known keys only, integers without fraction."""
     if not isinstance(law, Mapping) or str(law.get("name")) not in _FORMS:
         raise OptionError(f"the law needs a name, one of {', '.join(_FORMS)}")
     depth, inner = 0, law
@@ -315,7 +315,7 @@ def _canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def form_of(domain: Universe, law: Mapping[str, Any]) -> Form:
-    """Meaning of a law on a domain.
+    """Meaning of a noise distribution on a domain.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def _keep_or_replace(domain: Universe, law: Mapping[str, Any]) -> Form:
 
 
 def _shift_modulo(domain: Universe, law: Mapping[str, Any]) -> Form:
-    reach = _in_places("reach", law["reach"], domain)
+    reach = _in_steps("reach", law["reach"], domain)
     if reach.denominator != 1:
         raise OptionError("the reach of a shift must be a whole number of grid steps; change reach or grid")
     operator = ShiftModulo(domain.size, int(reach))
@@ -380,7 +380,7 @@ def _additive(domain: Universe, law: Mapping[str, Any]) -> Form:
     if isinstance(domain, Labels):
         raise OptionError(f"the law {name!r} adds numbers, so it needs a domain of integers or reals")
     make, key = _ADDITIVE[name]
-    places = float(_in_places(key, law[key], domain))
+    places = float(_in_steps(key, law[key], domain))
     operator = Additive(domain.size, make(places))
     told = {"uniform": "at most", "gaussian": "standard deviation", "laplace": "scale"}[name]
     step = f"a {domain.unit}" if isinstance(domain, Dates) else f"{domain.step:g}"
@@ -422,19 +422,19 @@ def _classes(domain: Universe, law: Mapping[str, Any]) -> Form:
         raise OptionError(f"the law {name!r} needs a domain of {needed}")
     released: Universe
     if isinstance(domain, Labels):
-        cells, released = parent_cells(domain, law["parents"])
+        cells, released = parent_classes(domain, law["parents"])
         words = f"Not the label is sent, but its parent, one of {released.size}; the parent is always true."
     elif name == "interval":
-        cells, released = interval_cells(domain, law["edges"])
+        cells, released = interval_classes(domain, law["edges"])
         words = f"Not the value is sent, but the interval that it lies in, one of {released.size}; it is always true."
     else:
-        cells, released = rounding_cells(domain, law["to"])
+        cells, released = rounding_classes(domain, law["to"])
         words = f"The value is rounded to a multiple of {law['to']:g}; what is sent is always true."
     return Form(Membership(domain.size, cells), released, words)
 
 
-def _in_places(name: str, number: float, domain: Universe) -> Any:
-    """Count a number of the domain's own units in places of it."""
+def _in_steps(name: str, number: float, domain: Universe) -> Any:
+    """Convert a number from the domain's units to steps."""
     if number <= 0:
         raise OptionError(f"the {name} of a law must be a number above 0")
     return exact(number) / exact(domain.step)

@@ -1,4 +1,4 @@
-"""`Groups`: the statistics of condensed groups, the one thing that all sides of the house share [AY05, sec. 2]."""
+"""`Groups`: the statistics of condensed groups, which all parts of the package share [AY05, sec. 2]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "check_values",
     "columns_of_blocks",
     "concat",
-    "count_alike",
+    "count_near_identical",
     "eigen",
     "facts_of_groups",
     "response_weights",
@@ -93,7 +93,7 @@ class Groups:
         )
 
     def to_sums(self, origin: Floats) -> tuple[Ints, Floats, Floats]:
-        """Counts, sums and sums of products about an agreed public point, which add across owners."""
+        """Counts, sums and sums of products about an agreed public point; these add up across owners."""
         shifted = self.mean - origin
         weight = self.count[:, None]
         outer = weight[:, :, None] * shifted[:, :, None] * shifted[:, None, :]
@@ -101,7 +101,7 @@ class Groups:
 
 
 def summarize(values: Floats, labels: Ints, levels: Ints, count: int | None = None) -> Groups:
-    """Compute the statistics of the groups 0 .. g-1 that labels name.
+    """Statistics of the groups 0 .. g-1 given by labels.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def summarize(values: Floats, labels: Ints, levels: Ints, count: int | None = No
 
 
 def concat(*parts: Groups) -> Groups:
-    """Lay groups side by side."""
+    """Concatenate groups."""
     return Groups(
         np.concatenate([part.count for part in parts]),
         np.concatenate([part.mean for part in parts]),
@@ -151,7 +151,7 @@ def concat(*parts: Groups) -> Groups:
 
 
 def split_groups(groups: Groups) -> tuple[Groups, Groups]:
-    """Cut every group in two along its longest axis, without seeing a record.
+    """Cut every group in two along its longest axis, without access to records.
 
     Implements the split of group statistics [AY05, sec. 3, fig. 7]. A group is taken as uniform along its
     leading eigenvector e1, hence of range a = sqrt(12 * lambda1) (errata AY05.1).
@@ -188,7 +188,7 @@ def split_groups(groups: Groups) -> tuple[Groups, Groups]:
 
 
 def eigen(symmetric: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues from the smallest on, and eigenvectors as columns, each turned to one side.
+    """Eigenvalues in ascending order, and eigenvectors as columns with a fixed sign.
 
     LAPACK leaves the sign open, and what it chooses depends on the processor: the same seed would draw other rows on
     another machine. Here the sum of an eigenvector's entries times cos 1, cos 2, ... is positive, which few vectors
@@ -213,7 +213,7 @@ Column = tuple[NDArray[np.generic], bool]
 
 
 def columns_of_blocks(values: Floats, layout: Layout) -> list[Column]:
-    """Coordinates of each column, and whether it is one of numbers."""
+    """Coordinates of each column, and whether it is numeric."""
     columns: dict[str, tuple[list[Floats], bool]] = {}
     for block in layout:
         parts, number = columns.get(block.column, ([], False))
@@ -221,8 +221,8 @@ def columns_of_blocks(values: Floats, layout: Layout) -> list[Column]:
     return [(np.hstack(parts), number) for parts, number in columns.values()]
 
 
-def count_alike(columns: Iterable[Column], labels: Ints) -> int:
-    """Rows in groups that vary in no column of numbers, and at most in one other column.
+def count_near_identical(columns: Iterable[Column], labels: Ints) -> int:
+    """Rows in groups that vary in no numeric column and in at most one other column.
 
     A group's mean is then its record; where one column of categories varies, its counts are kept, so that the rows of
     the group are its records in another order.
@@ -248,7 +248,7 @@ def count_alike(columns: Iterable[Column], labels: Ints) -> int:
 
 
 def check_values(values: Floats) -> None:
-    """Refuse records that no distance can be taken between."""
+    """Refuse records without finite distances."""
     if not values.shape[1]:
         raise TableError("the records have no coordinates to group by; sanitize at least one column")
     unmeasurable = int((~np.isfinite(values)).any(axis=1).sum())
@@ -257,7 +257,7 @@ def check_values(values: Floats) -> None:
 
 
 def check_feasible(levels: Ints, strata: Ints) -> None:
-    """Refuse levels that no grouping can meet."""
+    """Refuse levels that no grouping can satisfy."""
     if not len(levels):
         raise LevelError("there are 0 records; bring at least as many as the highest privacy level")
     if (levels < 1).any():
@@ -282,7 +282,7 @@ def check_feasible(levels: Ints, strata: Ints) -> None:
 
 
 def check_partition(labels: Ints, levels: Ints) -> None:
-    """Fail closed if a record has no group or a group is smaller than a level inside it."""
+    """Fail closed if a record has no group, or a group is smaller than a level inside it."""
     sizes = np.bincount(labels) if len(labels) and labels.min() >= 0 else np.zeros(1, dtype=np.int64)
     violations = int((sizes[labels] < levels).sum()) if len(sizes) > labels.max(initial=0) else len(labels)
     if violations or (sizes == 0).any():
@@ -293,7 +293,7 @@ def check_partition(labels: Ints, levels: Ints) -> None:
 
 
 def response_weights(layout: Layout, target: str | None, w: float) -> Floats:
-    """Weight of each coordinate in the squared distance: w on the response, the rest shared.
+    """Weight of each coordinate in the squared distance: w on the response, the rest shared equally.
 
     Implements d^2 = w (r_v - s_v)^2 + (1 - w) / (m - 1) * sum over the others of (r_l - s_l)^2 [BCG10, eq. 1], with m
     the number of columns. All coordinates of a column, its missing cells too, carry the weight of the column, so that
@@ -336,7 +336,7 @@ def response_weights(layout: Layout, target: str | None, w: float) -> Floats:
 def facts_of_groups(
     algorithm: str, records: Records, sizes: Ints, levels: Ints, labels: Ints, tiny: int
 ) -> tuple[Grouped | CountsKept, ...]:
-    """What is so of a partition of records, and of the counts inside groups where there are columns to count."""
+    """Facts about a partition of records, and about the counts inside groups if there are any to state."""
     categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
     missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     grouped = Grouped(
@@ -347,6 +347,6 @@ def facts_of_groups(
         violations=int((sizes[labels] < levels).sum()),
         tiny=tiny,
         alone=int((sizes == 1).sum()),
-        alike=count_alike(columns_of_blocks(records.values, records.layout), labels),
+        alike=count_near_identical(columns_of_blocks(records.values, records.layout), labels),
     )
     return (grouped, CountsKept(categories, missing)) if categories or missing else (grouped,)

@@ -1,4 +1,4 @@
-"""Centres of groups, and the nearest centre of each record."""
+"""Group centres, and the nearest centre of each record."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def centroids(values: Floats, groups: Sequence[Ints]) -> Floats:
 
 
 def squared_distances(points: Floats, centres: Floats) -> Floats:
-    """Squared distance of every point to every centre, by differences (no cancellation)."""
+    """Squared distance of every point to every centre, by differences to avoid cancellation."""
     gaps = points[:, None, :] - centres[None, :, :]
     return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
 
 
 def nearest_centre(rows: Floats, centres: Floats) -> Ints:
-    """Nearest centre of each row, the first of equals; in blocks of bounded size.
+    """Nearest centre of each row, the first of equals; computed in blocks of bounded size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Categories and missing cells of drawn rows: each group gets exactly the counts that its statistics hold.
+"""Categories and missing cells of drawn rows: each group gets exactly the counts in its statistics.
 
 A drawn coordinate that is moved to a category carries along what its group's covariance ties to it: the linear
 regression of the other coordinates on it, held back so that no record is copied. Columns that have very many categories
@@ -34,7 +34,7 @@ _TINY = 1e-12  # variance of a category or an indicator that is rounding alone
 
 
 def ridges(groups: Groups, layout: Layout) -> Floats:
-    """Ridge of each group's regression: the discrete columns that vary inside, divided by the count.
+    """Ridge penalty of each group's regression: number of varying discrete columns over the group size.
 
     A record's squared deviation in a discrete block is at most 1, so with this ridge its weight in its own fit (its
     leverage) is at most 1/2. Without a ridge a category that one record of the group holds would bring back that very
@@ -50,7 +50,7 @@ def ridges(groups: Groups, layout: Layout) -> Floats:
 
 @compiled
 def carry_along(values: Floats, settled: Floats, start: int, starts: Ints, covariance: Floats, ridge: Floats) -> None:
-    """Put settled coordinates into rows drawn group after group and shift the others by their regression on the move.
+    """Set some coordinates of drawn rows and shift the others by their regression on the change.
 
     One coordinate at a time, which equals the joint ridge regression. The covariances become those of what is
     left to settle, given what is settled; the settled coordinates have none.
@@ -88,7 +88,7 @@ def carry_along(values: Floats, settled: Floats, start: int, starts: Ints, covar
 
 
 def discretize(values: Floats, groups: Groups, layout: Layout) -> Floats:
-    """Rows drawn group after group with every discrete block put on its categories; works in place.
+    """Assign categories to all discrete blocks of rows drawn group after group; works in place.
 
     What is not yet discrete follows each move by the group's regression, so that association inside a group lasts.
     A layout of numbers alone is left as it was drawn.
@@ -110,7 +110,7 @@ def discretize(values: Floats, groups: Groups, layout: Layout) -> Floats:
 
 
 def discretize_noised(values: Floats, count: Ints, mean: Floats, layout: Layout) -> Floats:
-    """Noised rows that stand group after group with every discrete block put on its categories; works in place.
+    """Assign categories to all discrete blocks of noisy rows in group order; works in place.
 
     Each group keeps the counts of its categories and missing cells; they go to the rows whose noised coordinates are
     highest. Nothing of the original is looked at but ``mean``, of each group before the noise, so what the noise
@@ -128,7 +128,7 @@ def discretize_noised(values: Floats, count: Ints, mean: Floats, layout: Layout)
 def _place_blocks(
     values: Floats, groups: Groups, layout: Layout, put: Callable[[Floats, int], None]
 ) -> dict[Block, tuple[Ints, Bools]]:
-    """Missing cells of each block, counted in each group and marked among rows; ``put`` writes a block's new cells."""
+    """Count and mark each block's missing cells per group; ``put`` writes the block's new cells."""
     indicators = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
     starts, absent = _starts(groups), {}
     for block in layout:
@@ -155,13 +155,13 @@ def _starts(groups: Groups) -> Ints:
 
 
 def missing_counts(groups: Groups, indicator: Block) -> Ints:
-    """Count the missing cells of a column in each group, from the mean of its indicator alone."""
+    """Missing cells of a column in each group, from the mean of its indicator alone."""
     exact = groups.mean[:, indicator.start] * groups.count
     return np.clip(np.rint(exact).astype(np.int64), 0, groups.count)
 
 
 def widen_present(drawn: Floats, groups: Groups, block: Block, missing: Ints) -> None:
-    """Spread a number's present cells about their mean, in place: the fills took part of the group's variance.
+    """Rescale a column's present cells about their mean, in place, to restore the variance lost to imputation.
 
     With p of n cells present the rows were drawn with p/n of the present cells' variance, so they widen by sqrt(n/p).
     """
@@ -172,7 +172,7 @@ def widen_present(drawn: Floats, groups: Groups, block: Block, missing: Ints) ->
 
 
 def category_counts(groups: Groups, block: Block, missing: Ints) -> Ints:
-    """Count each category in each group, from the means of its block alone.
+    """Count of each category in each group, from the block's means alone.
 
     Of a real group the counts are whole and come out exactly; of a group that was split from statistics they are
     rounded by largest remainder, so that they still add up to the group's present cells.
@@ -200,7 +200,7 @@ def category_counts(groups: Groups, block: Block, missing: Ints) -> Ints:
 
 @compiled
 def place_missing(drawn: Floats, starts: Ints, counts: Ints, absent: Bools) -> None:
-    """Mark as missing the rows of each group whose indicator was drawn highest, and set the indicator."""
+    """Mark as missing the rows of each group with the highest drawn indicator, and set the indicator."""
     for group in range(len(counts)):
         first, last = starts[group], starts[group + 1]
         if counts[group] > 0:
@@ -213,7 +213,7 @@ def place_missing(drawn: Floats, starts: Ints, counts: Ints, absent: Bools) -> N
 
 @compiled
 def place_categories(drawn: Floats, starts: Ints, counts: Ints, absent: Bools, scale: float) -> None:
-    """Assign each group's categories to its present rows, the highest drawn value first."""
+    """Assign each group's categories to its present rows, highest drawn value first."""
     categories = counts.shape[1]
     for group in range(counts.shape[0]):
         first, last = starts[group], starts[group + 1]
@@ -242,20 +242,20 @@ def place_categories(drawn: Floats, starts: Ints, counts: Ints, absent: Bools, s
 
 
 def _moments(count: Ints, mean: Floats) -> Groups:
-    """Counts and means as groups; discretizing looks at nothing else, so the scatter is an empty shell."""
+    """Counts and means as groups; the scatter is empty, because discretizing does not use it."""
     g, d = mean.shape
     shell = np.broadcast_to(np.zeros(1), (g, d, d))
     return Groups(count, mean, shell, np.zeros(g), np.zeros(g, dtype=np.int64))
 
 
 def coded_blocks(layout: Layout) -> list[tuple[Block, int | None]]:
-    """Blocks of columns that have very many categories, each with the coordinate of its missing cells, if any."""
+    """Blocks of long category lists, each with the coordinate of its missing indicator, if any."""
     marks = {block.column: block.start for block in layout if block.kind is BlockKind.MISSING}
     return [(block, marks.get(block.column)) for block in layout if block.kind is BlockKind.CODE]
 
 
 def as_numbers(layout: Layout) -> Layout:
-    """The layout with one coordinate among very many categories taken for a number."""
+    """The layout with the coordinates of long category lists treated as numbers."""
     return tuple(
         dataclasses.replace(block, kind=BlockKind.NUMBER, fill=block.fill or (0.0,))
         if block.kind is BlockKind.CODE
@@ -265,13 +265,13 @@ def as_numbers(layout: Layout) -> Layout:
 
 
 def ranked_rows(rows: Floats, groups: Ints, block: Block, mark: int | None) -> Ints:
-    """Rows whose cell is there, group after group, the lowest coordinate first."""
+    """Rows with a present cell, group after group, in order of the coordinate."""
     there = np.arange(len(rows)) if mark is None else np.flatnonzero(rows[:, mark] < 0.5)
     return there[np.lexsort((rows[there, block.start], groups[there]))]
 
 
 def assign_codes(drawn: Floats, groups: Ints, block: Block, mark: int | None, coordinates: Floats) -> None:
-    """Rows with these coordinates of categories, which stand group after group and ascend; works in place.
+    """Assign coordinates of categories to rows in group order and ascending; works in place.
 
     The lowest drawn coordinate of a group takes its lowest, so that a category goes on with the other columns.
     """

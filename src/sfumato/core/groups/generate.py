@@ -1,4 +1,4 @@
-"""Anonymized data from group statistics: uniform along each eigenvector [AY05, sec. 2, eq. 2.1]."""
+"""Synthetic rows from group statistics: uniform along each eigenvector [AY05, sec. 2, eq. 2.1]."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def draw_along_eigenvectors(groups: Groups, rng: np.random.Generator) -> Floats:
 
 
 def axes_of(covariance: Floats) -> Floats:
-    """Axes (g, d, d) of groups: row j is the range sqrt(12 * lambda_j) times eigenvector j.
+    """Axes (g, d, d) of groups: row j is eigenvector j times the range sqrt(12 * lambda_j).
 
     An eigenvalue that is rounding alone counts as 0: its root would be visible.
     """
@@ -87,7 +87,7 @@ def axes_of(covariance: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupAxes:
-    """Statistics of groups of records in very many coordinates: axes in place of scatters, which would not fit.
+    """Statistics of groups in very many dimensions: axes instead of scatter matrices, which would not fit in memory.
 
     ``axes`` has a row for each record, group after group: eigenvectors of its group's scatter, each times the root of
     its eigenvalue, so that the products of a group's rows add up to its scatter. ``labels`` and ``levels`` are those of
@@ -101,7 +101,7 @@ class GroupAxes:
 
     @classmethod
     def of(cls, values: Floats, labels: Ints, levels: Ints) -> GroupAxes:
-        """Axes of the groups 0 .. g-1 that labels name, found from the products between records."""
+        """Axes of the groups 0 .. g-1 given by labels, from the Gram matrices of their records."""
         order, sizes, starts = _by_group(labels)
         axes = values[order]
         mean = np.add.reduceat(axes, starts, axis=0) / sizes[:, None]
@@ -120,7 +120,7 @@ class GroupAxes:
         return float(np.sum(self.axes**2))
 
     def groups(self) -> Groups:
-        """The groups with their scatters, in as much memory as these take."""
+        """The groups with their scatter matrices, at full memory cost."""
         order, sizes, starts = _by_group(self.labels)
         levels, parts = self.levels[order], np.split(self.axes, starts[1:])
         scatter = np.array([axes.T @ axes for axes in parts])
@@ -128,7 +128,7 @@ class GroupAxes:
         return Groups(sizes.astype(np.int64), self.mean, scatter, level_sum, np.maximum.reduceat(levels, starts))
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """As many rows as each group has records, group after group, uniformly along the axes [AY05, eq. 2.1]."""
+        """Draw as many rows as each group has records, uniformly along the axes [AY05, eq. 2.1]."""
         _, sizes, starts = _by_group(self.labels)
         drawn = np.repeat(self.mean, sizes, axis=0)
         with one_blas_thread():
@@ -140,7 +140,7 @@ class GroupAxes:
 
 
 def _by_group(labels: Ints) -> tuple[Ints, Ints, Ints]:
-    """Order of records by group, how many each has, and where each begins."""
+    """Order of records by group, group sizes, and where each group begins."""
     sizes = np.bincount(labels)
     return np.argsort(labels, kind="stable"), sizes, np.cumsum(sizes) - sizes
 
@@ -159,7 +159,7 @@ _ALONE = 20_000  # records below which threads cost more than they give
 def redraw(
     values: Floats, labels: Ints, layout: Layout, rng: np.random.Generator, *, threads: int | None = None
 ) -> Floats:
-    """Draw as many rows as each group has records, group after group, as `generate` does from their moments.
+    """Draw as many rows as each group has records, as `generate` does, directly from the records.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def redraw(
     def draw(places: Ints, uniform: Floats) -> None:
         drawn[places] = _draw_chunk(values[order[places]], uniform, settled)
 
-    with one_blas_thread(), _Threads(_workers(len(values), threads)) as team:
+    with one_blas_thread(), _ChunkThreads(_workers(len(values), threads)) as team:
         for size, groups in _chunks(sizes, d, settles=bool(settled)):
             if _is_large(size, d):
                 rows = slice(starts[groups[0]], starts[groups[0]] + size)
@@ -204,7 +204,7 @@ def redraw(
 
 
 def draw_from_gram(centred: Floats, uniform: Floats) -> Floats:
-    """Draw deviations from the mean of groups of n records, from the products between records.
+    """Draw deviations from the mean of groups of n records, from their Gram matrices.
 
     With X the centred records and X X^T = W L W^T, the rows of sqrt(12 / n) (U W^T) X have the law of [AY05, eq. 2.1]:
     w_j^T X is eigenvector j of the covariance times sqrt(n lambda_j). Nothing is divided by a small number, and W is
@@ -227,12 +227,12 @@ def draw_from_gram(centred: Floats, uniform: Floats) -> Floats:
 
 
 def draw_from_covariance(covariance: Floats, uniform: Floats) -> Floats:
-    """Draw deviations from the mean of groups, from their covariances (g, d, d) and numbers uniform in (0, 1)."""
+    """Draw deviations from the mean of groups, from covariances (g, d, d) and uniforms in (0, 1)."""
     return np.asarray((uniform - 0.5) @ axes_of(covariance))
 
 
 def _draw_chunk(records: Floats, uniform: Floats, settled: Layout) -> Floats:
-    """Draw groups of one size; the records (g, n, d) are overwritten."""
+    """Draw groups of one size; overwrites the records (g, n, d)."""
     g, n, d = records.shape
     mean = records.mean(axis=1)
     records -= mean[:, None, :]
@@ -246,7 +246,7 @@ def _draw_chunk(records: Floats, uniform: Floats, settled: Layout) -> Floats:
 
 
 def _draw_large(values: Floats, rows: Ints, drawn: Floats, settled: Layout, rng: np.random.Generator) -> None:
-    """Draw one group that is larger than a chunk, some of its rows at a time, into its place."""
+    """Draw one group larger than a chunk in blocks of rows, into its place."""
     n, d = drawn.shape
     step = max(1, CHUNK // (4 * d))
     parts = [slice(first, first + step) for first in range(0, n, step)]
@@ -270,12 +270,12 @@ def _groups(count: Ints, mean: Floats, scatter: Floats) -> Groups:
 
 
 def _is_large(size: int, d: int) -> bool:
-    """Tell whether the rows of one group, their uniform numbers and what is drawn of them pass a chunk."""
+    """Whether the working arrays of one group exceed a chunk."""
     return size > d and 4 * size * d > CHUNK
 
 
 def _chunks(sizes: Ints, d: int, *, settles: bool) -> Iterator[tuple[int, Ints]]:
-    """Groups, the smallest first, in chunks of one size and of at most `CHUNK` numbers."""
+    """Groups by ascending size, in chunks of one size and at most `CHUNK` numbers."""
     by_size = np.argsort(sizes, kind="stable")
     ordered = sizes[by_size]
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(ordered))
@@ -296,15 +296,15 @@ def _workers(records: int, threads: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Threads:
-    """Threads that take one piece of work each while the next is being made; one thread works at once."""
+class _ChunkThreads:
+    """Threads that process one chunk each while the next is prepared; one thread works synchronously."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._most = threads
         self._open: deque[Future[None]] = deque()
 
-    def __enter__(self) -> _Threads:
+    def __enter__(self) -> _ChunkThreads:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -314,7 +314,7 @@ class _Threads:
             self._collect(0)
 
     def hand(self, work: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
-        """Do the work, in a thread where there are several; waits until one of them is free."""
+        """Process a chunk, in a free thread if there are several."""
         if self._pool is None:
             work(*arguments, **named)
             return

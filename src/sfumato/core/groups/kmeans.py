@@ -1,4 +1,4 @@
-"""K-means, holistic groups and modified condensation: records moved from larger clusters to smaller [KCG12; BCG10]."""
+"""K-means, holistic groups and modified condensation: move records from larger clusters to smaller [KCG12; BCG10]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEPS_A_CALL = 100_000_000  # coordinates compared between two looks at Ctrl-C 
 
 
 def k_means(values: Floats, count: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """Cluster records by Lloyd's K-means, from records drawn at random as first centres.
+    """Cluster records by Lloyd's algorithm with random records as initial centres.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def k_means(values: Floats, count: int, rng: np.random.Generator) -> tuple[Ints,
 
 
 def _means(values: Floats, labels: Ints, centres: Floats) -> Floats:
-    """Mean of each cluster, and of an empty one the centre that it had."""
+    """Mean of each cluster; an empty cluster keeps its centre."""
     sizes = np.bincount(labels, minlength=len(centres))
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in values.T])
     return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
@@ -83,7 +83,7 @@ def _means(values: Floats, labels: Ints, centres: Floats) -> Floats:
 def _assign(
     values: Floats, centres: Floats, moved: Ints, labels: Ints, near: Floats, first: int, last: int
 ) -> tuple[int, int]:
-    """Label records first to last with their nearest centre; give how many change, and how many centres were looked at.
+    """Label a range of records with their nearest centre; return the number of changes and distances computed.
 
     ``near`` is how far each record was from its centre in the round before: where it is no farther now, a centre that
     has not moved cannot be nearer.
@@ -118,7 +118,7 @@ def _assign(
 
 
 def holistic_groups(values: Floats, k: int, rng: np.random.Generator, clusters: int | None = None) -> list[Ints]:
-    """Group records by K-means into floor(n/k) clusters, and dissolve those that are too small.
+    """Group records by K-means into floor(n/k) clusters, and dissolve clusters that are too small.
 
     Implements the improved condensation of [BCG10, sec. 3.1].
 
@@ -146,7 +146,7 @@ def holistic_groups(values: Floats, k: int, rng: np.random.Generator, clusters: 
 
 
 def dissolve_clusters(values: Floats, labels: Ints, centres: Floats, k: int) -> Ints:
-    """Move the records of clusters smaller than k to the nearest clusters that are left, the smallest cluster first.
+    """Move the records of clusters smaller than k to the nearest remaining clusters, smallest cluster first.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C a
 
 
 def modified_groups(values: Floats, k: int, rng: np.random.Generator) -> list[Ints]:
-    """Group records by K-means into floor(n/k) clusters, and fill those that are too small; see `filled_groups`.
+    """Group records by K-means into floor(n/k) clusters and fill small ones; see `filled_groups`.
 
     Implements step 1 of modified condensation [KCG12, fig. 3], lines 4 to 11 of [BCG10, alg. 2]. Step 2, synthetic
     data with the group's mean and the eigenvalues as variances along its axes, is `core.groups.generate`: the figure
@@ -199,7 +199,7 @@ def modified_groups(values: Floats, k: int, rng: np.random.Generator) -> list[In
 
 
 def filled_groups(values: Floats, g: int, rng: np.random.Generator) -> list[Ints]:
-    """Group records by K-means into g clusters, and fill those that are too small.
+    """Group records by K-means into g clusters, and fill clusters that are too small.
 
     Implements lines 4 to 11 of [BCG10, alg. 2] for one owner.
 
@@ -229,7 +229,7 @@ def filled_groups(values: Floats, g: int, rng: np.random.Generator) -> list[Ints
 
 
 def fill_clusters(values: Floats, labels: Ints, centres: Floats, size: int) -> Ints:
-    """Move records from larger clusters to smaller ones until each has at least so many.
+    """Move records from larger clusters to smaller ones until each has at least ``size``.
 
     Implements steps 1-2 to 1-5 of [KCG12, fig. 3], lines 5 to 11 of [BCG10, alg. 2]. The smallest cluster takes the
     records of the others that are closest to its centre, just as many as it lacks, and is then final.
@@ -284,7 +284,7 @@ def _fill(
     remaining: int,
     batch: int,
 ) -> tuple[int, bool]:
-    """Fill up to ``batch`` clusters; gives how many records are outside final ones, and whether all have enough."""
+    """Fill up to ``batch`` clusters; return the number of remaining records and whether all clusters have enough."""
     distance, row = np.empty(size), np.empty(size, dtype=np.int64)
     for _ in range(batch):
         smallest = whole(-1)
@@ -320,7 +320,7 @@ def _closest_others(
     distance: Floats,
     row: Ints,
 ) -> None:
-    """Find the records of other clusters that are closest to a centre; they make a heap with the farthest on top.
+    """Heap of the records of other clusters closest to a centre, with the farthest on top.
 
     Rows come in ascending order, so a record that is as far as the top never replaces it.
     """
@@ -339,15 +339,15 @@ def _closest_others(
         if apart >= limit:
             continue
         if held < need:
-            _rise(distance, row, held, apart, i)
+            _sift_up(distance, row, held, apart, i)
             held += 1
         else:
-            _sink(distance, row, need, apart, i)
+            _sift_down(distance, row, need, apart, i)
 
 
 @inner
-def _rise(distance: Floats, row: Ints, spot: int, apart: float, record: int) -> None:
-    """Put a record at the end of the heap and let it rise."""
+def _sift_up(distance: Floats, row: Ints, spot: int, apart: float, record: int) -> None:
+    """Insert a record at the end of the heap and sift it up."""
     while spot > 0:
         above = (spot - 1) // 2
         if distance[above] > apart or (distance[above] == apart and row[above] > record):
@@ -358,8 +358,8 @@ def _rise(distance: Floats, row: Ints, spot: int, apart: float, record: int) -> 
 
 
 @inner
-def _sink(distance: Floats, row: Ints, held: int, apart: float, record: int) -> None:
-    """Put a record in place of the top of the heap and let it sink."""
+def _sift_down(distance: Floats, row: Ints, held: int, apart: float, record: int) -> None:
+    """Replace the top of the heap and sift it down."""
     spot = 0
     while 2 * spot + 1 < held:
         below = 2 * spot + 1

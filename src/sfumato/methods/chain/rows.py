@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Chained
-from sfumato.core.records import CellsByColumn, Layout, Records, RowRequest, cells_of_block, smallest_places
+from sfumato.core.records import CellsByColumn, Layout, Records, RowRequest, cells_of_block, smallest_codes
 from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import ColumnStep, DrawnCells, SourceRecords, grow_on
 from sfumato.methods.chain.trees import MOST_BINS, Tree
@@ -77,7 +77,7 @@ class ChainRows:
         for column in self.columns:
             cells = self.drawn.pop(0).cells[order]
             if not column.is_number:
-                cells = smallest_places(np.where(np.isnan(cells), -1.0, cells), column.block)
+                cells = smallest_codes(np.where(np.isnan(cells), -1.0, cells), column.block)
             columns[column.name] = cells
         return CellsByColumn(layout, columns)
 
