@@ -192,7 +192,7 @@ def test_parents_leave_in_the_place_of_labels_and_a_report_guesses_behind_all_an
     release = sf.sanitize(table.select(["age", "kind"]), mechanism, schema=schema, seed=3)
     assert set(release.table["kind"].to_pylist()) == {"part 0", "part 1", "part 2"}
     assert release.report is not None
-    guessed = {finding.name: finding.value for finding in release.report.findings if finding.name.startswith("best-")}
+    guessed = {finding.name: finding.value for finding in release.report.findings if finding.name.startswith("bayes-")}
     assert {"bayes-inference/age", "bayes-inference/kind"} <= set(guessed)
     most = [table["kind"].to_pylist().count(label) for label in KINDS]
     firsts = sum(max(most[start : start + 7]) for start in (0, 7, 14))
