@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -41,6 +42,14 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     """Leave no key behind."""
     shutil.rmtree(_CONFIG, ignore_errors=True)
+
+
+def pytest_sessionstart() -> None:
+    """Forget what tests have cached: `make mutants` runs changed code in the process that ran the original."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:
+        for each in vars(module).values():
+            if hasattr(each, "cache_clear"):
+                each.cache_clear()
 
 
 def pytest_collection_finish() -> None:

@@ -19,7 +19,7 @@ from sfumato.assess.study import Matrix, Places, Study, once, sample
 from sfumato.core.facts import Chained
 from sfumato.core.neighbours import nearest
 
-__all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "area", "area_tries"]
+__all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "accuse_outliers", "area", "area_tries", "threshold"]
 
 FALSE_ALARMS = 0.01
 """Share of people who were not in whom the accuser may accuse [Carlini et al. 2022]."""
@@ -131,6 +131,15 @@ def _see(study: Study, people: Matrix, reference: Matrix) -> _Suspects:
     return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1), reference, people)
 
 
+def threshold(others: Matrix) -> float:
+    """The score that at most `FALSE_ALARMS` of people like the others exceed, or the highest score of few.
+
+    Another person exceeds the r-th highest of n scores with probability r / (n + 1).
+    """
+    ordered = np.sort(others)[::-1]
+    return float(ordered[max(1, int(FALSE_ALARMS * (len(ordered) + 1))) - 1])
+
+
 def _random_parts(count: int, rng: np.random.Generator) -> tuple[Places, Places]:
     order = rng.permutation(count)
     return order[: count // 2], order[count // 2 :]
@@ -181,17 +190,9 @@ class _Fold:
         rows = [np.stack([side.distance, side.relative, said]) for side, said in zip(sides, learnt, strict=True)]
         return _Fold(*rows)
 
-    def line(self, score: int) -> float:
-        """The score above which `FALSE_ALARMS` of people like the others are expected.
-
-        Above the r-th highest of n scores another one is expected with r / (n + 1).
-        """
-        ordered = np.sort(self.others[score])[::-1]
-        return float(ordered[max(1, int(FALSE_ALARMS * (len(ordered) + 1))) - 1])
-
-    def caught(self, score: int) -> float:
-        """Share of members above the line."""
-        return float((self.members[score] > self.line(score)).mean())
+    def true_positives(self, score: int) -> float:
+        """True positive rate of a score at `FALSE_ALARMS`."""
+        return float((self.members[score] > threshold(self.others[score])).mean())
 
 
 def _run(study: Study) -> Iterator[Stated]:
@@ -237,8 +238,8 @@ def _at_one_percent(folds: Sequence[tuple[_Fold, _Fold]], note: str) -> Values:
     """Success of accusing in one half with the score and the line that were chosen on the other."""
     right = wrong = tried = free = 0
     for learn, test in folds:
-        score = int(np.argmax([learn.caught(place) for place in range(3)]))
-        line = learn.line(score)
+        score = int(np.argmax([learn.true_positives(place) for place in range(3)]))
+        line = threshold(learn.others[score])
         right, tried = right + int((test.members[score] > line).sum()), tried + test.members.shape[1]
         wrong, free = wrong + int((test.others[score] > line).sum()), free + test.others.shape[1]
     few = "" if FALSE_ALARMS * free >= 2 else "; with so few held out the line is above all that it was drawn from"
@@ -309,23 +310,27 @@ LEAVES = Measure(
 
 
 def _run_outliers(study: Study) -> Iterator[Stated]:
-    """Success of accusing the people who are farthest from everybody, by the relative score.
-
-    One half of the people held out draws the line for the other half of everybody.
-    """
+    """Success of accusing the people who are farthest from everybody, by the relative score."""
     members, others, _ = _looked(study)
     if len(others) * _OUTLYING < _FEWEST_OUTLIERS:
         raise NotRun(f"fewer than {round(_FEWEST_OUTLIERS / _OUTLYING)} people on a side have too few outlying ones")
-    caught = [[0, 0], [0, 0]]
-    for side in (0, 1):
-        line = float(np.quantile(others.relative[1 - side :: 2], 1 - _OUTLYING, method="higher"))
-        for count, people in zip(caught, (members, others), strict=True):
-            half = np.arange(side, len(people), 2)
-            far = half[people.alone[half] >= np.quantile(people.alone, 1 - _OUTLYING)]
-            count[0] += int((people.relative[far] > line).sum())
-            count[1] += len(far)
+    accused, control = (accuse_outliers(people.relative, people.alone, others.relative) for people in (members, others))
     note = f"; counted on {len(members)} people of each kind"
-    yield "membership-outliers", success(Tries(*caught[0]), guess=_OUTLYING, control=Tries(*caught[1]), note=note)
+    yield "membership-outliers", success(accused, guess=_OUTLYING, control=control, note=note)
+
+
+def accuse_outliers(scores: Matrix, distance: Matrix, others: Matrix) -> Tries:
+    """How many of the 5 % with the largest distance score above 95 % of the others.
+
+    Each half of the people is compared with the other half of the others, so that nobody sets their own threshold.
+    """
+    hits = tried = 0
+    outlying = distance >= np.quantile(distance, 1 - _OUTLYING)
+    for side in (0, 1):
+        line = float(np.quantile(others[1 - side :: 2], 1 - _OUTLYING, method="higher"))
+        outliers = scores[side::2][outlying[side::2]]
+        hits, tried = hits + int((outliers > line).sum()), tried + len(outliers)
+    return Tries(hits, tried)
 
 
 OUTLIERS = Measure(
