@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
-from sfumato.engines.parties.codecs import LEAKS, joint_codec
+from sfumato.engines.parties.codecs import LEAKS, count_cells, joint_codec
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
 from sfumato.tables.codec import Codec
@@ -60,7 +60,8 @@ def a_table(n: int, rng: np.random.Generator) -> pa.Table:
 
 def codecs_of(together: Together, tables: list[pa.Table], schemas: list[Schema]) -> list[tuple[Codec, int]]:
     def play(session: Session, rank: int) -> tuple[Codec, int]:
-        return joint_codec(session, tables[rank], schemas[rank], few="allow")
+        counts = count_cells(session, tables[rank], schemas[rank], few="allow")
+        return joint_codec(session, tables[rank], schemas[rank], counts), counts.rows
 
     return together(play, NAMES[: len(tables)], LEAKS)
 
@@ -160,7 +161,7 @@ def test_a_cell_outside_the_declared_domain_stops_its_owner_and_the_others_hear_
 
     def play(session: Session, rank: int) -> None:
         try:
-            joint_codec(session, tables[rank], schema)
+            count_cells(session, tables[rank], schema)
         except SfumatoError as error:
             heard[rank] = f"{type(error).__name__}: {error}"
             raise
@@ -189,7 +190,8 @@ def test_nothing_is_seen_but_sums_and_digests(together: Together) -> None:
     table = a_table(30, np.random.default_rng(8))
 
     def play(session: Session, rank: int) -> list[tuple[str, str]]:
-        joint_codec(session, table.slice(10 * rank, 10), SCHEMA)
+        own = table.slice(10 * rank, 10)
+        joint_codec(session, own, SCHEMA, count_cells(session, own, SCHEMA))
         return [(entry.action, entry.label) for entry in session.transcript.entries]
 
     seen = together(play, NAMES[:3], LEAKS)[0]
@@ -217,7 +219,7 @@ def test_one_or_two_rows_or_cells_of_the_others_are_refused_before_a_sum_of_cell
 
     def play(session: Session, rank: int) -> None:
         try:
-            joint_codec(session, tables[rank], Schema((heat,)))
+            count_cells(session, tables[rank], Schema((heat,)))
         finally:
             seen.append({entry.label for entry in session.transcript.entries if entry.action == "sum"})
 

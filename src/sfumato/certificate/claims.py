@@ -225,11 +225,12 @@ def _of_tails(fact: TailsCoded, facts: tuple[Fact, ...]) -> Statements:
         "common value."
     )
     if any(isinstance(other, ComponentNoise) for other in facts):
+        together = any(isinstance(other, Joint) and other.partition == "horizontal" for other in facts)
         yield Claim(
             f"In each column separately, numbers and dates beyond {limit} were replaced by it before noise and, "
             "without declared bounds, again after noise.",
             "proved",
-            f"The data owners applied top and bottom coding to {columns}. {rank}{common}",
+            f"The data owners applied top and bottom coding to {columns}. {rank}{'' if together else common}",
             ONE_ROW,
         )
         return

@@ -19,18 +19,20 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
-from sfumato.engines.parties.codecs import joint_codec
+from sfumato.engines.parties.codecs import count_cells, joint_codec
+from sfumato.engines.parties.groupwise import group_sizes, tail_persons
 from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
 from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
 from sfumato.engines.parties.ports import PartyError
+from sfumato.engines.parties.row_tails import joint_tails
 from sfumato.engines.parties.session import Session
 from sfumato.engines.parties.vertical import align_keys
 from sfumato.methods.perturb import number_blocks
 from sfumato.methods.perturb.laplace_pca import most_components, state_facts
 from sfumato.options import RunOptions
 from sfumato.tables.codec import Codec
-from sfumato.tables.field import Kind
 from sfumato.tables.files import FileForm
+from sfumato.tables.tails import NUMERIC
 from sfumato.version import __version__
 
 __all__ = ["JointWorkings", "noised_columns", "reason_of", "run_joint"]
@@ -69,16 +71,16 @@ def joint_facts(
         ColumnsDropped(agreed.dropped, (), agreed.empty),
         *state_facts(plan.mechanism, released, levels, result.labels, components),
         *bounds_kept(agreed.public, noised_columns(result.layout)),
-        *_tails_of(plan, agreed, result),
+        *_tails_of(agreed, result),
         joint,
         *_openings(ledger),
     )
 
 
-def _tails_of(plan: JointPlan, agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
-    """State that owners of columns code the tails of theirs; owners of rows have none but their declared bounds."""
-    numbers = sum(field.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE) for field in agreed.public.encoded)
-    return (TailsCoded("code", result.level, numbers),) if plan.partition == "vertical" and numbers else ()
+def _tails_of(agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
+    """State that the tails of all numbers and dates are coded, by each owner of columns or by all owners of rows."""
+    numbers = sum(field.kind in NUMERIC for field in agreed.public.encoded)
+    return (TailsCoded("code", tail_persons(result.level), numbers),) if numbers else ()
 
 
 def noised_columns(layout: Layout) -> frozenset[str]:
@@ -218,15 +220,17 @@ def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table,
     """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
     from sfumato.engines.parties.horizontal import sanitize_horizontal
 
-    session.phase("agreeing on scales")
-    codec, n = joint_codec(session, part.table, part.schema, few=part.plan.few)
-    records = codec.encode(part.table)
-    result = sanitize_horizontal(session, part.plan, records.values, codec.layout, n)
+    counts = count_cells(session, part.table, part.schema, few=part.plan.few)
+    level, _ = group_sizes(part.plan.mechanism, counts.rows)
+    tails = joint_tails(session, part.table, part.schema, counts, tail_persons(level))
+    coded = tails.code(part.table, np.zeros(part.table.num_rows))
+    codec = joint_codec(session, coded, part.schema, counts)
+    result = sanitize_horizontal(session, part.plan, codec.encode(coded).values, codec.layout, counts.rows)
     session.phase("writing cells")
     table = codec.decode(result.values, unbounded=noised_columns(codec.layout))
     mine = part.table.select([column.field.name for column in codec.columns])
-    note = f"Measured with {len(mine)} of the {n} rows, those of this owner; the other owners measure theirs."
-    return result, table, Comparison(mine, table, codec, records, notes=(note,))
+    note = f"Measured with {len(mine)} of the {counts.rows} rows, those of this owner; the other owners measure theirs."
+    return result, table, Comparison(mine, table, codec, codec.encode(mine), notes=(note,))
 
 
 def _to_ipc(table: pa.Table) -> bytes:

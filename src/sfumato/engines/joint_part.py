@@ -15,7 +15,7 @@ from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, Priva
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.engines.parties.codecs import read_columns
-from sfumato.engines.parties.groupwise import group_sizes
+from sfumato.engines.parties.groupwise import group_sizes, tail_persons
 from sfumato.engines.parties.plan import AGREEMENT, JointPlan
 from sfumato.engines.parties.ports import PartyError
 from sfumato.engines.parties.session import Session
@@ -206,14 +206,14 @@ def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> t
     """Encode own columns, their tails coded; refuse so many that products with them give another's columns away.
 
     A number or date that noise has moved is brought back to the declared bounds of its column; without such, to the
-    cut-offs of its tails, which are computed from as many persons as a group has.
+    cut-offs of its tails.
 
     Every other column of a group is met by one linear equation for each component of the own columns and one for the
     mean, and as many equations as records have one solution.
     """
     level, _ = group_sizes(plan.mechanism, arrow.num_rows)
     rng = Randomness(plan.seed).generator(f"tails of party {rank}")
-    tails = fit_tails(arrow, schema, k=level, rng=rng)
+    tails = fit_tails(arrow, schema, k=tail_persons(level), rng=rng)
     coded = tails.code(arrow, rng.random(arrow.num_rows))
     within = {name: _released_bounds(tail) for name, tail in tails.columns.items()}
     codec = Codec.fit(coded, schema, crowd=level, codes=True, within=within)

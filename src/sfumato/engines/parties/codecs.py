@@ -26,7 +26,7 @@ from sfumato.tables.moved_columns import own_units
 from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.stored_codec import codec_to_document
 
-__all__ = ["LEAKS", "ReadColumn", "joint_codec", "read_columns", "refuse_exposed_rows"]
+__all__ = ["LEAKS", "JointCounts", "ReadColumn", "count_cells", "joint_codec", "read_columns", "refuse_exposed_rows"]
 
 _LARGEST = 1e300  # beyond it, differences overflow
 _CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
@@ -154,8 +154,16 @@ def _read(cells: pa.ChunkedArray, field: Field) -> ReadColumn:
     return ReadColumn(field, kind, grid, shares, int(absent.sum()))
 
 
-def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str = "refuse") -> tuple[Codec, int]:
-    """Make the codec of the joined table, the same at every owner, and count its rows.
+@dataclass(frozen=True)
+class JointCounts:
+    """What all owners know of the joined table: its rows, and the cells of each column that are not missing."""
+
+    rows: int
+    present: tuple[int, ...]
+
+
+def count_cells(session: Session, table: pa.Table, schema: Schema, *, few: str = "refuse") -> JointCounts:
+    """Compare the declared columns of all owners, and count their rows and cells.
 
     Parameters
     ----------
@@ -165,12 +173,6 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str =
         The same at every owner, with declared bounds and categories.
     few : {"refuse", "allow"}
         What is done where all owners but one have one or two rows, or cells of a column, together.
-
-    Returns
-    -------
-    codec : Codec
-    n : int
-        Rows of all owners.
 
     Raises
     ------
@@ -184,17 +186,31 @@ def joint_codec(session: Session, table: pa.Table, schema: Schema, *, few: str =
     session.phase("reading columns")
     columns = read_columns(table, schema)
     _compare_columns(session, columns, schema)
-    n, missing = _count_cells(session, columns, table.num_rows, few)
+    return _count(session, columns, table.num_rows, few)
+
+
+def joint_codec(session: Session, table: pa.Table, schema: Schema, counts: JointCounts) -> Codec:
+    """Make the codec of the joined table, the same at every owner.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows of this owner, their tails coded.
+    counts : JointCounts
+        Of all owners, by `count_cells`.
+    """
+    session.phase("scales of the columns")
+    columns, n = read_columns(table, schema), counts.rows
     totals = _column_sums(session, columns, n)
-    means = [float(total[0]) / max(1, n - gone) for total, gone in zip(totals, missing, strict=True)]
+    means = [float(total[0]) / there for total, there in zip(totals, counts.present, strict=True)]
     squares = _column_squares(session, columns, means, n)
     made: list[EncodedColumn] = []
-    for read, gone, total, mean, square in zip(columns, missing, totals, means, squares, strict=True):
+    for read, there, total, mean, square in zip(columns, counts.present, totals, means, squares, strict=True):
         start = made[-1].blocks[-1].stop if made else 0
-        made.append(_column(read, n, gone, total, mean, square, start))
+        made.append(_column(read, n, n - there, total, mean, square, start))
     codec = Codec(schema, tuple(made))
     _compare_codecs(session, codec)
-    return codec, n
+    return codec
 
 
 def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema) -> None:
@@ -233,7 +249,7 @@ def _tell_all(session: Session, own: bytes, label: str, count: int) -> list[byte
     return [session.tell(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)]
 
 
-def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: str) -> tuple[int, list[int]]:
+def _count(session: Session, columns: list[ReadColumn], rows: int, few: str) -> JointCounts:
     """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
     own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
     present = session.sum(own, "rows")
@@ -248,7 +264,7 @@ def _count_cells(session: Session, columns: list[ReadColumn], rows: int, few: st
                 f"column {read.field.name!r} has no value in any of the {n} rows of all owners; leave it out"
             )
     refuse_exposed_rows(session, own, present, few)
-    return n, (n - present[1:]).tolist()
+    return JointCounts(n, tuple(present[1:].tolist()))
 
 
 def refuse_exposed_rows(session: Session, own: NDArray[np.int64], total: NDArray[np.int64], few: str) -> int:

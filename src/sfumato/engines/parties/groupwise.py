@@ -29,6 +29,7 @@ from sfumato.methods.perturb.laplace_pca import (
     noise_scales,
     principal_axes,
 )
+from sfumato.tables.evidence import MIN_EVIDENCE
 
 __all__ = [
     "FARTHEST",
@@ -46,6 +47,7 @@ __all__ = [
     "release_rows",
     "row_blocks",
     "shared_sum",
+    "tail_persons",
     "tell_numbers",
     "told_axes",
     "varying_ranges",
@@ -81,6 +83,15 @@ def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
     check_feasible(levels, nothing)
     level = int(levels.max())
     return level, mechanism.groups or n // level
+
+
+def tail_persons(level: int) -> int:
+    """Persons that a cut-off of a tail is computed from: those of a group, 10 at most.
+
+    Groups of a joint run are large because noise grows with their ranges; as many persons at either end would be a
+    large part of a column.
+    """
+    return min(level, MIN_EVIDENCE)
 
 
 def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int) -> int | None:

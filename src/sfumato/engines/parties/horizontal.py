@@ -41,6 +41,7 @@ from sfumato.engines.parties.horizontal_groups import (
 from sfumato.engines.parties.ledger import Leak
 from sfumato.engines.parties.plan import CENTRES, JointPlan, JointResult
 from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
+from sfumato.engines.parties.row_tails import LEAKS as TAIL_LEAKS
 from sfumato.engines.parties.session import Session
 from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
 
@@ -117,7 +118,7 @@ def leaks(centres: str) -> dict[str, Leak]:
     """
     if centres not in CENTRES:
         raise OptionError(f"there are no centres {centres!r} of a joint run; choose one of {', '.join(CENTRES)}")
-    return {**CODEC_LEAKS, **{leak.label: leak for leak in (*_ALWAYS, _BY_CENTRES[centres])}}
+    return {**CODEC_LEAKS, **TAIL_LEAKS, **{leak.label: leak for leak in (*_ALWAYS, _BY_CENTRES[centres])}}
 
 
 def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layout: Layout, n: int) -> JointResult:
