@@ -41,8 +41,8 @@ schema
 
 # %% [markdown]
 # ## The release
-# Each cell is drawn from 50 people or more who are alike. A third is held out, so that attacks on people of the
-# table can be compared with attacks on people who are not in it.
+# Every value is drawn from a group of at least 50 people with similar values. A third of the people are the control
+# group: attacks on members are compared with attacks on people whose records were not used.
 
 # %%
 release = sf.sanitize(table, sf.Chain(leaf=50), schema=schema, holdout=0.33)

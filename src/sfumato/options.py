@@ -59,7 +59,7 @@ class RunOptions:
             first=_ALL,
             spelled="identifier",
             metavar="COL",
-            helps={"evaluate": "A column to leave out, it was dropped; repeatable."},
+            helps={"evaluate": "Direct identifier that was dropped; repeatable."},
         ),
     )
     person: str | None = field(
@@ -70,7 +70,7 @@ class RunOptions:
             _ALL,
             first=_ALL,
             metavar="COL",
-            helps={"evaluate": "Who a row of ORIGINAL is about: left out; people are attacked one row each."},
+            helps={"evaluate": "Person identifier of ORIGINAL: left out; attacks use one row per person."},
         ),
     )
     rows_are_people: bool = field(
@@ -109,7 +109,7 @@ class RunOptions:
             Panel.COLUMNS,
             ("sanitize", "evaluate"),
             metavar="COL",
-            helps={"evaluate": "A column that was passed through; repeatable."},
+            helps={"evaluate": "Column that was released unchanged; repeatable."},
         ),
     )
     missing: tuple[str, ...] = field(
@@ -136,7 +136,7 @@ class RunOptions:
     strata: str | None = field(
         default=None,
         metadata=offered(
-            "Form groups within each value of this column, which becomes certain.",
+            "Form groups within each value of this column; its values are released exactly.",
             Panel.PRIVACY,
             _MAKING,
             metavar="COL",
@@ -154,8 +154,8 @@ class RunOptions:
             metavar="FILE|FRACTION",
             in_recipe=True,
             helps={
-                "evaluate": "Rows like ORIGINAL's that RELEASED was not made from.",
-                "tune": "People kept out of the release, for measuring.  [default: 0.3]",
+                "evaluate": "Control group: rows of the same population that RELEASED was not made from.",
+                "tune": "Control group: share of people held out.  [default: 0.3]",
             },
             needs_groups_of_rows=True,
             beside_recipe=True,
@@ -221,7 +221,7 @@ class RunOptions:
     )
     tails_k: int | None = field(
         default=None,
-        metadata=offered("Fewest persons that a cut-off is computed from.", Panel.PRIVACY, in_recipe=True),
+        metadata=offered("Smallest number of persons that a cut-off is computed from.", Panel.PRIVACY, in_recipe=True),
     )
     where: str | None = field(
         default=None,
@@ -321,8 +321,7 @@ class PublishOptions:
             above=0.0,
             metavar="SECONDS",
             helps={
-                "tune": "Ends by then with what was measured.  [default: what eight trials on the whole table take, "
-                "45 or more]"
+                "tune": "Time limit of the search.  [default: the time of eight trials on the whole table, 45 or more]"
             },
         ),
     )
@@ -366,7 +365,9 @@ class PublishOptions:
             _ALL,
             first=_ALL,
             metavar="NAME|FILE",
-            helps={"tune": "What the release must meet: trusted, research, public, or a file.  [default: research]"},
+            helps={
+                "tune": "Policy that the release must meet: trusted, research, public, or a file.  [default: research]"
+            },
         ),
     )
     despite_policy: bool = field(

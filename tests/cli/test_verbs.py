@@ -313,7 +313,7 @@ def test_the_demo_says_where_to_look(run: Run, tmp_path: Path, report: str, requ
     request.getfixturevalue(report)
     done = run("demo", "-o", tmp_path / "demo")
     assert done.code == 0, done.err
-    assert "The reviewer's check (sfumato verify): Intact and signed by SHA256:" in done.out
+    assert "Check by sfumato verify: Intact and signed by SHA256:" in done.out
     told = re.search(
         r'Predicting "back_within_90_days": AUC (0\.\d+) \(original (0\.\d+), majority class 0\.5\)', done.out
     )

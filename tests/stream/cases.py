@@ -15,7 +15,7 @@ from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 
 ROWS = 40
-"""Rows of a batch."""
+"""Rows per batch."""
 
 SCHEMA = Schema(
     (

@@ -36,10 +36,10 @@ class _Verbs(click.RichGroup):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sfumato")
 def app() -> None:
-    """Hand over a table about people without handing over the people.
+    """Privacy-preserving releases of tables about people: synthetic data and statistical disclosure control.
 
-    sfumato gives back a table that can be mined in place of the real one, a certificate of what is guaranteed, and a
-    report of what was measured.
+    Each release has a certificate of what was done, a report of utility and disclosure risk, and a verdict against your
+    policy.
     """
 
 

@@ -138,13 +138,13 @@ class _Log(logging.Handler):
 def verb(function: Callable[P, None]) -> Callable[P, None]:
     """A verb with the options and the error form that all verbs share."""
 
-    @click.option("--quiet", is_flag=True, panel=Panel.OUTPUT, help="Say nothing but errors.")
+    @click.option("--quiet", is_flag=True, panel=Panel.OUTPUT, help="Print errors only.")
     @click.option(
         "--json",
         "as_json",
         is_flag=True,
         panel=Panel.OUTPUT,
-        help="Print one JSON document on stdout and nothing else there.",
+        help="Print one JSON document on stdout.",
     )
     @click.option("--debug", is_flag=True, panel=Panel.OUTPUT, help="Show a traceback with an error.")
     @wraps(function)
@@ -174,14 +174,14 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except (Abort, ClickException, Exit):
             raise
         except MemoryError:
-            click.echo("sfumato: there is not enough memory for this table; nothing was written", err=True)
+            click.echo("sfumato: not enough memory for this table; nothing was written", err=True)
             sys.exit(1)
         except Exception as error:
             if debug:
                 raise
             click.echo(
-                f"sfumato: something unforeseen went wrong ({type(error).__name__}); nothing was written. Please "
-                "report it as a defect, with what --debug shows less any data",
+                f"sfumato: internal error ({type(error).__name__}); nothing was written. Please "
+                "report it with the output of --debug, without data",
                 err=True,
             )
             sys.exit(1)

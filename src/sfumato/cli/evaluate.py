@@ -40,7 +40,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.command(cls=Verb)
 @click.argument("original", metavar="ORIGINAL", type=INPUT)
 @click.argument("released", metavar="RELEASED", type=INPUT)
-@options(first=True, output="Folder for the report in two editions.")
+@options(first=True, output="Folder for the owner's and the public report.")
 @options_of_verb("evaluate")
 @click.option("--level", hidden=True)
 @click.option("--strata", hidden=True)
@@ -49,7 +49,7 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 @click.option("--format", hidden=True)
 @click.option("--method", hidden=True)
 @click.option("--k", hidden=True)
-@options(most_bytes="Bytes of RELEASED and of the rows held out, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
+@options(most_bytes="Largest RELEASED or hold-out file, in bytes, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
 @options("query")
 @verb
 def evaluate(
@@ -65,11 +65,11 @@ def evaluate(
     despite_policy: bool,
     **told: Any,
 ) -> None:
-    """Measure RELEASED against ORIGINAL, whatever tool made it; runs at the owner's.
+    """Measure utility and disclosure risk of a table made by any tool, against its original.
 
-    Both are files of .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather, not only of one kind; one may
-    be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be a folder that
-    sanitize wrote for leaving. Without -o the summary is printed and nothing written.
+    Runs at the data owner's. Both are .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather files; one may
+    be - for CSV on standard input, and ORIGINAL may be a database URL with --query. RELEASED may be the folder
+    'release' that sanitize wrote. Without -o the summary is printed and no file is written.
     """
     from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
@@ -78,7 +78,7 @@ def evaluate(
     made = {name: told.pop(name) for name in _OF_MAKING}
     _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
     if despite_policy and policy is None:
-        raise OptionError("--despite-policy goes on where a policy is not met; name the policy with --policy")
+        raise OptionError("--despite-policy has no effect without a policy; name one with --policy")
     if output is not None:
         check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
     planned = PlannedRun(control=holdout is not None, how_to_control="add --holdout FILE")
@@ -98,7 +98,7 @@ def evaluate(
     _tell(console, evaluation, output)
     verdict = evaluation.report.verdict
     if verdict is not None and verdict.refuses and not despite_policy:
-        raise PrivacyRefusal(f"{verdict.clause}; the report says why, and what to try")
+        raise PrivacyRefusal(f"{verdict.clause}; the report gives the reasons and what to change")
 
 
 def _say_found(console: Console, source: str, form: FileForm) -> None:
@@ -110,16 +110,16 @@ def _say_found(console: Console, source: str, form: FileForm) -> None:
 def _refuse(original: str, released: str, holdout: str | None, made: str | None) -> None:
     if made is not None:
         name = made.replace("_", "-")
-        raise OptionError(f"--{name} says how a table is made, and this one is made already; leave it out")
+        raise OptionError(f"--{name} sets how a release is made, and this release exists already; drop it")
     if original == released == "-":
-        raise OptionError("only one table can come from standard input; give the other as a file")
+        raise OptionError("only one table can be read from standard input; give the other as a file")
     if "://" in released:
         raise OptionError("the released table is read from a file, not from a database; save it first")
     try:
         float(holdout or "file")
     except ValueError:
         return
-    raise OptionError("the table is released already, so no share can be held out now; give a file of rows held out")
+    raise OptionError("the release exists already, so no share can be held out; give a file of hold-out rows")
 
 
 def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None:
@@ -130,11 +130,11 @@ def _tell(console: Console, evaluation: Evaluation, folder: Path | None) -> None
     if (words := time_limit_words(report)) is not None:
         parts.append((5, words))
     if evaluation.certificate is None:
-        none = "No certificate came with the released table: these are measurements, and nothing is promised."
+        none = "The released table has no certificate: these are measurements without guarantees."
         parts.append((1, none))
     if folder is not None:
-        stays = f"What stays:   {folder / 'report.html'} (the one to read first) and {folder / 'report.json'}"
-        parts += [(0, stays), (0, f"What may leave:  {folder / 'report-public.html'}")]
+        stays = f"Keep private: {folder / 'report.html'} (read it first) and {folder / 'report.json'}"
+        parts += [(0, stays), (0, f"To send:        {folder / 'report-public.html'}")]
     console.tell(parts)
     console.result(
         {
@@ -150,18 +150,18 @@ _OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "o
 
 @click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options(first=True, output="Folder for report.html, report.json and, where something qualifies, recipe.toml.")
+@options(first=True, output="Folder for report.html, report.json and, if a setting meets the policy, recipe.toml.")
 @click.option(
     "--methods",
     metavar="A,B",
     panel=Panel.FIRST,
-    help="Of chain, condense, classwise and condense-paper.  [default: the first three, as far as they apply]",
+    help="Methods to try: chain, condense, classwise, condense-paper.  [default: the first three, if they apply]",
 )
 @click.option(
     "--k",
     type=int,
     panel=Panel.FIRST,
-    help="Smallest size that is tried, where it is more than the policy asks.",
+    help="Smallest group size to try, if above the policy's.",
 )
 @click.option(
     "--metric",
@@ -175,7 +175,7 @@ _OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "o
     type=click.Choice(["halving", "rule-based", "brute-force"]),
     default="halving",
     show_default=True,
-    help="The last two are the paper's, for group sizes.",
+    help="Search algorithm; the last two are the paper's, for group sizes.",
 )
 @options_of_verb("tune")
 @options("query")
@@ -190,10 +190,10 @@ def tune(
     overwrite: bool,
     **told: Any,
 ) -> None:
-    """Find the most useful release of INPUT that meets a policy: methods and sizes, tried, attacked and judged.
+    """Search methods and group sizes for the most useful release of INPUT that meets a policy.
 
-    It ends by the deadline, or at Ctrl-C, with what was measured by then, and prints the command line that makes the
-    release. Where nothing qualifies it says what comes nearest and why.
+    Ends at the time limit or at Ctrl-C with the results so far, and prints the command line of the best release. If no
+    setting meets the policy, it prints the nearest one and the reason.
     """
     from sfumato.publish.policy import USUAL
     from sfumato.tuning.model import save_tuning

@@ -34,8 +34,8 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @click.group(cls=VerbGroup, invoke_without_command=True)
 @click.option("--config", type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
 @options("output", first=True)
-@options("encoding", seed="Dry run, if all parties do with the same number.")
-@options(recipe="Run owner/recipe.toml again, at all.")
+@options("encoding", seed="Dry run, if all parties give the same seed.")
+@options(recipe="Repeat a run from owner/recipe.toml, at all parties.")
 @click.option(
     "--format",
     "form",
@@ -44,15 +44,18 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     show_default=True,
     panel=Panel.OUTPUT,
 )
-@options(report="Do not measure this owner's part.", policy="What the report on this owner's part must meet.")
-@options("no_sign", "overwrite", sign="This owner's private key (Ed25519) to sign with, in place of its own.")
+@options(
+    report="Do not measure utility and risk of this owner's part.", policy="Policy that this owner's part must meet."
+)
+@options("no_sign", "overwrite", sign="Private key (Ed25519) to sign with, instead of this owner's.")
 @verb
 @click.pass_context
 def party(context: click.RichContext, /, console: Console, config: Path | None, **told: Any) -> None:
-    """Sanitize a table that several owners have together, without showing each other their part.
+    """Sanitize a table distributed over several data owners by secure computation.
 
-    Every owner runs 'sfumato party --config party.toml' at about the same time, and all end with the same table,
-    certificate and transcript. 'sfumato party init' writes settings, keys and certificates for a trial.
+    Every owner runs 'sfumato party --config party.toml' at about the same time and receives the same table, certificate
+    and transcript. No owner sees the records of another. 'sfumato party init' writes settings, keys and certificates
+    for a trial.
     """
     if context.invoked_subcommand is not None:
         return
@@ -64,18 +67,25 @@ def party(context: click.RichContext, /, console: Console, config: Path | None, 
 @party.command("init")
 @click.argument("folder", type=FILE)
 @click.option(
-    "--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT", help="A party; two or more."
+    "--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT", help="Name of a party; two or more."
 )
-@click.option("--partition", required=True, type=_PARTITION, help="Whether owners have rows or columns of the table.")
-@click.option("--data", multiple=True, metavar="NAME=FILE", help="The table of a party; repeatable.")
-@click.option("--key", metavar="COL", help="vertical: the column that says which rows belong together.")
-@options(target="The class or response that will be mined, whoever has it.")
+@click.option(
+    "--partition",
+    required=True,
+    type=_PARTITION,
+    help="Partition of the table: owners have rows (horizontal) or columns (vertical).",
+)
+@click.option("--data", multiple=True, metavar="NAME=FILE", help="Table of a party; repeatable.")
+@click.option("--key", metavar="COL", help="vertical: record identifier that links the rows of the parties.")
+@options(target="Column to predict, at any party.")
 @options(schema="horizontal: schema with declared domains, for all.")
-@click.option("--k", type=int, help="Records of a group at least.  [default: 100]")
+@click.option("--k", type=int, help="Minimum group size.  [default: 100]")
 @click.option("--engine", type=click.Choice(["cheetah", "aby3"]), default="cheetah", show_default=True)
-@usual("--timeout", type=click.FloatRange(2), default=60.0, words="Seconds of silence.")
+@usual(
+    "--timeout", type=click.FloatRange(2), default=60.0, words="Seconds without a message until a party counts as lost."
+)
 @usual("--run", default="trial", words="Name of the run.")
-@click.option("--keep-authority", is_flag=True, help="Keep the key that signed all certificates.")
+@click.option("--keep-authority", is_flag=True, help="Keep the key of the certificate authority.")
 @verb
 def init(
     console: Console,
@@ -87,8 +97,8 @@ def init(
 ) -> None:
     """Write FOLDER/NAME/ for every party: party.toml, its key, all certificates with their fingerprints pinned.
 
-    For a trial: whoever runs this sees all keys for a moment. In earnest each owner makes its own key and tells the
-    others the certificate and its fingerprint.
+    For trials only: this machine holds the keys of all parties. In production each owner creates its own key and sends
+    the others its certificate and fingerprint.
     """
     from sfumato.engines.parties.config import PartyTrial, write_trial
     from sfumato.engines.parties.peers import Address
@@ -98,7 +108,7 @@ def init(
     files = write_trial(folder, PartyTrial(addresses, data=tables, **told), keep_authority=keep_authority)
     for name, path in files.items():
         console.say(f"{name}: sfumato party --config {path}")
-    console.say("Hand each folder to its party over a way you trust; key.pem is that party's alone.")
+    console.say("Send each folder to its party through a trusted channel; key.pem is private to that party.")
     console.result({"folder": str(folder), "configs": {name: str(path) for name, path in files.items()}})
 
 

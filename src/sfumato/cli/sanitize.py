@@ -269,7 +269,7 @@ def sanitize(
     query: str | None,
     **told: Any,
 ) -> None:
-    """Make a table that can be analysed in place of INPUT, with a certificate and a report.
+    """Make a release of INPUT for analysis, with a certificate and a report.
 
     Send FOLDER/release/; keep FOLDER/owner/ private. INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow
     or .feather file, - for CSV on standard input, or a database URL with --query.

@@ -15,10 +15,10 @@ __all__ = ["signing_key"]
 
 @click.group("signing-key", cls=VerbGroup)
 def signing_key() -> None:
-    """Your signing key: releases are signed with it, and recipients know you by its fingerprint.
+    """Your signing key: it signs releases, and recipients check its fingerprint.
 
-    It is made at its first use, in the folder sfumato of your configuration folder. One key links all releases that are
-    signed with it: sign with others (--sign FILE) where releases must not be known to come from one owner.
+    It is created at first use, in the folder sfumato of your configuration folder. All releases signed with one key are
+    linkable to one owner; use other keys (--sign FILE) if they must not be.
     """
 
 
@@ -39,7 +39,7 @@ def show(console: Console) -> None:
 @options(overwrite="Replace an existing file.")
 @verb
 def export(console: Console, file: Path, overwrite: bool) -> None:
-    """Write the public key to FILE, for recipients: verify takes it with --signer."""
+    """Write the public key to FILE for recipients; verify reads it with --signer."""
     from sfumato.certificate.signing_key import signing_key as find
 
     key = find(ask=passphrase_prompt())
@@ -51,7 +51,7 @@ def export(console: Console, file: Path, overwrite: bool) -> None:
 @signing_key.command()
 @verb
 def path(console: Console) -> None:
-    """Print where the private key lies, or will."""
+    """Print the path of the private key."""
     from sfumato.certificate.signing_key import signing_key_path
 
     place = signing_key_path()
@@ -60,10 +60,10 @@ def path(console: Console) -> None:
 
 
 @signing_key.command()
-@click.option("--replace", is_flag=True, help="Sign with a new key from now on; the one that there is stays beside it.")
+@click.option("--replace", is_flag=True, help="Replace the current key; the earlier one is kept next to it.")
 @verb
 def new(console: Console, replace: bool) -> None:
-    """Make a new signing key. Releases that were signed before stay signed by the earlier one."""
+    """Create a new signing key. Earlier releases remain signed by the earlier key."""
     from sfumato.certificate.signing_key import new_signing_key
 
     key = new_signing_key(replace=replace)

@@ -51,7 +51,7 @@ _LEAF = 200
 @options("seed", overwrite="Replace an earlier demo.")
 @verb
 def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> None:
-    """Inspect, sanitize, measure and judge an embedded table of made-up patients, and say where to look."""
+    """Inspect, sanitize, measure and judge a built-in table of made-up patients."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from sfumato.certificate.signature import Signer
@@ -61,7 +61,10 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     console.say(f"A table of {table.num_rows:,} made-up patients, one stay in hospital each:\n")
     schema = sf.inspect(table, target="back_within_90_days")
     console.say(schema.describe())
-    console.say(f"\nEach cell is drawn from {_LEAF} people or more who are alike. Half is held out for measuring.\n")
+    console.say(
+        f"\nEvery value is drawn from a group of at least {_LEAF} people with similar values. "
+        "Half of the people are the control group.\n"
+    )
     with console.progress():
         release = sf.sanitize(
             table, sf.Chain(leaf=_LEAF), schema=schema, holdout=0.5, seed=seed, policy="research", despite_policy=True
@@ -71,26 +74,26 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     if release.report is not None:
         console.say(release.report.summary())
     found = sf.verify(output, signer=None if signer is None else signer.fingerprint)
-    console.say(f"The reviewer's check (sfumato verify): {found.verdict}")
+    console.say(f"Check by sfumato verify: {found.verdict}")
     if signer is not None:
-        console.say("It was signed with a key that was made for this demo and is kept nowhere.")
+        console.say("Signed with a key that was created for this demo and not stored.")
     console.say("\nWhere to look:")
-    console.say(f"  {output / 'owner' / 'report.html'}            the report, open it in a browser")
-    console.say(f"  {output / 'release' / 'table.csv'}            the table that may leave")
-    console.say(f"  {output / 'release' / 'certificate.json'}     claims, and claims that do not follow")
+    console.say(f"  {output / 'owner' / 'report.html'}            the report; open it in a browser")
+    console.say(f"  {output / 'release' / 'table.csv'}            the released table")
+    console.say(f"  {output / 'release' / 'certificate.json'}     claims, and conclusions that do not follow")
     console.result({"folder": str(output), "holds": found.holds, "levels": release.certificate.levels})
 
 
 @click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@options(first=True, output="Write the schema to this TOML file.", schema="Look again at a schema that was edited.")
+@options(first=True, output="Write the schema to this TOML file.", schema="Check an edited schema.")
 @options("identifiers", "target", "person", first=True)
 @usual(
     "--k",
     default=10,
     type=COUNT,
     panel=Panel.FIRST,
-    words="Fewest persons who hold a category that leaves.",
+    words="Minimum frequency of a released category, in persons.",
 )
 @options(overwrite="Replace an existing file.")
 @options("missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
@@ -106,7 +109,7 @@ def inspect(
     overwrite: bool,
     **told: Any,
 ) -> None:
-    """Say what each column is and what will happen to it, with the reason.
+    """Propose a schema: role and kind of each column, its treatment, and the reason.
 
     INPUT is a .csv, .csv.gz, .xlsx, .ods, .sqlite, .parquet, .arrow or .feather file, - for CSV on standard input, or a
     database URL with --query.
@@ -124,7 +127,7 @@ def inspect(
         console.say_broken(f"\nDropped: {len(found.dropped)} of {len(found)} columns ({named}); the reasons are above.")
     if output is not None:
         write_private(output, found.to_toml(), "schema")
-        kept = "edit it, then pass it with --schema. It holds observed bounds: keep it."
+        kept = "edit it, then pass it with --schema. Keep it private: it contains observed bounds."
         console.say_broken(f"\nWritten to {output}: {kept}")
     numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name
@@ -153,13 +156,13 @@ _USUAL_POLICY = "research"
 
 @click.command(cls=Verb)
 @click.argument("name", required=False, metavar="[NAME|FILE]")
-@options(output="Write it to this TOML file.", overwrite="Replace an existing file.")
+@options(output="Write the policy to this TOML file.", overwrite="Replace an existing file.")
 @verb
 def policy(console: Console, name: str | None, output: Path | None, overwrite: bool) -> None:
-    """Print a policy as TOML to edit: trusted, research or public, or one of your own that lies in a file.
+    """Print a policy as TOML to edit: trusted, research, public, or one from a file.
 
-    Without NAME the three are listed. A policy says how much attacks may gain on people of the table before it leaves;
-    sanitize and evaluate take it with --policy.
+    Without NAME the three are listed. A policy sets limits on the excess risk of attacks; sanitize, evaluate and tune
+    apply it with --policy.
     """
     from sfumato.publish.policy import BUILT_IN, PURPOSES, Policy
 
@@ -184,19 +187,16 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 @click.option(
     "--signer",
     metavar="FINGERPRINT|FILE",
-    help="Who must have signed it: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...).",
+    help="Expected signer: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...).",
 )
-@click.option("--require-signature", is_flag=True, help="Exit with 3 where it is not signed.")
-@options(
-    most_bytes="Bytes that the table may have and unpack to.  [default: what the certified rows need, at most 64 GiB]"
-)
+@click.option("--require-signature", is_flag=True, help="Exit with 3 if the release is not signed.")
+@options(most_bytes="Largest table, in bytes, also unpacked.  [default: what the certified rows need, at most 64 GiB]")
 @verb
 def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
-    """Check a release without the original: hashes, certificate against table, dry run mark, signature.
+    """Check a release without the original: hashes, certificate against table, dry run, signature.
 
-    FOLDER is the folder 'release', or the one that holds it. Exits with 3 if a check fails. Without --signer it
-    proves that nothing was changed. With --signer, and a fingerprint or key received by another channel, it also proves
-    who made the release.
+    FOLDER is the folder 'release' or its parent. Exits with 3 if a check fails. Without --signer it proves integrity.
+    With --signer, and a fingerprint or key received through another channel, it also proves who made the release.
     """
     found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
@@ -209,12 +209,12 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
 
 
 @click.command(cls=Verb)
-@usual("--port", default=0, type=click.IntRange(0, 65_535), words="Port of this machine; 0 is any that is free.")
-@usual("--limit", default=500, type=click.IntRange(1, 100_000), words="Megabytes of a file that may be dropped in.")
+@usual("--port", default=0, type=click.IntRange(0, 65_535), words="Port; 0 is any free one.")
+@usual("--limit", default=500, type=click.IntRange(1, 100_000), words="Largest file, in megabytes.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser; print the address only.")
-@click.option("--save", type=FILE, metavar="FOLDER", help="Offer to save releases into this folder.")
-@click.option("--stream", metavar="FILE|URL", help="Show how this stream stands, by its state.")
-@click.option("--survey", metavar="FILE|URL", help="Show how this survey stands, by its database.")
+@click.option("--save", type=FILE, metavar="FOLDER", help="Folder in which releases can be saved.")
+@click.option("--stream", metavar="FILE|URL", help="Show the status of this stream.")
+@click.option("--survey", metavar="FILE|URL", help="Show the status of this survey (database).")
 @verb
 def web(
     console: Console,
@@ -225,22 +225,22 @@ def web(
     stream: str | None,
     survey: str | None,
 ) -> None:
-    """Open a page on this machine: drop a file in, see what will happen, choose, look at the report, take the release.
+    """Open a local web page: choose a file, check the columns, choose a policy, read the report, download the release.
 
-    Nothing leaves the machine, and nothing is kept once it ends (Ctrl-C) but what was taken or saved.
+    All data stay on this machine. When it ends (Ctrl-C), everything but downloads and saved releases is deleted.
     """
     import webbrowser
 
     from sfumato.web import serve
 
     def ready(url: str) -> None:
-        console.say(f"The page is at {url}\nIt is for this machine alone. Ctrl-C ends it and deletes what it holds.")
+        console.say(f"The page is at {url}\nOnly this machine can open it. Ctrl-C ends it and deletes its files.")
         console.result({"url": url})
         if not no_browser:
             webbrowser.open(url)
 
     serve(ready, port=port, most_bytes=limit * 1_000_000, save=save, stream=stream, survey=survey)
-    console.say("Ended; what was not taken or saved is gone.")
+    console.say("Ended; all files but downloads and saved releases are deleted.")
 
 
 _TOWNS = ("Aldbrook", "Bexmouth", "Calder", "Dunholm", "Eastry", "Fenwick", "Garth", "Holm")
@@ -327,10 +327,10 @@ _USES = {
 
 
 @click.command(cls=Verb)
-@click.option("--warm", "warmed", is_flag=True, help="Compile what every first run would wait for, once.")
+@click.option("--warm", "warmed", is_flag=True, help="Compile now, so that the first run does not wait.")
 @verb
 def doctor(console: Console, warmed: bool) -> None:
-    """Say what is installed, what is missing and how to get it; --warm compiles ahead of the first run."""
+    """List installed and missing components and how to install them; --warm compiles before the first run."""
     if warmed:
         with console.progress():
             warm()
@@ -448,7 +448,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines = [f"sfumato {found['sfumato']} on Python {found['python']}, {found['system']}, {cores}{memory}."]
     lacking = [name for name, version in found["packages"].items() if version is None]
     there = ", ".join(f"{name} {version}" for name, version in found["packages"].items() if version is not None)
-    lines.append(f"Needed and there:    {there}.")
+    lines.append(f"Installed:    {there}.")
     if lacking:
         lines.append(f"Needed and missing:  {', '.join(lacking)}; pip install --force-reinstall sfumato")
     kept = (

@@ -241,7 +241,7 @@ def compare_tables(
     check_time_limit(time_limit)
     asked, quasi_identifiers = asked_policy(policy), tuple(quasi_identifiers)
     if isinstance(holdout, int | float):
-        raise OptionError("the table is released already, so no share can be held out now; give the rows held out")
+        raise OptionError("the release exists already, so no share can be held out; give the hold-out rows")
     missing = tuple(missing)
     marks = missing_marks(schema, missing)
     is_file = isinstance(original, str | Path)

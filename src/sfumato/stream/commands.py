@@ -39,18 +39,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _EVERY = 1.0  # seconds between two words about progress
 
-_state = click.option("--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="Where the state lies.")
+_state = click.option(
+    "--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="State: a file or a database URL."
+)
 _pending_key = click.option(
     "--pending-key",
     type=FILE,
     panel=Panel.PRIVACY,
-    help="Key file for records that wait, with --pending encrypted: 32 bytes or more, mode 600.",
+    help="Key file for pending records, with --pending encrypted: 32 bytes or more, mode 600.",
 )
 _person_key = click.option(
     "--person-key",
     type=FILE,
     panel=Panel.COLUMNS,
-    help="Key file that persons are known under: 32 bytes or more, mode 600.",
+    help="Key file for hashing person identifiers: 32 bytes or more, mode 600.",
 )
 _measure_key = click.option(
     "--measure-key",
@@ -63,7 +65,7 @@ _source = click.option(
     default="",
     metavar="NAME",
     panel=Panel.INPUT,
-    help="Name of the source, where two may hold the very same rows.",
+    help="Name of the source, if two sources may contain the same rows.",
 )
 
 
@@ -73,53 +75,64 @@ def _choice(name: str, *choices: str, panel: Panel, words: str) -> Callable[[F],
 
 @click.group(cls=VerbGroup)
 def stream() -> None:
-    """Condense records as they arrive, and publish by epochs so that arrivals cannot be told by difference.
+    """Dynamic condensation of arriving records, published by epochs that resist differencing attacks.
 
-    init makes a state from the first records, ingest takes in more, publish writes a release, status tells how it
-    stands, attack takes published epochs from each other, forget deletes rows that were kept for measuring. The state
-    is a file, or a PostgreSQL database by its URL, and stays with you.
+    init creates a state from the first records, ingest adds records, publish writes a release, status checks the state,
+    attack runs the differencing attack on published epochs, forget deletes rows kept for measuring. The state is a file
+    or a PostgreSQL database (by its URL). Keep it private.
     """
 
 
 @stream.command("init")
 @click.argument("file", metavar="FILE", type=INPUT)
 @_state
-@options("target", "identifiers", "person", first=True, schema="Schema; what it declares binds all rows.")
+@options("target", "identifiers", "person", first=True, schema="Schema file; its domains apply to all rows.")
 @options("level", "strata", "missing", "rare", "tails")
 @usual(
     "--person-rows",
     type=COUNT,
     default=1,
     panel=Panel.COLUMNS,
-    words="Rows of a person that are taken in, with --person.",
+    words="Largest number of rows per person, with --person.",
 )
 @_person_key
 @click.option(
-    "--k", type=click.IntRange(min=2), panel=Panel.FIRST, help="Lowest level of all.  [default: 10, with --level 2]"
+    "--k",
+    type=click.IntRange(min=2),
+    panel=Panel.FIRST,
+    help="Minimum group size of all records.  [default: 10, 2 with --level]",
 )
-@click.option("--init-number", type=COUNT, panel=Panel.INPUT, help="Begin with so many rows of FILE.  [default: all]")
-@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Of the first rows.")
+@click.option(
+    "--init-number", type=COUNT, panel=Panel.INPUT, help="Number of rows of FILE to start from.  [default: all]"
+)
+@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Grouping of the first rows.")
 @_choice(
     "--split",
     "strict",
     "paper",
     panel=Panel.METHOD,
-    words="Split groups never below the highest level inside, or by the average level.",
+    words="Split groups never below the highest privacy level inside, or by the average level.",
 )
 @_choice(
     "--pending",
     "memory",
     "encrypted",
     panel=Panel.PRIVACY,
-    words="Keep records that wait in memory only, or in the state under a key.",
+    words="Keep pending records in memory only, or encrypted in the state.",
 )
 @_pending_key
-@usual("--pending-limit", type=click.IntRange(min=0), default=10_000, panel=Panel.PRIVACY, words="Most that wait.")
+@usual(
+    "--pending-limit",
+    type=click.IntRange(min=0),
+    default=10_000,
+    panel=Panel.PRIVACY,
+    words="Largest number of pending records.",
+)
 @click.option(
     "--measure-rows",
     type=COUNT,
     panel=Panel.MEASURING,
-    help="Keep at most so many rows encrypted to measure by, and as many people out.  [default: none]",
+    help="Keep at most this many rows, encrypted, to measure by, and hold out as many people.  [default: none]",
 )
 @_measure_key
 @usual(
@@ -127,10 +140,10 @@ def stream() -> None:
     type=click.FloatRange(min=0.0, max=0.5),
     default=0.1,
     panel=Panel.MEASURING,
-    words="Share of rows that is kept out, with --measure-rows.",
+    words="Share of rows that is held out, with --measure-rows.",
 )
-@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows of a batch.")
-@options("seed", recipe="Begin as another stream: its recipe.toml.")
+@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows per batch.")
+@options("seed", recipe="Start with the settings of another stream: its recipe.toml.")
 @_source
 @options("sheet", "header_row", "encoding")
 @verb
@@ -146,7 +159,7 @@ def init(
     header_row: int | None,
     **told: Any,
 ) -> None:
-    """Make a state from the first records, in FILE; they count as ingested.
+    """Create a state from the first records, in FILE; they count as ingested.
 
     FILE is a .csv, .csv.gz, .xlsx, .ods, .parquet, .arrow or .feather file, or - for CSV on standard input.
     """
@@ -185,7 +198,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @_pending_key
 @_person_key
 @_measure_key
-@click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init; any other is refused.")
+@click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init.")
 @click.option(
     "--stdin-format",
     "form",
@@ -197,7 +210,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
     "--acknowledge",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Print the id of each batch on stderr once it is on disk.",
+    help="Print the identifier of each batch on stderr once it is on disk.",
 )
 @_source
 @options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
@@ -214,11 +227,11 @@ def ingest(
     acknowledge: bool,
     **told: Any,
 ) -> None:
-    """Take in rows; each batch is on disk before the next is read.
+    """Add rows to a state; each batch is on disk before the next is read.
 
     INPUT is a file of .csv, .csv.gz, .parquet, .arrow or .feather, a folder of such files, or - for CSV or JSON lines
-    on standard input. Stopped at any moment, run it again on the same input: what was counted is not counted twice.
-    Rows with a cell outside the declared domain are kept out and counted.
+    on standard input. If interrupted, run it again on the same input: no row is counted twice. Rows with a value
+    outside the declared domain are excluded and counted.
     """
     from sfumato.stream.session import StreamSession
 
@@ -297,9 +310,9 @@ def publish(
     overwrite: bool,
     **told: Any,
 ) -> None:
-    """Begin an epoch and write its release: new rows where enough records are fresh, the earlier rows elsewhere.
+    """Start an epoch and write its release: new rows for groups with enough new records, the earlier rows for others.
 
-    FOLDER/release/ is what leaves; FOLDER/owner/ stays with you. Refused with 3 while nothing may leave.
+    Send FOLDER/release/; keep FOLDER/owner/ private. Exits with 3 if no release is allowed yet.
     """
     from sfumato.cli.sanitize import rare_words
     from sfumato.core.facts import EpochPublished, RareValues
@@ -338,11 +351,11 @@ def publish(
 @_measure_key
 @verb
 def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key: Path | None) -> None:
-    """Take published epochs from each other, as somebody does who keeps them all, and tell what that gives away.
+    """Run the differencing attack on published epochs: what they disclose of arrivals in between.
 
     RELEASE... are two or more folders 'release' of this stream, in the order of their epochs; each is verified first.
-    With --measure-key the arrivals that the state keeps a sample of are attacked; without, it is told how many rows
-    changed and how few fresh records are behind a change. Ends with 0 also where the attack succeeds.
+    With --measure-key the sampled arrivals in the state are attacked. Without it, the command prints how many rows
+    changed and the smallest number of new records behind a change. Exits with 0 even if the attack succeeds.
     """
     with console.progress():
         found = sf.stream(state).attack(releases, measure_key=measure_key)
@@ -369,10 +382,10 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
 @_state
 @verb
 def forget(console: Console, state: str) -> None:
-    """Delete the rows kept for measuring from a state, for good; needs no key.
+    """Delete the rows kept for measuring from a state, permanently; needs no key.
 
-    People who were kept out of the stream stay out and are counted; later certificates say that the rows are gone. What
-    a backup, an older copy, a snapshot of the disk or the log of a database server holds is not reached: see to those.
+    People who were held out stay held out and are counted; later certificates state the deletion. Backups, older
+    copies, disk snapshots and database logs are not changed; delete them yourself.
     """
     found = sf.stream(state).forget()
     _say_status(console, found)
@@ -383,7 +396,7 @@ def forget(console: Console, state: str) -> None:
 @_state
 @verb
 def status(console: Console, state: str) -> None:
-    """Check a state as a whole and tell how it stands."""
+    """Check a state and print its status."""
     _tell(console, state)
 
 

@@ -45,7 +45,7 @@ class Stream:
         ----------
         table : pandas, polars or pyarrow table, or path
         source : str
-            Name of the source, where two may hold the very same rows.
+            Name of the source, if two sources may contain the same rows.
         encoding, sheet, header_row : optional
             How a file is read, as in `sfumato.inspect`.
         pending_key, measure_key, person_key : path, optional

@@ -125,7 +125,7 @@ def breach(
     rho1 : float, optional
         Prior probability for the bound; by default that of the property.
     rho2 : float, optional
-        Find the parameter that keeps rho1 from becoming this likely.
+        Largest posterior probability: find the noise parameter that keeps it.
 
     Examples
     --------

@@ -34,10 +34,10 @@ _db = click.option(
 
 @click.group(cls=VerbGroup)
 def survey() -> None:
-    """Ask people, and never learn what a single one of them answered.
+    """Collect answers under local differential privacy and estimate their distribution.
 
-    Answers are randomized where they are given, in the browser or by 'survey answer'. The collector sees randomized
-    values only and estimates the distribution behind them.
+    Each answer is randomized in the respondent's browser or by 'survey answer'. The collector sees randomized values
+    only and estimates the distribution of the true ones.
     """
 
 
@@ -53,14 +53,19 @@ def survey() -> None:
 )
 @_db
 @click.option(
-    "--question", "texts", multiple=True, metavar="[NAME=]TEXT", panel=Panel.FIRST, help="What is asked; repeatable."
+    "--question",
+    "texts",
+    multiple=True,
+    metavar="[NAME=]TEXT",
+    panel=Panel.FIRST,
+    help="Text of a question; repeatable.",
 )
 @usual("--title", default="Survey", panel=Panel.FIRST, words="Title of the page.")
 @usual(
     "--host",
     default="127.0.0.1",
     panel=Panel.SERVER,
-    words="Address to listen on; others than this machine's need TLS.",
+    words="Address to listen on; any but localhost needs TLS.",
 )
 @usual(
     "--port",
@@ -75,22 +80,28 @@ def survey() -> None:
     "--proxy",
     metavar="ADDRESS",
     panel=Panel.SERVER,
-    help="A proxy before the collector whose X-Forwarded-For is believed.",
+    help="Reverse proxy whose X-Forwarded-For is trusted.",
 )
 @usual(
     "--rate",
     default=20.0,
     type=click.FloatRange(0),
     panel=Panel.SERVER,
-    words="Answers a second from one address; 0 is no limit.",
+    words="Largest number of answers per second from one address; 0 is no limit.",
 )
-@usual("--max-body", default=16_384, type=click.IntRange(256, 1 << 20), panel=Panel.SERVER, words="Bytes of an answer.")
+@usual(
+    "--max-body",
+    default=16_384,
+    type=click.IntRange(256, 1 << 20),
+    panel=Panel.SERVER,
+    words="Largest answer, in bytes.",
+)
 @usual(
     "--at-least",
     default=50,
     type=click.IntRange(2),
     panel=Panel.PRIVACY,
-    words="Answers from which on the dashboard shows figures.",
+    words="Smallest number of answers for which the dashboard shows estimates.",
 )
 @click.option(
     "--password-file",
@@ -116,7 +127,7 @@ def serve(
     at_least: int,
     password_file: Path | None,
 ) -> None:
-    """Serve a survey: its page, its answers, its dashboard. Ends with Ctrl-C; what was acknowledged is stored.
+    """Serve a survey: page, answers and dashboard. Ctrl-C ends it; acknowledged answers are stored.
 
     The log on standard error is one JSON object a line, without answers, tokens and addresses.
     """
@@ -153,10 +164,10 @@ def serve(
 @options(overwrite="Replace an existing file.")
 @verb
 def tokens(console: Console, db: str, number: int, output: Path, url: str | None, overwrite: bool) -> None:
-    """Make tokens, each good for one answer.
+    """Create tokens, each valid for one answer.
 
-    They are signed and not stored: hand them out and delete the file. Whoever knows which person got which token can
-    link that person to their randomized answer.
+    Tokens are signed and not stored: distribute them and delete the file. Anyone who knows who received which token can
+    link that person to the randomized answer.
     """
     from sfumato.survey.questions import mint
     from sfumato.survey.store import AnswerStore
@@ -171,20 +182,22 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
 
 
 @survey.command()
-@click.option("--url", required=True, metavar="URL", help="Address of the survey; a link with #TOKEN will do.")
+@click.option("--url", required=True, metavar="URL", help="Address of the survey, or the link with #TOKEN.")
+@click.option("--token", envvar="SFUMATO_TOKEN", help="Your token, if not in the link; or the variable SFUMATO_TOKEN.")
 @click.option(
-    "--token", envvar="SFUMATO_TOKEN", help="Your token, if it is not in the link; or variable SFUMATO_TOKEN."
+    "--value",
+    "values",
+    multiple=True,
+    metavar="[NAME=]V",
+    help="Your true answer.  [default: entered at a prompt, without echo]",
 )
-@click.option(
-    "--value", "values", multiple=True, metavar="[NAME=]V", help="Your true answer; asked for, unseen, where left out."
-)
-@click.option("--expect-digest", metavar="SHA256", help="Refuse any other specification than this one.")
-@usual("--rho1", default=0.1, type=click.FloatRange(0, 1), words="A belief before the answer, for --max-rho2.")
-@click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if that belief could rise above this.")
+@click.option("--expect-digest", metavar="SHA256", help="Refuse a specification with another digest.")
+@usual("--rho1", default=0.1, type=click.FloatRange(0, 1), words="Prior probability, for --max-rho2.")
+@click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if the posterior probability could exceed this.")
 @click.option("--keep", "folder", type=FILE, help="Folder for randomized answers, for retries.")
 @click.option("--ca", type=FILE, help="Certificates to trust in place of the system's (PEM).")
 @click.option("--allow-http", is_flag=True, help="Send without TLS to another machine.")
-@click.option("--other-person", is_flag=True, help="Another person than the one who answered here before.")
+@click.option("--other-person", is_flag=True, help="A new respondent on this machine.")
 @verb
 def answer(
     console: Console,
@@ -200,10 +213,10 @@ def answer(
     allow_http: bool,
     other_person: bool,
 ) -> None:
-    """Answer a survey: the true value is randomized here and never sent.
+    """Answer a survey: the true value is randomized on this machine and never sent.
 
-    The randomized answer is kept before it is sent; running the command again sends the same one. Exits with 3 if the
-    specification is not the expected one or promises too little.
+    The randomized answer is stored before it is sent; running the command again sends the same one. Exits with 3 if the
+    specification is not the expected one or its bound is too weak.
     """
     from sfumato.survey import Connection, KeptAnswers, answer_survey, check_survey
     from sfumato.survey.client import default_folder

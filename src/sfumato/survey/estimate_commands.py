@@ -35,19 +35,19 @@ _CHANCE = click.FloatRange(min=0, max=1)
     metavar="FILE|uniform",
     default="uniform",
     show_default=True,
-    help="What is believed before: CSV of value and probability, or of observed values.",
+    help="Prior distribution: CSV of value and probability, or of observed values.",
 )
 @click.option("--property", metavar="TEXT", help="For example 'x == 0' or 'x not in 200..800'.")
-@click.option("--output", metavar="VALUE", help="The answer that is seen.  [default: the worst one]")
+@click.option("--output", metavar="VALUE", help="Observed answer.  [default: the most revealing one]")
 @click.option("--rho1", type=_CHANCE, help="Prior probability for the bound.  [default: that of the property]")
-@click.option("--rho2", type=_CHANCE, help="Find the parameter that keeps rho1 from becoming this likely.")
-@options(plot="Draw prior against worst posterior, .svg.", overwrite="Replace a picture of that name.")
+@click.option("--rho2", type=_CHANCE, help="Largest posterior probability: find the noise parameter that keeps it.")
+@options(plot="Save a plot of prior and largest posterior (.svg).", overwrite="Replace an existing file.")
 @verb
 def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **told: Any) -> None:
-    """Compute what an answer tells about a property, and what no answer can tell under this noise.
+    """Compute posterior probabilities and privacy bounds of a noise specification.
 
-    Gives amplification gamma, epsilon, the bound from rho1 to rho2, and the privacy that is left for one who knows the
-    distribution. Exits with 3 where --rho2 is asked for and no parameter of the law meets it.
+    Prints amplification gamma, epsilon, the rho1-to-rho2 bound, and the remaining privacy against an attacker who knows
+    the distribution. Exits with 3 if no parameter of the noise meets --rho2.
     """
     from sfumato.survey.figures import guarantee_figure
 
@@ -67,7 +67,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
 
 @click.command(cls=Verb)
 @click.argument("source", metavar="INPUT", type=INPUT)
-@click.option("--column", required=True, metavar="COL", panel=Panel.FIRST, help="The column of randomized values.")
+@click.option("--column", required=True, metavar="COL", panel=Panel.FIRST, help="Column of randomized values.")
 @click.option(
     "--spec",
     required=True,
@@ -75,12 +75,12 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     panel=Panel.FIRST,
     help="Noise specification (TOML), or a release's certificate.json.",
 )
-@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Tell the distribution in so many equal intervals.")
+@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Number of equal intervals of the estimate.")
 @click.option(
     "--stop",
     type=click.Choice(["held-out", "likelihood", "chi-square"]),
     panel=Panel.METHOD,
-    help="When the iteration ends; chi-square is the thesis's.  [default: held-out]",
+    help="Stopping rule of the iteration; chi-square is the thesis's.  [default: held-out]",
 )
 @click.option(
     "--method",
@@ -88,11 +88,16 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     default="auto",
     show_default=True,
     panel=Panel.METHOD,
-    help="The iteration, that of the thesis, or a smooth solution; auto takes the one that predicts better.",
+    help="EM iteration, the thesis's iteration, or a smooth solution; auto takes the one that predicts better.",
 )
-@click.option("--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Level of the bands.")
 @click.option(
-    "--strict", is_flag=True, panel=Panel.PRIVACY, help="Refuse values that do not fit the law (exit code 3)."
+    "--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Confidence level of the bands."
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    panel=Panel.PRIVACY,
+    help="Refuse values that do not fit the noise distribution (exit code 3).",
 )
 @click.option(
     "--least",
@@ -100,11 +105,13 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     default=30.0,
     show_default=True,
     panel=Panel.PRIVACY,
-    help="Refuse below this worth.",
+    help="Refuse below this effective number of records.",
 )
-@click.option("--limit", type=COUNT, default=5000, show_default=True, panel=Panel.METHOD, help="Most iterations.")
-@options("plot", first=True, output="Write it to this CSV file.")
-@options("encoding", "query", overwrite="Replace files of these names.")
+@click.option(
+    "--limit", type=COUNT, default=5000, show_default=True, panel=Panel.METHOD, help="Largest number of iterations."
+)
+@options("plot", first=True, output="Write the estimate to this CSV file.")
+@options("encoding", "query", overwrite="Replace existing files.")
 @verb
 def reconstruct(
     console: Console,
@@ -118,11 +125,11 @@ def reconstruct(
     query: str | None,
     **told: Any,
 ) -> None:
-    """Estimate the distribution behind a column of randomized values; single values stay unknown.
+    """Reconstruct the distribution of the original values from a column of randomized values.
 
     INPUT is a .csv, .csv.gz, .parquet, .arrow or .feather file, - for CSV on standard input, or a database URL with
-    --query. Missing cells are skipped. Refused, with exit code 3, where the records are too few for the noise, and with
-    --strict where the values do not look like anything that the law can have made.
+    --query. Missing values are skipped. Exits with 3 if the records are too few for the noise and, with --strict, if
+    the values do not fit the noise distribution.
     """
     from sfumato.certificate.randomized import read_spec
 
@@ -151,9 +158,11 @@ def reconstruct(
     required=True,
     metavar="COL",
     panel=Panel.FIRST,
-    help="A column of randomized values; the response of the line.",
+    help="Column of randomized values; the response of the regression.",
 )
-@click.option("--to", required=True, metavar="COL", panel=Panel.FIRST, help="Another one; the predictor of the line.")
+@click.option(
+    "--to", required=True, metavar="COL", panel=Panel.FIRST, help="Second column of randomized values; the predictor."
+)
 @click.option(
     "--spec",
     required=True,
@@ -161,23 +170,35 @@ def reconstruct(
     panel=Panel.FIRST,
     help="Noise specification (TOML), or a release's certificate.json.",
 )
-@click.option("--to-spec", type=FILE, panel=Panel.INPUT, help="That of the other column.  [default: that of --spec]")
-@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Equal intervals of the column.  [default: 5]")
-@click.option("--to-intervals", type=COUNT, panel=Panel.METHOD, help="Equal intervals of the other.  [default: 5]")
-@click.option("--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Level of the bands.")
+@click.option(
+    "--to-spec",
+    type=FILE,
+    panel=Panel.INPUT,
+    help="Noise specification of the second column.  [default: that of --spec]",
+)
+@click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Equal intervals of the first column.  [default: 5]")
+@click.option(
+    "--to-intervals", type=COUNT, panel=Panel.METHOD, help="Equal intervals of the second column.  [default: 5]"
+)
+@click.option(
+    "--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Confidence level of the bands."
+)
 @click.option(
     "--least",
     type=click.FloatRange(min=0),
     default=30.0,
     show_default=True,
     panel=Panel.PRIVACY,
-    help="Refuse below this worth.",
+    help="Refuse below this effective number of records.",
 )
 @click.option(
-    "--strict", is_flag=True, panel=Panel.PRIVACY, help="Refuse values that do not fit the laws (exit code 3)."
+    "--strict",
+    is_flag=True,
+    panel=Panel.PRIVACY,
+    help="Refuse values that do not fit the noise distributions (exit code 3).",
 )
 @options(first=True, output="Write the table to this CSV file.")
-@options("encoding", "query", overwrite="Replace a file of that name.")
+@options("encoding", "query", overwrite="Replace an existing file.")
 @verb
 def relate(
     console: Console,
@@ -188,11 +209,10 @@ def relate(
     query: str | None,
     **told: Any,
 ) -> None:
-    """Estimate how two columns of randomized values go together: their cross table, and a line through the true values.
+    """Estimate the association of two randomized columns: cross table and regression line of the original values.
 
-    The columns must have been randomized independently of each other, as randomize and survey do. INPUT is as for
-    reconstruct. Records without one of the two values are skipped. Refused, with exit code 3, where the records are too
-    few for the noise.
+    The columns must have been randomized independently, as randomize and survey do. INPUT is as for reconstruct.
+    Records without one of the two values are skipped. Exits with 3 if the records are too few for the noise.
     """
     _check_csv(output, source, overwrite=overwrite)
     table, _ = read_input(source, encoding=encoding, query=query)

@@ -178,7 +178,7 @@ def fit_tails(
     table : pyarrow.Table
     schema : Schema
     k : int
-        Fewest persons that a cut-off is computed from.
+        Smallest number of persons that a cut-off is computed from.
     method : {"code", "smooth", "keep"}, optional
         By default "code".
     persons : ndarray of shape (n,), optional

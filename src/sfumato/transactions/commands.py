@@ -45,7 +45,7 @@ WORDS = {
     "gamma": "select-a-size: most by which odds may change.  [default: 19]",
     "most_entries": "Entries that may be made, true ones and others; more are refused.",
     "strategy": "Take items on the right out, put items on the left in, or take items out of the whole set.",
-    "min_support": "Share of the transactions from which on a set is frequent.",
+    "min_support": "Smallest support of a frequent itemset, as a share of the transactions.",
     "min_confidence": "How often a rule must be right.",
     "margin": "How far below the threshold the lower end must be, as a share of it.",
     "zeros": "Entries without an item that become unknown for each one with it.",
@@ -87,15 +87,15 @@ def _method(name: str) -> type[_WithMethod]:
 def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how transactions are read."""
     for spelt, words in (
-        ("--item", "Column of the item, of a table with a row for each item of a transaction."),
-        ("--transaction", "Column of the transaction, of such a table."),
+        ("--item", "Column of the item, for one row per item."),
+        ("--transaction", "Transaction identifier, for one row per item."),
     ):
         function = click.option(spelt, metavar="COL", panel=Panel.INPUT, help=words)(function)
-    words = "Each line of a CSV file is a transaction, with commas between its items and no header."
+    words = "CSV without header: one transaction per line, items separated by commas."
     function = click.option("--lines", is_flag=True, panel=Panel.INPUT, help=words)(function)
     return options(
-        person="Whom a transaction is of: dropped, and held out and attacked by person.",
-        most_bytes="Bytes that INPUT may have and unpack to.  [default: 4 GiB]",
+        person="Person identifier of a transaction: dropped; hold-out and attacks count persons.",
+        most_bytes="Largest INPUT, in bytes, also unpacked.  [default: 4 GiB]",
     )(function)
 
 
@@ -104,7 +104,7 @@ def _releasing(function: Callable[..., Any]) -> Callable[..., Any]:
     function = options("despite_policy", "recipe", "seed", "report", "sign", "no_sign", form="[default: csv]")(
         _reading(function)
     )
-    holdout = "Share of the transactions, or persons, kept out for measuring."
+    holdout = "Hold-out set: share of the transactions, or of persons."
     function = options("policy", "overwrite", first=True, holdout=holdout)(function)
     words = "Folder for release/ and owner/."
     return click.option("-o", "--output", required=True, type=FILE, panel=Panel.FIRST, help=words)(function)
@@ -117,19 +117,19 @@ def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
         "rule_file",
         type=FILE,
         panel=Panel.FIRST,
-        help="File with a rule on each line; it must not lie in the output folder.",
+        help="File with one rule per line, outside the output folder.",
     )(function)
-    words = "A rule to hide, 'bread;butter -> milk', or a set 'bread;butter'; repeatable."
+    words = "Rule to hide, 'bread;butter -> milk', or itemset 'bread;butter'; repeatable."
     return click.option("--rule", "named", multiple=True, metavar="RULE", panel=Panel.FIRST, help=words)(function)
 
 
 @click.group(cls=VerbGroup)
 def transactions() -> None:
-    """Transactions of items: randomize them and mine them all the same, or hide rules in them.
+    """Market-basket transactions: randomize them, estimate frequent itemsets, hide association rules.
 
-    INPUT is a FIMI .dat file (a line of item numbers for each transaction), or CSV or Parquet with a column 'items'
-    (semicolons between), with a row for each item (--transaction, --item), with a column of 0 and 1 for each item, or
-    with a transaction on each line (--lines).
+    INPUT is a FIMI .dat file (one line of item numbers per transaction), or CSV or Parquet with a column 'items'
+    (separated by semicolons), one row per item (--transaction, --item), one 0/1 column per item, or one transaction per
+    line (--lines).
     """
 
 
@@ -140,15 +140,14 @@ def transactions() -> None:
     "item_file",
     type=FILE,
     panel=Panel.FIRST,
-    help="File with the name of every item that there is, one on each line.",
+    help="File with the name of every item, one per line.",
 )
 @_releasing
 @verb
 def randomize(console: Console, source: str, **told: Any) -> None:
-    """Randomize every transaction by itself; 'transactions estimate' recovers the supports of itemsets.
+    """Randomize each transaction independently; 'transactions estimate' recovers supports of itemsets.
 
-    Without --items the items are read off the transactions, and what is claimed assumes that they were known
-    beforehand.
+    Without --items the items are taken from the transactions, and the claims assume that the list of items is public.
     """
     _run(console, source, told, "randomize")
 
@@ -159,7 +158,7 @@ def randomize(console: Console, source: str, **told: Any) -> None:
 @_releasing
 @verb
 def hide(console: Console, source: str, **told: Any) -> None:
-    """Change few entries so that none of the named rules holds.
+    """Hide association rules by changing few entries: none of the named rules holds in the release.
 
     The rules stay secret: neither certificate nor recipe names them.
     """
@@ -172,9 +171,9 @@ def hide(console: Console, source: str, **told: Any) -> None:
 @_releasing
 @verb
 def block(console: Console, source: str, **told: Any) -> None:
-    """Make entries unknown so that none of the named rules surely holds.
+    """Hide association rules by unknowns: none of the named rules is certain in the release.
 
-    Items that were there and items that were not both become unknown.
+    Both present and absent items become unknown.
     """
     _run(console, source, told, "block")
 
@@ -277,10 +276,13 @@ def _operator_words(fact: TransactionsRandomized) -> str:
 @transactions.command()
 @click.argument("source", metavar="FOLDER/release", type=INPUT)
 @click.option(
-    "--min-support", required=True, type=float, help="Share of the transactions from which on a set is frequent."
+    "--min-support",
+    required=True,
+    type=float,
+    help="Smallest support of a frequent itemset, as a share of the transactions.",
 )
-@usual("--longest", default=4, type=click.IntRange(1, 15), words="Most items of a set.")
-@click.option("--min-confidence", type=float, help="Estimate rules too: those that are right at least so often.")
+@usual("--longest", default=4, type=click.IntRange(1, 15), words="Largest number of items in an itemset.")
+@click.option("--min-confidence", type=float, help="Also estimate association rules of at least this confidence.")
 @click.option("-o", "--output", type=FILE, help="CSV to write: items, support, low, high.")
 @click.option("--rules-output", type=FILE, help="CSV of rules to write: left, right, support, confidence, low, high.")
 @options(overwrite="Replace existing files.")
@@ -297,11 +299,11 @@ def estimate(
     overwrite: bool,
     **reading: Any,
 ) -> None:
-    """Frequent itemsets of the true transactions, and rules between items, from released ones.
+    """Estimate frequent itemsets and association rules of the original from a release.
 
-    Estimated with intervals where they were randomized, between certain bounds where entries are unknown, counted
-    elsewhere. A rule has one item on its right; low and high are the ends of its confidence. Exits with 3 if there are
-    too few transactions for the noise.
+    Randomized transactions give estimates with confidence intervals, blocked ones certain bounds, others counts. A rule
+    has one item on its right; low and high bound its confidence. Exits with 3 if there are too few transactions for the
+    noise.
     """
     if rules_output is not None and min_confidence is None:
         raise OptionError("--rules-output needs --min-confidence, from which on a rule is listed")

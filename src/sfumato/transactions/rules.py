@@ -52,7 +52,7 @@ class RuleHiding(NamedRuleMethod):
     strategy : {"consequent", "antecedent", "itemsets"}
         Take items on the right out, put items on the left in, or take items out until the set is not frequent.
     min_support : float
-        Share of the transactions from which on a set is frequent.
+        Smallest support of a frequent itemset, as a share of the transactions.
     min_confidence : float
         How often a rule must be right.
     """

@@ -233,7 +233,7 @@ def transactions(
     transaction, item : str, optional
         Columns of a table that has a row for each item of a transaction.
     lines : bool
-        Each line of a CSV file is a transaction, with commas between its items and no header.
+        CSV without header: one transaction per line, items separated by commas.
     most_bytes : int, optional
         Bytes that a file may unpack to.
 

@@ -133,8 +133,8 @@ _MOST_LINE = 1 << 26  # bytes of one event: a schema of very many columns
 _MOST_NOTES = 20
 _UNPACKED = 10  # a packed file may be so many times as large as one that is dropped in
 _BROKEN = (
-    "something unforeseen went wrong ({}); nothing was written. Please report it as a defect, with what the same "
-    "command shows with --debug, less any data"
+    "internal error ({}); nothing was written. Please report it, with the output of the same "
+    "command with --debug, without data"
 )
 _KILLED = "the process ended early, perhaps for lack of memory; nothing was written"
 
