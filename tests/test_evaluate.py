@@ -122,7 +122,7 @@ def test_nothing_is_said_where_nothing_is_odd() -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ({"holdout": 0.2}, "released already"),
+        ({"holdout": 0.2}, "exists already"),
         ({"holdout": frame().drop(columns="x")}, "held-out table lacks 1 columns"),
         ({"time_limit": 0}, "above 0"),
         ({"time_limit": -3.0}, "above 0"),
