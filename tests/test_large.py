@@ -22,8 +22,9 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions import batches as chunks
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
+from sfumato.publish import large
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
 from sfumato.tables.schema import Domain, Field, Kind, Schema
@@ -76,7 +77,9 @@ def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
     tmp_path: Path, ending: str, mechanism: chunks.Geometric
 ) -> None:
     source, place = people(tmp_path / f"in.{ending}"), tmp_path / "key.toml"
-    done = sanitize_file(source, tmp_path / "out", mechanism, new_key=place, batch_rows=50, report=False)
+    done = sanitize(
+        source, mechanism, folder=tmp_path / "out", engine="partitions", new_key=place, batch_rows=50, report=False
+    )
     assert done.table.name == f"table.{ending.removesuffix('.gz')}"
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, ShuffledWithin)] == [50]
@@ -86,7 +89,9 @@ def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
 
 def test_a_file_of_one_batch_is_shuffled_whole(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
-    done = sanitize_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml", report=False)
+    done = sanitize(
+        source, Rotation(), folder=tmp_path / "out", engine="partitions", new_key=tmp_path / "key.toml", report=False
+    )
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, Shuffled)] == [ROWS]
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
 
@@ -95,9 +100,16 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 120)
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
-    done = sanitize_file(
-        source, out, Rotation(), new_key=tmp_path / "key.toml", batch_rows=50, sample_rows=120, time_limit=1
+    done = sanitize(
+        source,
+        Rotation(),
+        folder=out,
+        engine="partitions",
+        new_key=tmp_path / "key.toml",
+        batch_rows=50,
+        time_limit=1,
     )
     note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
     assert done.report is not None
@@ -114,7 +126,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
 
 def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: Path) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    sanitize_file(source, out, Translation(), new_key=place, batch_rows=50, time_limit=1)
+    sanitize(source, Translation(), folder=out, engine="partitions", new_key=place, batch_rows=50, time_limit=1)
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
         *(f"release/{name}" for name in ("table.parquet", "certificate.json", "certificate.sig")),
@@ -132,33 +144,41 @@ def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: 
 
 def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
     source, place = people(tmp_path / "in.parquet"), tmp_path / "key.toml"
-    sanitize_file(source, tmp_path / "one", Rotation(), new_key=place, report=False)
+    sanitize(source, Rotation(), folder=tmp_path / "one", engine="partitions", new_key=place, report=False)
     key = Key.load(place)
     place.unlink()
-    done = sanitize_file(source, tmp_path / "two", Rotation(key=key), batch_rows=50, report=False)
+    done = sanitize(
+        source, Rotation(key=key), folder=tmp_path / "two", engine="partitions", batch_rows=50, report=False
+    )
     assert_gives_back(done, key, source)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "one", "two"]
 
 
-def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path) -> None:
+def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 3)
     rows = [*range(20, 219), 1000.5]
     table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
     pa.parquet.write_table(table, tmp_path / "in.parquet")
-    done = sanitize_file(
+    done = sanitize(
         tmp_path / "in.parquet",
-        tmp_path / "out",
         Translation(),
+        folder=tmp_path / "out",
+        engine="partitions",
         new_key=tmp_path / "key.toml",
         batch_rows=50,
-        sample_rows=3,
         report=False,
     )
     assert done.certificate.rows_out == 200
     declared = Field("age", Kind.CONTINUOUS, domain=Domain(declared=True, low=0, high=1000))
     schema = Schema((declared, Field("pay", Kind.CONTINUOUS)))
     with pytest.raises(SchemaError):
-        sanitize_file(
-            tmp_path / "in.parquet", tmp_path / "two", Translation(), schema=schema, new_key=tmp_path / "other.toml"
+        sanitize(
+            tmp_path / "in.parquet",
+            Translation(),
+            folder=tmp_path / "two",
+            engine="partitions",
+            schema=schema,
+            new_key=tmp_path / "other.toml",
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "key.toml", "out"]
 
@@ -176,19 +196,27 @@ def test_what_stops_the_move_leaves_neither_folder_nor_key(
 
     monkeypatch.setattr(chunks, "transform_file", stop)
     with pytest.raises((error, SfumatoError)):
-        sanitize_file(source, tmp_path / "out", Rotation(), new_key=tmp_path / "key.toml")
+        sanitize(source, Rotation(), folder=tmp_path / "out", engine="partitions", new_key=tmp_path / "key.toml")
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    sanitize_file(source, out, Rotation(), new_key=place, report=False)
+    sanitize(source, Rotation(), folder=out, engine="partitions", new_key=place, report=False)
     old = (out / "release" / "table.parquet").read_bytes(), place.read_bytes()
     with pytest.raises(OptionError):
-        sanitize_file(source, out, Rotation(), new_key=place, report=False, overwrite=True)
+        sanitize(source, Rotation(), folder=out, engine="partitions", new_key=place, report=False, overwrite=True)
     monkeypatch.setattr(Release, "_write_release", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        sanitize_file(source, out, Rotation(), new_key=tmp_path / "new.toml", report=False, overwrite=True)
+        sanitize(
+            source,
+            Rotation(),
+            folder=out,
+            engine="partitions",
+            new_key=tmp_path / "new.toml",
+            report=False,
+            overwrite=True,
+        )
     assert ((out / "release" / "table.parquet").read_bytes(), place.read_bytes()) == old
     assert not (tmp_path / "new.toml").exists()
 
@@ -196,8 +224,15 @@ def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, m
 def test_a_dry_run_repeats_to_the_byte(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
     for name in ("one", "two"):
-        sanitize_file(
-            source, tmp_path / name, Hybrid(), new_key=tmp_path / f"{name}.toml", batch_rows=50, seed=4, report=False
+        sanitize(
+            source,
+            Hybrid(),
+            folder=tmp_path / name,
+            engine="partitions",
+            new_key=tmp_path / f"{name}.toml",
+            batch_rows=50,
+            seed=4,
+            report=False,
         )
     tables = [(tmp_path / name / "release" / "table.parquet").read_bytes() for name in ("one", "two")]
     assert tables[0] == tables[1]
@@ -213,11 +248,17 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "in.parquet")
     place = tmp_path / "key.toml"
     with pytest.raises(PrivacyRefusal):
-        sanitize_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place)
+        sanitize(tmp_path / "in.parquet", Rotation(), folder=tmp_path / "out", engine="partitions", new_key=place)
     assert not place.exists()
     mechanism = Rotation(pass_categories=True)
-    done = sanitize_file(
-        tmp_path / "in.parquet", tmp_path / "out", mechanism, new_key=place, batch_rows=50, time_limit=1
+    done = sanitize(
+        tmp_path / "in.parquet",
+        mechanism,
+        folder=tmp_path / "out",
+        engine="partitions",
+        new_key=place,
+        batch_rows=50,
+        time_limit=1,
     )
     assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
@@ -231,7 +272,9 @@ def test_public_columns_with_gaps_are_no_untouched_ones_in_batches_as_in_memory(
     pa.parquet.write_table(table, tmp_path / "in.parquet")
     told: dict[str, Any] = {"public": ["town", "rank"], "report": False}
     place = tmp_path / "key.toml"
-    done = sanitize_file(tmp_path / "in.parquet", tmp_path / "out", Rotation(), new_key=place, **told)
+    done = sanitize(
+        tmp_path / "in.parquet", Rotation(), folder=tmp_path / "out", engine="partitions", new_key=place, **told
+    )
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert done.certificate.facts == sf.sanitize(table, Rotation(), **told).certificate.facts
 
@@ -239,13 +282,21 @@ def test_public_columns_with_gaps_are_no_untouched_ones_in_batches_as_in_memory(
 def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere, out = tmp_path / "nowhere.parquet", tmp_path / "out"
     with pytest.raises(OptionError, match="needs all rows at once"):
-        sanitize_file(nowhere, out, method="swap")
+        sanitize(nowhere, folder=out, engine="partitions", method="swap")
     for told in ({"new_key": tmp_path / "key.toml"}, {"batch_rows": 50}):
         with pytest.raises(OptionError, match="are for methods that move a file row by row"):
-            sanitize_file(nowhere, out, Condensation(), **told)
+            sanitize(nowhere, Condensation(), folder=out, engine="partitions", **told)
     with pytest.raises(OptionError, match="give key= or new_key="):
-        sanitize_file(nowhere, out, Rotation())
+        sanitize(nowhere, Rotation(), folder=out, engine="partitions")
     with pytest.raises(PrivacyRefusal):
-        sanitize_file(nowhere, out, Rotation(), new_key=out / "key.toml")
+        sanitize(nowhere, Rotation(), folder=out, engine="partitions", new_key=out / "key.toml")
     with pytest.raises(PrivacyRefusal, match="dry run"):
-        sanitize_file(nowhere, out, Rotation(), new_key=tmp_path / "key.toml", seed=1, sign=tmp_path / "sign.pem")
+        sanitize(
+            nowhere,
+            Rotation(),
+            folder=out,
+            engine="partitions",
+            new_key=tmp_path / "key.toml",
+            seed=1,
+            sign=tmp_path / "sign.pem",
+        )

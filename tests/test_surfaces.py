@@ -181,7 +181,7 @@ def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None
 
 
 OF_THE_COMMAND: dict[str, set[str]] = {  # options for how files are read and written, which Python does by other calls
-    "sanitize": {"engine", "master", "resume_key", "batch_rows", "form", "sign", "overwrite", "delimiter", "decimal"},
+    "sanitize": set(),
     "evaluate": {"despite_policy", "overwrite", "delimiter", "decimal"},
     "tune": {"overwrite", "delimiter", "decimal"},
 }  # fmt: skip
@@ -189,17 +189,9 @@ FILES = {"decimal", "delimiter", "sheet", "output", "overwrite", "encoding", "qu
 OTHERWISE: dict[str, set[str]] = {  # places to read and write, and options that are no arguments
     "sanitize": {
         "source",
-        "sign",
         "no_sign",
-        "form",
         "pdf",
-        "chunked",
-        "batch_rows",
-        "new_key",
         "key",
-        "engine",
-        "master",
-        "resume_key",
         *all_parameters(),
     },
     "evaluate": {"most_bytes", "despite_policy", "level", "strata", "allow_level_1", "recipe", "format", "method", "k"},

@@ -73,7 +73,7 @@ def file(rows: int, method: str, effort: str, memory: str) -> None:
         seconds, megabytes = timed(copy)
         os.unlink(folder / "copy.parquet")
         print(f"plain read and write of {rows} rows: {seconds:.1f} CPU s, {megabytes:.0f} MB")
-        told = ["--engine", "chunks", "--method", method, "--memory", memory, "--no-report"]
+        told = ["--engine", "partitions", "--method", method, "--memory", memory, "--no-report"]
         told += ["--effort", effort] if method == "condense" else []
         run = [sys.executable, "-m", "sfumato.cli", "sanitize", str(folder / "big.parquet"), "-o", str(folder / "out")]
         took, peak = timed([*run, *told, "--quiet"])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sfumato.publish.judge import PolicyNotMet
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
-    from sfumato.publish.sanitize import sanitize, sanitize_file
+    from sfumato.publish.sanitize import sanitize
     from sfumato.publish.verify import verify_release as verify
     from sfumato.stream.verb import stream
     from sfumato.survey.calculator import breach
@@ -84,7 +84,6 @@ __all__ = [
     "reconstruct",
     "relate",
     "sanitize",
-    "sanitize_file",
     "signing_key",
     "stream",
     "transactions",
@@ -133,7 +132,6 @@ _HOMES = {
     "reconstruct": "sfumato.survey.verbs",
     "relate": "sfumato.survey.verbs",
     "sanitize": "sfumato.publish.sanitize",
-    "sanitize_file": "sfumato.publish.sanitize",
     "signing_key": "sfumato.certificate.signing_key",
     "stream": "sfumato.stream.verb",
     "tune": "sfumato.tuning.run",

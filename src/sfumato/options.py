@@ -7,10 +7,10 @@ page and the tables of the documentation are read off these fields.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_type_hints
 
 from sfumato.core.option import Panel, offered, options_of, spelled_option
 
@@ -22,6 +22,7 @@ __all__ = [
     "RunOptions",
     "first_needing_all_rows",
     "given",
+    "options_from",
     "types_of_options",
 ]
 
@@ -234,14 +235,14 @@ class RunOptions:
             needs_all_rows=True,
         ),
     )
-    engine: Literal["memory", "chunks", "spark"] | None = field(
+    engine: Literal["memory", "partitions", "spark"] | None = field(
         default=None,
         metadata=offered(
             "All rows in memory; a file in partitions, with encrypted temporary files; or a cluster.  [default: "
             "memory, unless the file needs more than --memory]",
             Panel.ENGINE,
             ("sanitize",),
-            choices=("memory", "chunks", "spark"),
+            choices=("memory", "partitions", "spark"),
             beside_recipe=True,
         ),
     )
@@ -279,7 +280,7 @@ class RunOptions:
     batch_rows: int | None = field(
         default=None,
         metadata=offered(
-            "Geometric methods with --engine chunks: rows per batch.  [default: about 32 MB]",
+            "Geometric methods with --engine partitions: rows per batch.  [default: about 32 MB]",
             Panel.ENGINE,
             ("sanitize",),
             least=1,
@@ -456,3 +457,20 @@ def types_of_options(owner: type[Any]) -> dict[str, Any]:
     from sfumato.tables.schema import Schema
 
     return get_type_hints(owner, localns={"Schema": Schema})
+
+
+T = TypeVar("T")
+
+
+def options_from(owner: Callable[..., T], arguments: Mapping[str, Any]) -> T:
+    """Options of a class among arguments: iterables become tuples, numbers of NumPy those of Python."""
+    declared = [each for each in dataclasses.fields(cast(Any, owner)) if each.name in arguments]
+    return owner(**{each.name: _plain(arguments[each.name], several=each.default == ()) for each in declared})
+
+
+def _plain(value: Any, *, several: bool) -> Any:
+    import numpy as np
+
+    if several:
+        return tuple(value)
+    return value.item() if isinstance(value, np.number) else value

@@ -232,10 +232,19 @@ def test_a_key_that_its_owner_encrypted_signs_with_its_passphrase(
 def test_whatever_writes_a_release_signs_it_by_the_key_of_its_owner(home: Path, tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "people.parquet")
     told: dict[str, Any] = {"report": False}
-    sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "parted", sf.Condensation(k=5), **told)
+    sf.sanitize(
+        tmp_path / "people.parquet", sf.Condensation(k=5), folder=tmp_path / "parted", engine="partitions", **told
+    )
     numbers = tmp_path / "numbers.parquet"
     pq.write_table(pa.table({"age": list(range(60)), "pay": [2.5 * row for row in range(60)]}), numbers)
-    sf.sanitize_file(numbers, tmp_path / "moved", sf.Translation(), new_key=tmp_path / "move.toml", **told)
+    sf.sanitize(
+        numbers,
+        sf.Translation(),
+        folder=tmp_path / "moved",
+        engine="partitions",
+        new_key=tmp_path / "move.toml",
+        **told,
+    )
     sf.stream(tmp_path / "state.db", TABLE, k=5).publish(tmp_path / "epoch", **told)
     shop = sf.transactions(pa.table({"items": ["bread;milk", "bread", "milk;beer", "bread;milk"] * 10}))
     shop.randomize(items=("bread", "milk", "beer"), **told).save(tmp_path / "shop")

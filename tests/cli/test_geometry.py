@@ -69,5 +69,5 @@ def test_extra_noise_for_some_rows_and_a_moved_target_are_told_and_verify(run: R
     facts = {fact["fact"]: fact for fact in certificate["facts"]}
     assert facts["enhanced"]["rows"] == 12
     assert facts["target-moved"]["column"] == "salary"
-    again = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "two", "--method", "scale", "--chunked")
+    again = ("sanitize", tmp_path / "in.csv", "-o", tmp_path / "two", "--method", "scale", "--engine", "partitions")
     assert run(*again, "--new-key", tmp_path / "two.toml", "--enhance", "0.2").code == 2

@@ -78,7 +78,7 @@ def formulas(tmp_path: Path) -> Path:
 
 
 IN_MEMORY = ("--method", "noise", "--pass-categories", "--no-report")
-CHUNKED = ("--method", "translate", "--chunked", "--batch-rows", 20, "--pass-categories", "--no-report")
+CHUNKED = ("--method", "translate", "--engine", "partitions", "--batch-rows", 20, "--pass-categories", "--no-report")
 
 
 @pytest.mark.parametrize("way", [IN_MEMORY, CHUNKED], ids=["memory", "chunked"])

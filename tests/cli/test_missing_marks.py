@@ -22,7 +22,7 @@ def marks_of(folder: Path) -> Counter[str]:
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("engine", ["memory", "chunks"])
+@pytest.mark.parametrize("engine", ["memory", "partitions"])
 def test_marks_that_are_found_are_released_and_read_again(run: Run, tmp_path: Path, engine: str) -> None:
     path, schema, folder = write_visits(tmp_path / "visits.csv"), tmp_path / "schema.toml", tmp_path / "made"
     found = run("inspect", path, "-o", schema)

@@ -29,7 +29,7 @@ from sfumato.engines.parties.peers import Address
 from sfumato.publish.earlier import own_files
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.folder import replacing_folder
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from tests.cli.conftest import Run
 from tests.examples import examples
 
@@ -73,7 +73,18 @@ COMMANDS = {
     "sanitize": ("release", ("sanitize", "in.csv", "--k", "5", "--no-report")),
     "chunks": (
         "release",
-        ("sanitize", "in.csv", "--method", "translate", "--chunked", "--new-key", "new.toml", "--public", "sex"),
+        (
+            "sanitize",
+            "in.csv",
+            "--method",
+            "translate",
+            "--engine",
+            "partitions",
+            "--new-key",
+            "new.toml",
+            "--public",
+            "sex",
+        ),
     ),
     "stream": ("release", ("stream", "publish", "--state", "state.db")),
     "transactions": ("release", ("transactions", "randomize", "in.dat", "--no-report")),
@@ -246,7 +257,13 @@ def test_python_refuses_as_well_to_replace_what_it_reads(place: Path) -> None:
     release().save(place / "out")
     before = tree(place)
     with pytest.raises(OptionError, match="which this run reads"):
-        sanitize_file(place / "out" / "release" / "table.csv", place / "out", sf.Condensation(k=5), overwrite=True)
+        sanitize(
+            place / "out" / "release" / "table.csv",
+            sf.Condensation(k=5),
+            folder=place / "out",
+            engine="partitions",
+            overwrite=True,
+        )
     assert tree(place) == before
 
 

@@ -26,7 +26,7 @@ def test_the_command_line_ends_with_3(run: Run, tmp_path: Path) -> None:
 def test_a_file_in_batches_is_looked_through_for_persons_too(run: Run, tmp_path: Path) -> None:
     table = visits().append_column("size", pa.array(np.random.default_rng(1).normal(size=visits().num_rows).round(3)))
     pa.csv.write_csv(table, tmp_path / "visits.csv")
-    told = ("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "out", "--method", "scale", "--chunked")
+    told = ("sanitize", tmp_path / "visits.csv", "-o", tmp_path / "out", "--method", "scale", "--engine", "partitions")
     words = ("--new-key", tmp_path / "key.toml", "--pass-categories", "--no-report")
     stopped = run(*told, *words)
     assert stopped.code == 3

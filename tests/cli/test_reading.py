@@ -42,7 +42,7 @@ def test_inspect_says_what_it_detected(run: Run, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("engine", ["memory", "chunks"])
+@pytest.mark.parametrize("engine", ["memory", "partitions"])
 @pytest.mark.parametrize("given", [(), ("--encoding", "latin-1", "--header-row", 3)])
 def test_a_release_and_its_recipe_read_the_file_alike(
     run: Run, titled: Path, tmp_path: Path, engine: str, given: tuple[object, ...]
@@ -75,7 +75,7 @@ def test_options_that_do_not_fit_the_file_are_refused(run: Run, titled: Path, tm
         said = run("inspect", titled, *words)
         assert said.code == 2
         assert re.search(told, said.err), said.err
-    partitioned = run("sanitize", titled, "-o", tmp_path / "out", "--engine", "chunks", "--sheet", "A")
+    partitioned = run("sanitize", titled, "-o", tmp_path / "out", "--engine", "partitions", "--sheet", "A")
     assert (partitioned.code, "does not read workbooks" in partitioned.err) == (2, True)
 
 

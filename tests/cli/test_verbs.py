@@ -204,7 +204,17 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     assert all(1000 < float(line.split(";")[1]) < 4000 for line in released)
     assert run("verify", tmp_path / "out" / "release").code == 0
     assert run("evaluate", tmp_path / "t.csv", tmp_path / "out" / "release" / "table.csv").code == 0
-    again = run("sanitize", tmp_path / "t.csv", "-o", tmp_path / "cells", "--chunked", "--decimal", ",", "--no-report")
+    again = run(
+        "sanitize",
+        tmp_path / "t.csv",
+        "-o",
+        tmp_path / "cells",
+        "--engine",
+        "partitions",
+        "--decimal",
+        ",",
+        "--no-report",
+    )
     assert (again.code, "Decimal commas in 'dose', 'cost'" in again.out) == (0, True)
 
 

@@ -22,7 +22,7 @@ from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.joint import joint_in_one_process
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.run import init_stream
@@ -70,7 +70,15 @@ def test_a_column_that_is_empty_in_the_sample_of_a_file_is_dropped_with_a_word(t
     path = tmp_path / "in.parquet"
     pa.parquet.write_table(_people().drop_columns(["name"]), path)
     with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
-        sanitize_file(path, tmp_path / "out", Translation(), new_key=tmp_path / "key.toml", seed=1, report=False)
+        sanitize(
+            path,
+            Translation(),
+            folder=tmp_path / "out",
+            engine="partitions",
+            new_key=tmp_path / "key.toml",
+            seed=1,
+            report=False,
+        )
 
 
 def test_a_stream_forgets_that_a_column_is_empty_with_its_first_value(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from sfumato.publish.joint import joint_in_one_process, own_part, run_party, wri
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
@@ -196,7 +196,7 @@ def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_
     pyarrow.csv.write_csv(numbers().select(["age", "pay", "stay"]), tmp_path / "in.csv")
     told = {"new_key": tmp_path / "key.toml", "policy": "research", "time_limit": 1.0}
     with pytest.raises(PolicyNotMet):
-        sanitize_file(tmp_path / "in.csv", tmp_path / "out", Translation(), **told)  # type: ignore[arg-type]
+        sanitize(tmp_path / "in.csv", Translation(), folder=tmp_path / "out", engine="partitions", **told)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 

@@ -26,7 +26,7 @@ from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.engines.parties.plan import JointPlan
 from sfumato.methods.geometry import Hybrid, Rotation
 from sfumato.publish.joint import joint_in_one_process
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.run import init_stream
@@ -88,8 +88,9 @@ def _chunks(mechanism: Rotation | Hybrid) -> Run:
     def run(folder: Path, report: bool) -> None:
         with tempfile.TemporaryDirectory() as work:
             pa.csv.write_csv(numbers(), Path(work, "in.csv"))
-            sanitize_file(
-                Path(work, "in.csv"), folder, mechanism, new_key=Path(work, "key.toml"), public=["ill"], batch_rows=40,
+            sanitize(
+                Path(work, "in.csv"), mechanism, folder=folder, engine="partitions",
+                new_key=Path(work, "key.toml"), public=["ill"], batch_rows=40,
                 seed=7, report=report,
             )  # fmt: skip
 

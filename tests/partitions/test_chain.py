@@ -220,7 +220,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     table = people().drop_columns(["who"])
     pa.csv.write_csv(table, tmp_path / "people.csv")
     pa.csv.write_csv(table.slice(0, 150), tmp_path / "few.csv")
-    told = ("--engine", "chunks", "--level", "level", "--rows-are-people", "--no-report")
+    told = ("--engine", "partitions", "--level", "level", "--rows-are-people", "--no-report")
     done = at_the_command_line("sanitize", tmp_path / "people.csv", "-o", tmp_path / "out", *told)
     assert done.code == 0, done.err
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
@@ -229,5 +229,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     (cut,) = (fact for fact in certificate.facts if isinstance(fact, Celled))
     assert any(f"two of the {cut.cells} partitions of the table" in claim.claim for claim in certificate.claims)
     assert any("Every leaf lies within one partition of the table." in claim.basis for claim in certificate.claims)
-    few = sf.sanitize_file(tmp_path / "few.csv", tmp_path / "few", seed=1, report=False, rows_are_people=True)
+    few = sf.sanitize(
+        tmp_path / "few.csv", folder=tmp_path / "few", engine="partitions", seed=1, report=False, rows_are_people=True
+    )
     assert few.certificate.method == "condense"  # as in memory, below 200 rows

@@ -19,10 +19,9 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
-from sfumato.engines.partitions import memory_limit
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import sanitize_partition
-from sfumato.publish import large
+from sfumato.publish import engine_choice, large
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.partitions.test_partitions import people
@@ -48,7 +47,9 @@ def hidden(folder: Path) -> list[str]:
 
 
 def test_a_file_in_cells_gives_a_whole_release_and_the_rows_of_the_frame(place: Path) -> None:
-    release = sf.sanitize_file(place / "people.parquet", place / "out", level="level", seed=3, **SMALL)
+    release = sf.sanitize(
+        place / "people.parquet", folder=place / "out", engine="partitions", level="level", seed=3, **SMALL
+    )
     frame = sf.sanitize(people().drop_columns(["who"]), level="level", seed=3, method="condense", memory="1G", **SMALL)
     assert cells_of(release) == cells_of(frame) > 2
     assert pa.parquet.read_table(place / "out" / "release" / "table.parquet").equals(frame.table)
@@ -70,7 +71,7 @@ def write_as_in_germany(table: pa.Table, path: Path) -> None:
 def test_a_file_with_decimal_commas_goes_through_in_cells_as_in_memory(run: Run, place: Path) -> None:  # noqa: F811
     write_as_in_germany(people().drop_columns(["who"]), place / "people.csv")
     told = ("--seed", 3, "--k", 4, "--rows-are-people", "--no-report", "--method", "chain", "--leaf", 20)
-    done = run("sanitize", place / "people.csv", "-o", place / "out", "--engine", "chunks", *told)
+    done = run("sanitize", place / "people.csv", "-o", place / "out", "--engine", "partitions", *told)
     assert done.code == 0, done.err
     assert "Decimal commas in 'pay': read as numbers, released with decimal points." in done.out
     whole = run("sanitize", place / "people.csv", "-o", place / "all", "--engine", "memory", "--memory", "1G", *told)
@@ -81,7 +82,7 @@ def test_a_file_with_decimal_commas_goes_through_in_cells_as_in_memory(run: Run,
     text = (place / "people.csv").read_text(encoding="utf-8-sig")
     (place / "bars.csv").write_text(text.replace(";", "!"), encoding="utf-8")
     said = ("--delimiter", "!", "--decimal", ",")
-    done = run("sanitize", place / "bars.csv", "-o", place / "bars", "--engine", "chunks", *said, *told)
+    done = run("sanitize", place / "bars.csv", "-o", place / "bars", "--engine", "partitions", *said, *told)
     assert done.code == 0, done.err
     assert (place / "bars" / "release" / "table.csv").read_bytes() == table.replace(b";", b"!")
 
@@ -89,7 +90,7 @@ def test_a_file_with_decimal_commas_goes_through_in_cells_as_in_memory(run: Run,
 def test_a_file_with_decimal_commas_is_moved_in_batches(run: Run, place: Path) -> None:  # noqa: F811
     write_as_in_germany(people().select(["age", "pay"]), place / "numbers.csv")
     told = ("--method", "translate", "--new-key", place / "key.toml", "--rows-are-people", "--no-report")
-    done = run("sanitize", place / "numbers.csv", "-o", place / "out", "--engine", "chunks", *told)
+    done = run("sanitize", place / "numbers.csv", "-o", place / "out", "--engine", "partitions", *told)
     assert done.code == 0, done.err
     assert "Decimal commas in 'pay'" in done.out
     moved = pa.csv.read_csv(place / "out" / "release" / "table.csv", parse_options=pa.csv.ParseOptions(delimiter=";"))
@@ -97,7 +98,7 @@ def test_a_file_with_decimal_commas_is_moved_in_batches(run: Run, place: Path) -
 
 
 def test_marks_of_csv_are_not_for_parquet(run: Run, place: Path) -> None:  # noqa: F811
-    done = run("sanitize", place / "people.parquet", "-o", place / "out", "--engine", "chunks", "--decimal", ",")
+    done = run("sanitize", place / "people.parquet", "-o", place / "out", "--engine", "partitions", "--decimal", ",")
     assert (done.code, "are for CSV" in done.err) == (2, True)
 
 
@@ -106,7 +107,7 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory_limit, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
+    monkeypatch.setattr(engine_choice, "needed_bytes", lambda *_args, **_more: 3 << 30)  # as of a file of many rows
     pa.csv.write_csv(people().drop_columns(["who"]), place / "people.csv")
     told = ("sanitize", place / "people.csv", "-o", place / "out", "--method", "condense", "--k", 4, "--effort", "fast")
     done = run(
@@ -125,14 +126,14 @@ def test_the_command_line_takes_cells_where_a_file_does_not_fit_and_says_so(
 
 WRONG: dict[str, tuple[str, ...]] = {
     "a size that is none": ("people.parquet", "--memory", "many"),
-    "a method for all rows": ("people.parquet", "--engine", "chunks", "--method", "swap", "--target", "town"),
+    "a method for all rows": ("people.parquet", "--engine", "partitions", "--method", "swap", "--target", "town"),
     "a key in the folder": ("people.parquet", "--resume-key", "out/key", "--method", "condense"),
     "an engine and another": ("people.parquet", "--engine", "memory", "--resume-key", "key", "--method", "condense"),
-    "standard input": ("-", "--engine", "chunks", "--method", "condense"),
-    "rows to choose": ("people.parquet", "--engine", "chunks", "--where", "age > 60"),
+    "standard input": ("-", "--engine", "partitions", "--method", "condense"),
+    "rows to choose": ("people.parquet", "--engine", "partitions", "--where", "age > 60"),
     "batches in memory": ("people.parquet", "--batch-rows", "5", "--method", "condense"),
-    "a workbook": ("people.parquet", "--engine", "chunks", "--method", "condense", "--format", "xlsx"),
-    "marks of decimals": ("people.parquet", "--engine", "chunks", "--method", "condense", "--decimal", ","),
+    "a workbook": ("people.parquet", "--engine", "partitions", "--method", "condense", "--format", "xlsx"),
+    "marks of decimals": ("people.parquet", "--engine", "partitions", "--method", "condense", "--decimal", ","),
 }
 
 
@@ -161,11 +162,11 @@ def test_a_stopped_run_goes_on_without_doing_a_finished_cell_again(
     monkeypatch.setattr(engine, "sanitize_partition", failing)
     told = {**SMALL, "resume_key": key}
     with pytest.raises(SfumatoError, match="No space left"):
-        sf.sanitize_file(place / "people.parquet", place / "out", **told)
+        sf.sanitize(place / "people.parquet", folder=place / "out", engine="partitions", **told)
     assert key.stat().st_mode & 0o777 == 0o600
     assert hidden(place) == [".out.sfumato-resume"]
     done.append(-1)
-    release = sf.sanitize_file(place / "people.parquet", place / "out", **told)
+    release = sf.sanitize(place / "people.parquet", folder=place / "out", engine="partitions", **told)
     assert done == [0, 1, -1, *range(2, cells_of(release))]
     assert not key.exists()
     assert hidden(place) == []
@@ -186,18 +187,24 @@ def test_what_was_put_aside_for_other_options_or_by_nobody_is_not_used(
         patched.setattr(engine, "sanitize_partition", stopping)
         for k in (4, 5):
             with pytest.raises(KeyboardInterrupt):
-                sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "k": k})
+                sf.sanitize(place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "k": k})
     other = place / "other"
     other.write_text("00" * 32)
     with pytest.raises(OptionError, match="chmod 600"):
-        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
+        sf.sanitize(
+            place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "resume_key": other}
+        )
     other.chmod(0o600)
     with pytest.raises(SfumatoError, match="altered on disk"):
-        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
+        sf.sanitize(
+            place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "resume_key": other}
+        )
     other.write_text("none")
     with pytest.raises(OptionError, match="is none"):
-        sf.sanitize_file(place / "people.parquet", place / "out", **{**told, "resume_key": other})
-    sf.sanitize_file(place / "people.parquet", place / "out", **SMALL)
+        sf.sanitize(
+            place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "resume_key": other}
+        )
+    sf.sanitize(place / "people.parquet", folder=place / "out", engine="partitions", **SMALL)
     assert "removed what a stopped run had put aside" in caplog.text
     assert hidden(place) == []
 
@@ -206,7 +213,7 @@ def test_a_key_that_no_stopped_run_has_left_is_not_removed(place: Path) -> None:
     key = place / "key"
     key.touch(mode=0o600)
     key.write_text("ab" * 32)
-    sf.sanitize_file(place / "people.parquet", place / "out", **{**SMALL, "resume_key": key})
+    sf.sanitize(place / "people.parquet", folder=place / "out", engine="partitions", **{**SMALL, "resume_key": key})
     assert key.read_text() == "ab" * 32
     assert hidden(place) == []
 
@@ -232,7 +239,7 @@ def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(
         main()
         """
     )
-    told = ["sanitize", "people.parquet", "-o", "out", "--engine", "chunks", "--method", "condense", "--k", "4"]
+    told = ["sanitize", "people.parquet", "-o", "out", "--engine", "partitions", "--method", "condense", "--k", "4"]
     told += ["--effort", "fast", "--no-report", "--rows-are-people", *(["--resume-key", "key"] if resumed else [])]
     command = [sys.executable, "-c", program]
     with subprocess.Popen(
@@ -264,6 +271,6 @@ def test_a_known_column_that_there_is_not_is_refused_before_a_cell_is_cut(
     table = people().drop_columns(["who"])
     pa.parquet.write_table(table, place / "some.parquet")
     with pytest.raises(OptionError, match=r"no column 'twon' that is measured .*; did you mean 'town'\?"):
-        sf.sanitize_file(place / "some.parquet", place / "out", **told)
+        sf.sanitize(place / "some.parquet", folder=place / "out", engine="partitions", **told)
     with pytest.raises(OptionError, match="did you mean 'town'"):
         sf.sanitize(table, memory="1G", **told)

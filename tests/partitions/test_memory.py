@@ -64,7 +64,7 @@ def test_too_little_is_refused_with_what_is_enough() -> None:
         check_memory(400 * MB, 612 * MB, 612 * MB)
 
 
-@pytest.mark.parametrize("engine", [(), ("--engine", "chunks")])
+@pytest.mark.parametrize("engine", [(), ("--engine", "partitions")])
 def test_the_command_refuses_too_little_before_it_reads_a_row(
     engine: tuple[str, ...],
     run: Run,  # noqa: F811
@@ -87,9 +87,16 @@ def test_the_command_refuses_too_little_before_it_reads_a_row(
 def test_python_refuses_too_little_too(tmp_path: Path) -> None:
     path = write_numbers(tmp_path / "numbers.parquet", 1_000, 4)
     with pytest.raises(OptionError, match=r"grant at least memory='6\d0M', or 4\d0M with report=False"):
-        sf.sanitize_file(path, tmp_path / "out", memory="400M")
+        sf.sanitize(path, folder=tmp_path / "out", engine="partitions", memory="400M")
     with pytest.raises(OptionError, match="too little"):
-        sf.sanitize_file(path, tmp_path / "out", method="translate", new_key=tmp_path / "key", memory="400M")
+        sf.sanitize(
+            path,
+            folder=tmp_path / "out",
+            engine="partitions",
+            method="translate",
+            new_key=tmp_path / "key",
+            memory="400M",
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -139,8 +146,8 @@ def test_a_run_keeps_to_the_least_that_it_asks_for(report: bool, tmp_path: Path)
     least = least_bytes(source(300_000, 6), report=report)
     code = (
         "import resource, sfumato as sf\n"
-        f"sf.sanitize_file({str(sf_path)!r}, {str(tmp_path / 'out')!r}, memory={least}, report={report}, sign=False,"
-        " rows_are_people=True)\n"
+        f"sf.sanitize({str(sf_path)!r}, folder={str(tmp_path / 'out')!r}, engine='partitions', memory={least},"
+        f" report={report}, sign=False, rows_are_people=True)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

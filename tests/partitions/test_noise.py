@@ -126,6 +126,6 @@ def test_the_folder_of_noise_in_cells_verifies(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
     pa.parquet.write_table(numbers(), tmp_path / "people.parquet")
     told: dict[str, Any] = {"method": "noise", "size": 0.5, "report": False, "rows_are_people": True}
-    release = sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "out", **told)
+    release = sf.sanitize(tmp_path / "people.parquet", folder=tmp_path / "out", engine="partitions", **told)
     assert release.certificate.method == "noise"
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))

@@ -30,7 +30,7 @@ from sfumato.engines.parties.peers import Address
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.joint import written_together
-from sfumato.publish.sanitize import sanitize_file
+from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.run import init_stream
@@ -78,16 +78,23 @@ def evaluate(folder: Path) -> None:
 
 def in_chunks(folder: Path, ending: str = "csv") -> None:
     source = folder.parent / f"source.{ending}"
-    sanitize_file(
-        source, folder / "out", sf.Translation(), new_key=folder / "key.toml", identifiers=["sex"], report=False,
+    sanitize(
+        source, sf.Translation(), folder=folder / "out", engine="partitions",
+        new_key=folder / "key.toml", identifiers=["sex"], report=False,
         overwrite=True,
     )  # fmt: skip
 
 
 def check_partitioned(folder: Path, ending: str = "csv") -> None:
     source = folder.parent / f"source.{ending}"
-    sanitize_file(
-        source, folder / "out", sf.Condensation(k=5, effort="fast"), report=False, rows_are_people=True, overwrite=True
+    sanitize(
+        source,
+        sf.Condensation(k=5, effort="fast"),
+        folder=folder / "out",
+        engine="partitions",
+        report=False,
+        rows_are_people=True,
+        overwrite=True,
     )
 
 

@@ -44,7 +44,7 @@ def test_moved_rows_are_those_of_a_file_in_batches(tmp_path: Path) -> None:
     with session("local[2]", **{"spark.sql.files.maxPartitionBytes": "20000"}) as spark:
         rows = spark.createDataFrame(table).repartitionByRange(3, "name").sortWithinPartitions("name").persist()
         pa.parquet.write_table(rows.toArrow(), tmp_path / "rows.parquet")
-        whole = sf.sanitize_file(tmp_path / "rows.parquet", tmp_path / "hybrid", HYBRID, **TOLD)
+        whole = sf.sanitize(tmp_path / "rows.parquet", HYBRID, folder=tmp_path / "hybrid", engine="partitions", **TOLD)
         found = sf.sanitize(rows, HYBRID, **TOLD)
         written = pa.parquet.read_table(whole.table)
         assert found.table.toArrow().cast(written.schema).equals(written)
@@ -53,13 +53,13 @@ def test_moved_rows_are_those_of_a_file_in_batches(tmp_path: Path) -> None:
         pa.parquet.write_table(table, tmp_path / "people.parquet", row_group_size=150)
         told: dict[str, Any] = {"batch_rows": 100, "sample_rows": 300, **TOLD}
         releases, keys = [], []
-        for engine in ("chunks", "spark"):
+        for engine in ("partitions", "spark"):
             keys.append(tmp_path / f"{engine}.key.toml")
             releases.append(
-                sf.sanitize_file(
+                sf.sanitize(
                     tmp_path / "people.parquet",
-                    tmp_path / engine,
                     sf.Rotation(pass_categories=True),
+                    folder=tmp_path / engine,
                     engine=engine,
                     master="local[2]",
                     new_key=keys[-1],

@@ -48,8 +48,8 @@ def test_a_data_frame_of_spark_and_its_file_give_the_rows_of_memory(tmp_path: Pa
         assert release.table.toArrow().cast(expected.table.schema).equals(expected.table)
         assert release.certificate.facts == expected.certificate.facts
         pa.parquet.write_table(table, tmp_path / "people.parquet")
-        sf.sanitize_file(
-            tmp_path / "people.parquet", tmp_path / "out", sf.Condensation(k=4, effort="fast"),
+        sf.sanitize(
+            tmp_path / "people.parquet", sf.Condensation(k=4, effort="fast"), folder=tmp_path / "out",
             engine="spark", master="local[2]", **TOLD,
         )  # fmt: skip
     written = pa.parquet.read_table(tmp_path / "out" / "release" / "table.parquet")
@@ -68,7 +68,7 @@ def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Pat
         assert release.table.toArrow().cast(expected.table.schema).equals(expected.table)
         assert release.certificate.facts == expected.certificate.facts
         pa.parquet.write_table(table, tmp_path / "people.parquet")
-        sf.sanitize_file(tmp_path / "people.parquet", tmp_path / "out", engine="spark", master="local[2]", **told)
+        sf.sanitize(tmp_path / "people.parquet", folder=tmp_path / "out", engine="spark", master="local[2]", **told)
         numbers = table.select(["age", "since", "pay"])
         few: dict[str, Any] = {"seed": 5, "rows_are_people": True, "report": False}
         noised = sf.sanitize(spark.createDataFrame(numbers).repartition(3), sf.AdditiveNoise(), memory="2G", **few)
@@ -78,13 +78,13 @@ def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Pat
         assert same.cast(expected_noise.table.schema).equals(expected_noise.table)
         odd = people().append_column("street", pa.array([['a "b"', "c;d", "e"][row % 3] for row in range(len(table))]))
         write_as_in_germany(odd, tmp_path / "people.csv")
-        for engine in ("chunks", "spark"):
-            sf.sanitize_file(tmp_path / "people.csv", tmp_path / engine, engine=engine, master="local[2]", **told)
+        for engine in ("partitions", "spark"):
+            sf.sanitize(tmp_path / "people.csv", folder=tmp_path / engine, engine=engine, master="local[2]", **told)
         (tmp_path / "ragged.csv").write_text("a;b\n1;2\n3\n")
         with pytest.raises(SfumatoError, match="do not have the 2 cells of the header"):
-            sf.sanitize_file(tmp_path / "ragged.csv", tmp_path / "none", engine="spark", master="local[2]", seed=1)
+            sf.sanitize(tmp_path / "ragged.csv", folder=tmp_path / "none", engine="spark", master="local[2]", seed=1)
         assert not (tmp_path / "none").exists()
-    same = [(tmp_path / engine / "release" / "table.csv").read_bytes() for engine in ("chunks", "spark")]
+    same = [(tmp_path / engine / "release" / "table.csv").read_bytes() for engine in ("partitions", "spark")]
     assert same[0] == same[1]
     written = pa.parquet.read_table(tmp_path / "out" / "release" / "table.parquet")
     assert written.cast(expected.table.schema).equals(expected.table)

@@ -116,7 +116,16 @@ def test_a_file_in_batches_has_moved_durations_as_it_had_them(tmp_path: Path) ->
     table = stays("hh:mm:ss", 80)
     pyarrow.csv.write_csv(table, tmp_path / "in.csv")
     key, out = tmp_path / "key.toml", tmp_path / "out"
-    sf.sanitize_file(tmp_path / "in.csv", out, sf.Translation(), new_key=key, seed=1, report=False, batch_rows=30)
+    sf.sanitize(
+        tmp_path / "in.csv",
+        sf.Translation(),
+        folder=out,
+        engine="partitions",
+        new_key=key,
+        seed=1,
+        report=False,
+        batch_rows=30,
+    )
     read = pa.array(pd.read_csv(tmp_path / "out" / "release" / "table.csv")["stay"])
     (moved, found), (before, _) = (
         seconds_of_texts(texts, "hh:mm:ss") for texts in (read, table.column(0).combine_chunks())

@@ -146,7 +146,9 @@ def test_a_grid_of_hours_or_minutes_comes_back(hours: bool) -> None:
 def test_a_file_in_batches_gives_births_to_the_month_too(tmp_path: Path) -> None:
     pa.csv.write_csv(people(), tmp_path / "in.csv")
     options: dict[str, Any] = {"new_key": tmp_path / "key.toml", "pass_categories": True, "report": False}
-    release = sf.sanitize_file(tmp_path / "in.csv", tmp_path / "out", method="scale", batch_rows=60, **options)
+    release = sf.sanitize(
+        tmp_path / "in.csv", folder=tmp_path / "out", engine="partitions", method="scale", batch_rows=60, **options
+    )
     assert DatesCoarsened(("birth_date",)) in release.certificate.facts
     released = pa.csv.read_csv(tmp_path / "out" / "release" / "table.csv")
     assert {day.day for day in released.column("birth_date").to_pylist()} == {1}

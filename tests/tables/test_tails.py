@@ -259,7 +259,15 @@ def test_decimal_commas_of_a_file_are_coded_on_their_step(tmp_path: Any) -> None
     cells = [*(f"{number:.2f}".replace(".", ",") for number in rng.normal(50, 5, 300)), "4711,25"]
     lines = [f"{cell};{'ab'[row % 2]}" for row, cell in enumerate(cells)]
     (tmp_path / "table.csv").write_text("\n".join(["pay;kind", *lines]) + "\n", encoding="utf-8")
-    sf.sanitize_file(tmp_path / "table.csv", tmp_path / "out", method="condense", k=5, report=False, seed=1)
+    sf.sanitize(
+        tmp_path / "table.csv",
+        folder=tmp_path / "out",
+        engine="partitions",
+        method="condense",
+        k=5,
+        report=False,
+        seed=1,
+    )
     rows = pa.csv.read_csv(tmp_path / "out" / "release" / "table.csv", parse_options=pa.csv.ParseOptions(delimiter=";"))
     released = rows.column("pay").to_numpy()
     assert released.max() < 70

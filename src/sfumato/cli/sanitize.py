@@ -1,15 +1,10 @@
-"""sanitize: the main job, the choice of its engine, and the lines about a release on the terminal.
-
-All rows are processed in memory; a file that does not fit is processed in partitions.
-"""
+"""sanitize: the main job, and the lines about a release on the terminal."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -51,9 +46,9 @@ from sfumato.core.facts import (
     TargetMoved,
     Transformed,
 )
-from sfumato.core.option import Panel, options_of
-from sfumato.options import RunOptions
-from sfumato.tables.reading import READING_OPTIONS, FileReading, describe_reading, read_people
+from sfumato.core.option import Panel, options_of, spelled_option
+from sfumato.options import PublishOptions, RunOptions, given, options_from
+from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.certificate.certificate import Certificate
@@ -61,164 +56,7 @@ if TYPE_CHECKING:
     from sfumato.publish.release import Release
     from sfumato.tables.files import FileForm
 
-__all__ = ["Place", "rare_words", "sanitize"]
-
-_WHOLE = ("weight", "where", "keep_persons")  # that no engine but memory knows
-_IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")
-_MOVED = ("holdout", "level", "strata", "rare", "tails", "rows", "no_rules", *_WHOLE)  # nor a file moved in batches
-
-
-@dataclass(frozen=True)
-class Place:
-    """Input file and engine of a run, as chosen by the user."""
-
-    source: str
-    engine: str | None
-    master: str | None
-    memory: str | None
-    resume_key: Path | None
-    chunked: bool
-    batch_rows: int | None
-
-    def __post_init__(self) -> None:
-        if self.memory is not None:
-            from sfumato.engines.partitions.memory_limit import parse_size
-
-            parse_size(self.memory)
-        told = "chunks" if self.chunked or self.resume_key is not None else self.engine
-        if self.engine not in (None, told):
-            raise OptionError(f"--engine {self.engine} cannot process a file in partitions; drop --engine")
-        if self.master is not None and self.engine != "spark":
-            raise OptionError("--master has no effect without --engine spark; add it, or drop --master")
-        if self.batch_rows is not None and told not in ("chunks", "spark"):
-            raise OptionError("--batch-rows has no effect on a run in memory; add --engine chunks, or drop it")
-
-    @property
-    def carried_by(self) -> Literal["chunks", "spark"]:
-        """Engine of a file that does not go into memory at once."""
-        return "spark" if self.engine == "spark" else "chunks"
-
-    @property
-    def form(self) -> FileForm:
-        """How the table is written that is read; a folder that a cluster reads is one of Parquet."""
-        from sfumato.tables.files import FileForm, FileFormat
-        from sfumato.tables.source import form_of
-
-        known = self.engine != "spark" or self.source.lower().endswith((".csv", ".csv.gz"))
-        return form_of(Path(self.source)) if known else FileForm(FileFormat.PARQUET)
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file that can be read in parts, more than once."""
-        from sfumato.tables.files import ENDINGS
-
-        name = self.source.lower()
-        parts = [ending for ending, kind in ENDINGS.items() if kind.value in ("csv", "parquet", "arrow")]
-        return self.source != "-" and "://" not in name and name.endswith(tuple(parts)) and Path(self.source).is_file()
-
-    def is_chunked(
-        self, console: Console, elsewhere: Sequence[str | None], needs: Mapping[str, Any], given: Mapping[str, Any]
-    ) -> bool:
-        """Whether the file goes through in chunks: told so, or too large for the memory that there is.
-
-        ``elsewhere`` are a sheet and a query, which are of no file that chunks know, ``needs`` what a run is told,
-        ``given`` encoding, delimiter and header row of the file.
-        Says so where nobody told.
-        """
-        if self.engine in ("chunks", "spark") or self.chunked or self.resume_key is not None:
-            return True
-        if self.engine is not None or not self.is_file or any(each is not None for each in elsewhere):
-            return False
-        if self.memory is not None:
-            return self._is_chunked_in(self.memory, console, _method_of(needs), given, report=needs["report"])
-        from sfumato.engines.partitions.memory_limit import least_bytes, needed_bytes, size_words, usual_memory
-        from sfumato.tables.source import open_source
-
-        granted, method, whole = usual_memory(), _method_of(needs), _first_told(needs, _WHOLE)
-        source = open_source(self.source, **given)
-        needed, least = needed_bytes(source, method), least_bytes(source, report=needs["report"])
-        if needed <= granted:
-            return False
-        why = f"the table needs about {size_words(needed)} of memory; the limit is {size_words(granted)}"
-        if whole is not None or method not in (None, *_IN_CELLS):
-            instead = "use --method chain" if whole is None else f"drop {whole}"
-            console.note(f"sfumato: {why}. To process it in partitions, {instead}.")
-            return False
-        console.note(f"sfumato: {why}. It is processed in partitions, with encrypted temporary files.")
-        if least > granted:
-            console.note(f"sfumato: the run still needs about {size_words(least)}, mostly for the report.")
-        return True
-
-    def _is_chunked_in(
-        self, memory: str, console: Console, method: str | None, given: Mapping[str, Any], *, report: bool
-    ) -> bool:
-        """Whether the file goes through in chunks to keep to so much memory, its report counted.
-
-        Refuses what is too little for either way.
-        """
-        from sfumato.assess.warm import compile_apart
-        from sfumato.engines.partitions.memory_limit import (
-            check_memory,
-            least_bytes,
-            needed_bytes,
-            parse_size,
-            size_words,
-        )
-        from sfumato.tables.source import open_source
-
-        source, granted = open_source(self.source, **given), parse_size(memory)
-        needed = needed_bytes(source, method, report=report)
-        if needed <= granted:
-            if report:
-                compile_apart()
-            return False
-        least, less = (
-            min(least_bytes(source, report=each), needed_bytes(source, method, report=each)) for each in (report, False)
-        )
-        check_memory(granted, least, less)
-        why = f"the run needs about {size_words(needed)} of memory; the limit is {size_words(granted)}"
-        console.note(f"sfumato: {why}. It is processed in partitions, with encrypted temporary files.")
-        return True
-
-
-def refuse_in_chunks(place: Place, form: str | None, elsewhere: Sequence[str | None], needs: Mapping[str, Any]) -> None:
-    """Refuse what needs all rows at once, before anything is read."""
-    from sfumato.methods.catalogue import is_keyed
-
-    sheet, query = elsewhere
-    if place.source == "-" or ("://" in place.source and place.engine != "spark") or query is not None:
-        raise OptionError(
-            "--engine chunks reads its input twice, so it needs a file; save standard input or the query to one first"
-        )
-    if sheet is not None:
-        raise OptionError("--engine chunks does not read workbooks; save the sheet as CSV first")
-    method = _method_of(needs)
-    moved = method is not None and is_keyed(method)
-    whole = _first_told(needs, _MOVED if moved else _WHOLE)
-    if whole is not None:
-        raise OptionError(f"{whole} needs all rows in memory; drop it, or use --engine memory")
-    read = place.form
-    wanted = read.format.value if form is None else form
-    if needs["spreadsheet_safe"] and wanted != "csv":
-        raise OptionError("--spreadsheet-safe applies to CSV only; convert the file to CSV first, or drop the option")
-    if moved and wanted != read.format.value:
-        raise OptionError("a geometric method with --engine chunks keeps the format of the file; drop --format")
-    if wanted not in ("csv", "parquet", "arrow"):
-        raise OptionError("--engine chunks writes csv, parquet or arrow; choose one with --format")
-    if moved and place.resume_key is not None:
-        raise OptionError("--resume-key has no effect with a geometric method; drop it")
-
-
-def _method_of(needs: Mapping[str, Any]) -> str | None:
-    recipe = needs["recipe"]
-    method: str | None = needs["method"] if recipe is None else recipe.method
-    return method
-
-
-def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of some options that was told, or that a recipe tells, as it is spelt."""
-    told = (name for name in names if needs[name] or getattr(getattr(needs["recipe"], "options", None), name, None))
-    return next((f"--{name.replace('_', '-')}" for name in told), None)
+__all__ = ["rare_words", "sanitize"]
 
 
 @click.command(cls=WithMethods)
@@ -242,32 +80,19 @@ def _first_told(needs: Mapping[str, Any], names: Sequence[str]) -> str | None:
     panel=Panel.OUTPUT,
     help="Also save owner/summary.html as PDF (needs a browser).",
 )
-@click.option("--chunked", is_flag=True, panel=Panel.ENGINE, help="The same as --engine chunks.")
 @verb
 def sanitize(
     console: Console,
     source: str,
     output: Path,
     *,
-    method: str | None,
+    recipe: Path | None,
     key: Path | None,
     new_key: Path | None,
-    holdout: str | None,
-    recipe: Path | None,
-    form: str | None,
-    report: bool,
-    sign: Path | None,
     no_sign: bool,
-    overwrite: bool,
     pdf: bool,
-    chunked: bool,
-    engine: str | None,
-    master: str | None,
-    memory: str | None,
-    resume_key: Path | None,
-    batch_rows: int | None,
     query: str | None,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Make a release of INPUT for analysis, with a certificate and a report.
 
@@ -275,73 +100,56 @@ def sanitize(
     or .feather file, - for CSV on standard input, or a database URL with --query.
     """
     from sfumato.engines.outcome import Recipe
-    from sfumato.methods.catalogue import all_parameters
-    from sfumato.methods.geometry.key import keeping_key
-    from sfumato.publish.sanitize import check_beside_recipe, check_run, file_of, sanitize, sanitize_file
-    from sfumato.tables.files import FileForm, FileFormat
-    from sfumato.tables.schema import missing_marks
+    from sfumato.publish.engine_choice import InputFile
+    from sfumato.publish.sanitize import (
+        MethodChoice,
+        SanitizeRun,
+        check_beside_recipe,
+        check_run,
+        form_asked,
+        open_in_parts,
+        sanitize_input,
+    )
+    from sfumato.tables.frames import to_arrow
 
-    check_output(output, overwrite=overwrite)
+    publishing = options_from(PublishOptions, arguments)
+    check_output(output, overwrite=publishing.overwrite)
     if pdf:
-        _check_pdf(report=report)
-    given = FileReading(**{name: told.pop(name) for name in READING_OPTIONS})
-    run: dict[str, Any] = {name: value for name, value in told.items() if name not in all_parameters()}
-    run |= {**parameters_told(told), "method": method, "report": report}
-    settled = RunOptions(**{name: run[name] for name, _ in options_of(RunOptions) if name in run})
-    settled = dataclasses.replace(settled, holdout=holdout)
+        _check_pdf(report=publishing.report)
+    options, parameters = options_from(RunOptions, arguments), parameters_told(arguments)
+    choice = MethodChoice(method=arguments["method"], parameters=parameters)
     if recipe is not None:
-        check_beside_recipe(None, method, parameters_told(told), settled)
-    replayed = run["recipe"] = None if recipe is None else Recipe.load(recipe)
-    _check_key(output, method if replayed is None else replayed.method, key, new_key)
+        check_beside_recipe(choice, options)
+        choice = replace(choice, recipe=Recipe.load(recipe))
+    _check_key(output, choice.named_method, key, new_key)
     if key is not None:
-        run["key"] = key
-    _check_measured(replayed, run)
-    parameters = {name: run[name] for name in (*all_parameters(), "key") if name in run}
-    despite = run["despite_policy"]
-    with keeping_owner_part(console, output, overwrite=overwrite):
-        check_run(None, method, parameters, settled, replayed, run["policy"], report=report, despite=despite)
-    seed = run["seed"] if run["seed"] is not None or replayed is None else replayed.options.seed
-    signer = signer_at(sign, output, no_sign=no_sign, dry_run=seed is not None)
-    place = Place(source, engine, master, memory, resume_key, chunked=chunked, batch_rows=batch_rows)
-    marks = missing_marks(run["schema"] if replayed is None else replayed.schema, run["missing"])
-    given = given if replayed is None else given.or_else(replayed.reading)
-    reading: dict[str, Any] = {**vars(given), "query": query, "missing": marks}
-    look = {name: reading[name] for name in ("encoding", "delimiter", "header_row")}
-    if place.is_chunked(console, (given.sheet, query), run, look):
-        refuse_in_chunks(place, form, (given.sheet, query), {**run, "holdout": holdout})
-        for name in ("weight", "where", "keep_persons"):
-            del run[name]
-        file = file_of(source, place.carried_by, master, **look, decimal=given.decimal, missing=marks)
-        read = file.form
-        if read.is_detected:
-            console.say(describe_reading(source, read))
-        outside = holdout_of(holdout, other_file(reading, read))
-        written = read if form is None else FileForm(FileFormat(form), read.delimiter)
-        with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-            release = sanitize_file(
-                file, output, new_key=new_key, batch_rows=batch_rows, sign=signer or False,
-                overwrite=overwrite, engine=place.carried_by, master=master, memory=memory, resume_key=resume_key,
-                holdout=outside,
-                form=None if form is None else written, command=command_words() if replayed is None else (),
-                **look, decimal=given.decimal, **run,
-            )  # fmt: skip
-        _tell(console, release, output, written, pdf=pdf)
-        return
-    run["memory"] = memory if engine == "memory" else None
-    table, read = read_people(source, **reading)
-    if read.is_detected:
-        console.say(describe_reading(source, read))
-    wanted = read if form is None else FileForm(FileFormat(form), read.delimiter)
-    if run["spreadsheet_safe"] and wanted.format is not FileFormat.CSV:
-        raise OptionError("--spreadsheet-safe applies to CSV only; add --format csv, or drop it")
-    native = read.format is FileFormat.CSV and wanted.format is not FileFormat.CSV
-    command = command_words() if replayed is None else ()
-    outside = holdout_of(holdout, other_file(reading, read))
-    with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-        release = sanitize(table, holdout=outside, native=native, command=command, read=given.repeated(read), **run)
-    with keeping_key(release.key, new_key, output), console.progress():
-        release = release.written(output, form=wanted, overwrite=overwrite, sign=signer or False)
-    _tell(console, release, output, wanted, pdf=pdf)
+        choice = replace(choice, parameters={**parameters, "key": key})
+    _check_measured(choice.recipe, publishing)
+    run = SanitizeRun(choice, options, publishing, options_from(FileReading, arguments), output, new_key)
+    with keeping_owner_part(console, output, overwrite=publishing.overwrite):
+        run = check_run(run)
+    signer = signer_at(publishing.sign, output, no_sign=no_sign, dry_run=run.effective.seed is not None)
+    command = command_words() if recipe is None else ()
+    run = replace(run, publishing=replace(publishing, sign=signer or False, command=command))
+    engine = InputFile(source, run.effective, run.publishing, run.reading, choice.named_method, query).engine()
+    reading: dict[str, Any] = {**vars(run.reading), "query": query, "missing": run.marks}
+    table: Any = None
+    if engine != "memory":
+        table, origin = open_in_parts(source, engine, run), None
+        form = table.form
+    else:
+        arrow, form = read_people(source, **reading)
+        table, origin = to_arrow(arrow)
+        origin = replace(origin, form=form)
+        limited = options if options.engine == "memory" else replace(options, memory=None)
+        run = replace(run, options=limited, reading=run.reading.repeated(form))
+    if form.is_detected:
+        console.say(describe_reading(source, form))
+    outside = holdout_of(options.holdout, other_file(reading, form))
+    run = replace(run, options=replace(run.options, holdout=outside))
+    with keeping_owner_part(console, output, overwrite=publishing.overwrite), console.progress():
+        release = sanitize_input(run, table, origin)
+    _tell(console, release, output, form_asked(publishing, form), pdf=pdf)
 
 
 def _check_pdf(*, report: bool) -> None:
@@ -353,16 +161,19 @@ def _check_pdf(*, report: bool) -> None:
     find_browser()
 
 
-def _check_measured(recipe: Recipe | None, run: dict[str, Any]) -> None:
+def _check_measured(recipe: Recipe | None, publishing: PublishOptions) -> None:
     """Refuse options of the measurement if nothing is to be measured."""
-    if run["report"]:
+    if publishing.report:
         return
-    measured = ("time_limit", "quasi_identifiers", "accurate_within", "clusters")
-    option = next((name.removesuffix("s").replace("_", "-") for name in measured if run[name] not in (None, ())), None)
-    if run["policy"] or (recipe is not None and recipe.policy):
-        option = "policy"
+    asked = given(publishing)
+    measuring = [
+        each for each in options_of(PublishOptions) if each[1].panel is Panel.MEASURING and each[0] != "report"
+    ]
+    option = next((spelled_option(name, option) for name, option in measuring if name in asked), None)
+    if publishing.policy or (recipe is not None and recipe.policy):
+        option = "--policy"
     if option is not None:
-        raise OptionError(f"--{option} has no effect with --no-report; drop one of them")
+        raise OptionError(f"{option} has no effect with --no-report; drop one of them")
 
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:

@@ -143,8 +143,8 @@ _ARGUMENTS = {
 """Arguments whose names are not those of their options."""
 
 _WORDS = frozenset({
-    "chain", "chunks", "classwise", "code", "condense", "csv", "encrypted", "itemsets", "keep", "leaves", "lift",
-    "likeness", "mac-roman", "memory", "pool", "randomize", "smooth", "strict",
+    "chain", "classwise", "code", "condense", "csv", "encrypted", "itemsets", "keep", "leaves", "lift",
+    "likeness", "mac-roman", "memory", "partitions", "pool", "randomize", "smooth", "strict",
 })  # fmt: skip
 """Words that stand as values after options in messages; numbers, names in quotes and in capitals do too."""
 

@@ -14,6 +14,7 @@ from sfumato.engines.joint_part import OwnPart, own_part
 from sfumato.engines.parties.plan import JointPlan, leaks_of
 from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.engines.parties.session import Session, computing_parties, plain_sessions, play_together
+from sfumato.options import PublishOptions
 from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
@@ -132,7 +133,7 @@ def run_party(
         asked = asked_policy(policy, report=report)
         refuse_unattainable(asked, without_control(), despite=None)
         made = run_joint(part, session, plan.engine, form)
-        release = publish(made, report=report, policy=asked)
+        release = publish(made, PublishOptions(report=report, policy=asked))
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
     except PolicyNotMet:
         channel.abort("its policy is not met")  # what was measured on its part is nobody else's business
@@ -188,7 +189,7 @@ def joint_in_one_process(
 
     def play(rank: int) -> Release:
         session, channel, _ = sessions[rank]
-        release = publish(run_joint(parts[rank], session, "plain", form), report=report)
+        release = publish(run_joint(parts[rank], session, "plain", form), PublishOptions(report=report))
         if folders is None:
             return release
         signer = signer_of(sign, dry_run=plan.seed is not None, folder=folders[rank])

@@ -9,14 +9,14 @@ import dataclasses
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from sfumato.assess.study import MeasureOptions
 from sfumato.certificate.signature import Signer
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
@@ -31,9 +31,8 @@ from sfumato.engines.partitions.sampling import SAMPLE_ROWS, sample_file
 from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_on_spark, sample_on_spark
 from sfumato.methods.geometry.key import check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
-from sfumato.options import RunOptions, first_needing_all_rows
+from sfumato.options import PublishOptions, RunOptions, first_needing_all_rows
 from sfumato.publish.folder import replacing_folder
-from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, publish
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -45,6 +44,7 @@ from sfumato.tables.source import TableSource
 from sfumato.version import __version__
 
 __all__ = [
+    "Publishing",
     "check_moved",
     "frame_in_partitions",
     "frame_moved_on_spark",
@@ -59,14 +59,31 @@ _WORKER_MEMORY = 2 << 30  # of a cluster, unless --memory says otherwise
 _OF_THIS_MACHINE = ("memory", "resume_key", "engine", "master", "batch_rows")  # which change no released row
 
 
+@dataclass(frozen=True)
+class Publishing:
+    """What a release folder is written with, settled before the run.
+
+    Parameters
+    ----------
+    options : PublishOptions
+    form : FileForm
+        How the table is written.
+    signer : Signer or None
+    reading : FileReading
+        How the file was read, for the recipe.
+    """
+
+    options: PublishOptions
+    form: FileForm
+    signer: Signer | None
+    reading: FileReading
+
+
 def frame_in_partitions(
     arrow: pa.Table,
     mechanism: Mechanism,
     options: RunOptions,
-    *,
-    report: bool,
-    quasi_identifiers: Sequence[str],
-    native: bool,
+    publishing: PublishOptions,
 ) -> Outcome:
     """What comes of a table in memory that is cut into the cells of a run out of core with so much memory."""
     assert options.memory is not None
@@ -79,9 +96,9 @@ def frame_in_partitions(
         options,
         Spill(),
         most_rows=partition_rows(parse_size(options.memory), arrow.num_columns),
-        measured=SAMPLE_ROWS if report else 0,
-        quasi_identifiers=quasi_identifiers,
-        native=native,
+        measured=SAMPLE_ROWS if publishing.report else 0,
+        quasi_identifiers=publishing.quasi_identifiers,
+        native=publishing.native,
     )
 
 
@@ -109,15 +126,11 @@ def release_on_spark(
     folder: str | Path,
     mechanism: Mechanism,
     options: RunOptions,
-    *,
-    report: bool,
-    spreadsheet_safe: bool,
-    form: FileForm | None,
-    **publishing: Any,
+    publishing: Publishing,
 ) -> Release:
     """Sanitize a file that a cluster reads, and write a whole release folder here; the rows come bucket by bucket."""
     check_partitioned(mechanism, options)
-    form = source.form if form is None else form
+    form, spreadsheet_safe = publishing.form, publishing.options.spreadsheet_safe
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
 
     def run(place: Path, _: None) -> Outcome:
@@ -125,13 +138,13 @@ def release_on_spark(
             source.frame,
             mechanism,
             options,
-            report=report,
+            report=publishing.options.report,
             into=lambda schema: open_sink(place, schema, form, spreadsheet_safe=spreadsheet_safe),
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )[0]
 
-    return write_around(run, nullcontext(), folder, form, report=report, **publishing)
+    return write_around(run, nullcontext(), folder, form, publishing)
 
 
 def release_in_partitions(
@@ -139,11 +152,7 @@ def release_in_partitions(
     folder: str | Path,
     mechanism: Mechanism,
     options: RunOptions,
-    *,
-    report: bool,
-    spreadsheet_safe: bool,
-    form: FileForm | None,
-    **publishing: Any,
+    publishing: Publishing,
 ) -> Release:
     """Sanitize a file of any length in bounded memory and write a whole release folder.
 
@@ -155,7 +164,7 @@ def release_in_partitions(
     for_this_run = resume_key is not None and (not os.path.lexists(resume_key) or kept_path(Path(folder)).exists())
     key = run_key(resume_key, Path(folder))
     randomness = Randomness(options.seed).repeatable(hashlib.blake2b(b"chance", key=key, digest_size=32).digest())
-    form = source.form if form is None else form
+    form, spreadsheet_safe = publishing.form, publishing.options.spreadsheet_safe
     check_quotes(form, spreadsheet_safe=spreadsheet_safe)
     granted = usual_memory() if options.memory is None else parse_size(options.memory)
 
@@ -169,14 +178,14 @@ def release_in_partitions(
             most_rows=partition_rows(granted, len(source.schema)),
             mark=None if resume_key is None else _mark(source, mechanism, options, granted, form),
             into=lambda schema: open_sink(place, schema, form, spreadsheet_safe=spreadsheet_safe),
-            measured=SAMPLE_ROWS if report else 0,
-            quasi_identifiers=publishing["quasi_identifiers"],
+            measured=SAMPLE_ROWS if publishing.options.report else 0,
+            quasi_identifiers=publishing.options.quasi_identifiers,
             native=source.form.format is FileFormat.CSV and form.format is not FileFormat.CSV,
             spreadsheet_safe=spreadsheet_safe,
         )
 
     spilling = _spilling(Path(folder), key, kept=resume_key is not None)
-    release = write_around(run, spilling, folder, form, report=report, **publishing)
+    release = write_around(run, spilling, folder, form, publishing)
     if resume_key is not None and for_this_run:  # and not a key that was there for something else
         Path(resume_key).unlink(missing_ok=True)
     return release
@@ -247,11 +256,9 @@ def release_moved(
     folder: str | Path,
     mechanism: Mechanism,
     options: RunOptions,
+    publishing: Publishing,
     *,
     new_key: str | Path | None,
-    sample_rows: int,
-    spreadsheet_safe: bool,
-    **publishing: Any,
 ) -> Release:
     """Move a file of any length in batches, here or on the cluster that reads it, and write a whole release folder.
 
@@ -259,14 +266,15 @@ def release_moved(
     """
     mover = check_moved(mechanism, options, new_key, folder)
     randomness, form, numbered = Randomness(options.seed), source.form, None
+    spreadsheet_safe = publishing.options.spreadsheet_safe
     if isinstance(source, TableSource):
-        sample = sample_file(source, sample_rows, randomness.generator("sample"))
+        sample = sample_file(source, SAMPLE_ROWS, randomness.generator("sample"))
     else:
         check_quotes(form, spreadsheet_safe=spreadsheet_safe)
         randomness, numbered = randomness.repeatable(), number_rows(source.frame)
-        sample = sample_on_spark(source.frame, numbered, sample_rows, randomness)
+        sample = sample_on_spark(source.frame, numbered, SAMPLE_ROWS, randomness)
     tried = try_on_sample(sample, mover, randomness, options)
-    known_columns(publishing["quasi_identifiers"], tried.plan.schema)  # before the work is done
+    known_columns(publishing.options.quasi_identifiers, tried.plan.schema)  # before the work is done
 
     def run(place: Path, _: None) -> Outcome:
         if isinstance(source, TableSource):
@@ -283,7 +291,7 @@ def release_moved(
             spreadsheet_safe=spreadsheet_safe,
         )[0]
 
-    return write_around(run, keeping_key(tried.key, new_key, folder), folder, form, **publishing)
+    return write_around(run, keeping_key(tried.key, new_key, folder), folder, form, publishing)
 
 
 def frame_moved_on_spark(frame: Any, mechanism: Mechanism, options: RunOptions) -> tuple[Outcome, Any]:
@@ -326,37 +334,19 @@ def write_around(
     beside: AbstractContextManager[T],
     folder: str | Path,
     form: FileForm,
-    *,
-    signer: Signer | None,
-    overwrite: bool,
-    report: bool,
-    time_limit: float | None,
-    quasi_identifiers: Sequence[str],
-    measuring: MeasureOptions,
-    policy: Policy | None,
-    despite_policy: bool,
-    reading: FileReading,
-    command: Sequence[str] = (),
+    publishing: Publishing,
 ) -> Release:
     """Release of what a run writes to a place, with certificate, report and all else in the folder around it.
 
     ``beside`` is what the run needs as long as it lasts, and what must stay or vanish together with the folder.
     """
     try:
-        with beside as held, replacing_folder(folder, overwrite=overwrite) as work:
+        with beside as held, replacing_folder(folder, overwrite=publishing.options.overwrite) as work:
             (work / "release").mkdir()
             place = work / "release" / f"table.{form.format.value}"
-            outcome = run(place, held).read_by(reading)
-            release = publish(
-                dataclasses.replace(outcome, table=place),
-                report=report,
-                time_limit=time_limit,
-                quasi_identifiers=known_columns(quasi_identifiers, outcome.recipe.schema),
-                measuring=measuring,
-                policy=policy,
-                despite_policy=despite_policy,
-                command=command,
-            ).write_into(work, form, signer)
+            outcome = run(place, held).read_by(publishing.reading)
+            release = publish(dataclasses.replace(outcome, table=place), publishing.options)
+            release = release.write_into(work, form, publishing.signer)
     except OSError as error:
         raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
     return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))

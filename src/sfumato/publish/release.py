@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,16 @@ from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.protocol import OwnerDetails
+from sfumato.options import PublishOptions
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import replacing_folder, sha256_of, write_text
 from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
-from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
+from sfumato.publish.policy import BUILT_IN, USUAL, words_of
 from sfumato.publish.suggest import Suggest
 from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.recoding import known_of
+from sfumato.tables.recoding import known_columns, known_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
@@ -281,44 +282,31 @@ def signer_of(
     return Signer.load(key, ask=ask) if isinstance(sign, str | Path) else own_signer(ask=ask)
 
 
-def publish(
-    outcome: Outcome,
-    *,
-    report: bool = True,
-    time_limit: float | None = None,
-    quasi_identifiers: Sequence[str] = (),
-    measuring: MeasureOptions | None = None,
-    spreadsheet_safe: bool = False,
-    policy: Policy | None = None,
-    despite_policy: bool = False,
-    command: Sequence[str] = (),
-    suggest: Suggest | None = None,
-) -> Release:
+def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest: Suggest | None = None) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    The arguments are those of `sfumato.sanitize`; ``measuring`` holds those that shape measures, and ``suggest`` finds
-    what to try next where the policy is not met.
+    The policy of the options is read already; ``suggest`` finds what to try next where it is not met.
 
     Raises
     ------
     PolicyNotMet
         Where the policy is not met, or it cannot be told; it holds the report.
     """
+    options = PublishOptions() if options is None else options
+    policy, report = options.policy, options.report
     recipe, randomness = outcome.recipe, Randomness(outcome.recipe.options.seed)
-    judged = policy is not None
-    measured = (
-        _measure(outcome, time_limit, quasi_identifiers, measuring, randomness, judged=judged) if report else None
-    )
+    measured = _measure(outcome, options, randomness) if report else None
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
     if report or policy is not None:
-        measured = judge_report(measured, outcome.facts, policy, command=command or words_of(recipe, policy))
+        command = options.command or words_of(recipe, policy)
+        measured = judge_report(measured, outcome.facts, policy, command=command)
     if suggest is not None and measured is not None and measured.verdict is not None and measured.verdict.to_try:
         measured = dataclasses.replace(measured, verdict=suggest(measured, policy or BUILT_IN[USUAL]))
     unmeasured = () if report else (Unmeasured(),)
-    despite = despite_facts(measured, despite=despite_policy)
+    despite = despite_facts(measured, despite=options.despite_policy)
     certificate = certify(
-        (*outcome.facts, *_formulas(outcome, quoted=spreadsheet_safe), *unmeasured, *despite),
+        (*outcome.facts, *_formulas(outcome, quoted=options.spreadsheet_safe), *unmeasured, *despite),
         version=recipe.sfumato,
         created=outcome.created,
         randomness=randomness.mode.value,
@@ -341,18 +329,10 @@ def publish(
         outcome.texts,
         outcome.together,
     )
-    return refuse_unmet(release, despite=despite_policy)
+    return refuse_unmet(release, despite=options.despite_policy)
 
 
-def _measure(
-    outcome: Outcome,
-    time_limit: float | None,
-    quasi_identifiers: Sequence[str],
-    measuring: MeasureOptions | None,
-    randomness: Randomness,
-    *,
-    judged: bool,
-) -> Report:
+def _measure(outcome: Outcome, options: PublishOptions, randomness: Randomness) -> Report:
     comparison, rng = outcome.comparison, randomness.generator("assess")
     if isinstance(comparison, Apart):
         report = assess_apart(
@@ -366,7 +346,7 @@ def _measure(
         )
         return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
     if not isinstance(comparison, Comparison):
-        report = comparison.assess(outcome.facts, judged=judged, rng=rng)
+        report = comparison.assess(outcome.facts, judged=options.policy is not None, rng=rng)
     else:
         study = study_of(
             comparison.original,
@@ -376,12 +356,14 @@ def _measure(
             workings=outcome.compared_workings,
             records=comparison.records,
             holdout=comparison.outside,
-            time_limit=time_limit,
-            judged=judged,
-            quasi_identifiers=known_of(quasi_identifiers, comparison.codec.schema),
+            time_limit=options.time_limit,
+            judged=options.policy is not None,
+            quasi_identifiers=known_of(
+                known_columns(options.quasi_identifiers, outcome.recipe.schema), comparison.codec.schema
+            ),
             linked=comparison.linked,
             standings=comparison.standings,
-            options=measuring,
+            options=MeasureOptions(options.accurate_within, options.clusters),
             rng=rng,
         )
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)

@@ -1,18 +1,18 @@
-"""sanitize and sanitize_file: a table in, a release out; a file of any length in, a release folder out."""
+"""sanitize: a table, a file of any length or a Spark frame in, a release out, in a folder if one is named."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.study import MeasureOptions
 from sfumato.assess.warm import compile_ahead, compile_apart
+from sfumato.certificate.signature import Signer
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
 from sfumato.core.option import options_of, spelled_option
 from sfumato.engines.memory import run_in_memory
@@ -20,7 +20,6 @@ from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.partitions.batches import Geometric
 from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, parse_size
 from sfumato.engines.partitions.run import check_partitioned
-from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
@@ -30,13 +29,15 @@ from sfumato.methods.catalogue import (
     make_mechanism,
     parameters_of_method,
 )
-from sfumato.methods.geometry.key import Key
+from sfumato.methods.geometry.key import Key, keeping_key
 from sfumato.methods.protocol import Mechanism
-from sfumato.options import RunOptions, given
+from sfumato.options import PublishOptions, RunOptions, given, options_from
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+from sfumato.publish.engine_choice import Engine, InputFile
 from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.large import (
+    Publishing,
     check_moved,
     frame_in_partitions,
     frame_moved_on_spark,
@@ -49,7 +50,7 @@ from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, Signing, check_time_limit, publish, signer_of
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
-from sfumato.tables.files import FileForm
+from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import Origin, restore, to_arrow
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
@@ -58,13 +59,91 @@ from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tables.source import TableSource, open_people
 from sfumato.tables.tails import check_tails
 
-__all__ = ["check_run", "file_of", "sanitize", "sanitize_file"]
+__all__ = [
+    "MethodChoice",
+    "SanitizeRun",
+    "check_beside_recipe",
+    "check_run",
+    "form_asked",
+    "open_in_parts",
+    "sanitize",
+    "sanitize_input",
+]
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """What makes the release, as it was named: a mechanism, a method with parameters, or the recipe of a run.
+
+    Without any the method depends on the number of rows.
+    """
+
+    mechanism: Mechanism | None = None
+    method: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Recipe | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it says which method."""
+        return not (self.mechanism is None and self.method is None and self.recipe is None)
+
+    @property
+    def named_method(self) -> str | None:
+        """The method by its name, if it is known before the table is read."""
+        if self.recipe is not None:
+            return self.recipe.method
+        return self.method if self.mechanism is None else self.mechanism.method
+
+
+@dataclass(frozen=True)
+class SanitizeRun:
+    """All that a run is asked for, besides the table.
+
+    Parameters
+    ----------
+    choice : MethodChoice
+    options : RunOptions
+    publishing : PublishOptions
+    reading : FileReading
+        How the file is or was read.
+    folder : path, optional
+        Where the release is written.
+    new_key : path, optional
+        Where a key that is drawn is written.
+    inputs : tuple
+        Other files that the run reads, which the folder must not hold.
+    """
+
+    choice: MethodChoice
+    options: RunOptions
+    publishing: PublishOptions = field(default_factory=PublishOptions)
+    reading: FileReading = field(default_factory=FileReading)
+    folder: str | Path | None = None
+    new_key: str | Path | None = None
+    inputs: tuple[object, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"SanitizeRun({self.choice.named_method or 'method by rows'})"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Texts that mean a missing cell."""
+        recipe = self.choice.recipe
+        return missing_marks(self.options.schema if recipe is None else recipe.schema, self.options.missing)
+
+    @property
+    def effective(self) -> RunOptions:
+        """Options with those that a recipe repeats."""
+        return _options_beside(self.choice.recipe, self.options)
 
 
 def sanitize(
     table: Any,
     mechanism: Mechanism | None = None,
     *,
+    folder: str | Path | None = None,
+    new_key: str | Path | None = None,
     method: str | None = None,
     recipe: Recipe | str | Path | None = None,
     schema: Schema | str | Path | None = None,
@@ -95,11 +174,19 @@ def sanitize(
     policy: Policy | str | Path | None = None,
     despite_policy: bool = False,
     command: Sequence[str] = (),
+    engine: Literal["memory", "partitions", "spark"] | None = None,
     memory: str | int | None = None,
+    master: str | None = None,
+    resume_key: str | Path | None = None,
+    batch_rows: int | None = None,
+    form: FileForm | str | None = None,
+    sign: Signing = None,
+    overwrite: bool = False,
     encoding: str | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     sheet: str | None = None,
     header_row: int | None = None,
-    read: FileReading | None = None,
     **parameters: Any,
 ) -> Release:
     """A table that can be mined in place of this one, certified and measured.
@@ -107,6 +194,8 @@ def sanitize(
     Parameters
     ----------
     table : pandas, polars or pyarrow table, data frame of Spark, or path
+        A file of any length if a ``folder`` is named: .parquet, .csv, .csv.gz, .arrow or .feather that needs more
+        memory than is granted is processed in partitions.
     mechanism : Mechanism, optional
         In place of a method and its parameters.
     method : str, optional
@@ -115,6 +204,10 @@ def sanitize(
     recipe : Recipe or path, optional
         Of an earlier run: says all that it says, so that only a key, rows to hold out, a seed and a policy may be told
         beside it.
+    folder : path, optional
+        Write the release there: ``release/``, which leaves, and ``owner/``, which stays, whole or not at all.
+    new_key : path, optional
+        For geometric methods with a folder: draw a key and write it here before the table.
     schema : Schema or path, optional
         By default inferred; print ``sf.inspect(table)`` to see every decision.
     target : str, optional
@@ -179,14 +272,30 @@ def sanitize(
         Release it all the same where it does not; the certificate says so.
     command : sequence of str
         Words of the command line that asked for it, for what to try next.
+    engine : {"memory", "partitions", "spark"}, optional
+        With a folder: all rows in memory, a file in partitions, or a cluster that reads the file (Parquet or CSV) by
+        itself. By default memory, unless the file needs more than is granted.
     memory : str or int, optional
-        Cut the table into cells as a file is that must do with so much memory, such as ``"2G"``: the same seed then
-        gives the same table. Without it all rows are taken at once.
-    encoding, sheet, header_row : optional
-        How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
-        counted from 1. By default they are detected; what was detected is told as a warning.
-    read : FileReading, optional
-        How the file was read that the table came from, for the recipe; by default as the three say.
+        Memory limit of the run, such as ``"2G"``; less than it takes at least is refused. By default ``"1.5G"``, or
+        half of what the machine has if that is less. A table is processed in the partitions of a file of that limit:
+        the same seed then gives the same table.
+    master : str, optional
+        Of the cluster, such as ``"spark://host:7077"``; by default what Spark's own settings say.
+    resume_key : path, optional
+        In partitions: file of a key that makes an interrupted run resumable. It is written with mode 600 at the first
+        run, read at the next, and removed once the release is there. It must not lie in the folder.
+    batch_rows : int, optional
+        Geometric methods in partitions: rows of a batch.
+    form : FileForm or str, optional
+        File format of the release in the folder; by default that of the file, or ``"csv"``.
+    sign : path, Signer, Ed25519PrivateKey or bool, optional
+        The private key to sign the certificate in the folder with, as in `sfumato.Release.save`.
+    overwrite : bool
+        Replace an earlier release in the folder.
+    encoding, delimiter, decimal, sheet, header_row : optional
+        How a file is read: encoding, delimiter and decimal separator of CSV, the sheet of a workbook, and the row or
+        line that names the columns, counted from 1. By default they are detected; what was detected is told as a
+        warning.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
@@ -195,12 +304,13 @@ def sanitize(
     Returns
     -------
     Release
-        Its table is of the frame type that came in.
+        Its table is of the frame type that came in, or of a run in partitions the path of the
+        released file.
 
     Raises
     ------
     PolicyNotMet
-        Where the policy is not met, or it cannot be told; it holds the report.
+        Where the policy is not met, or it cannot be told; it holds the report. Neither folder nor key is written.
 
     Examples
     --------
@@ -210,55 +320,184 @@ def sanitize(
     >>> release.table.num_rows, release.certificate.levels["smallest_group"] >= 5
     (40, True)
     """
-    options = RunOptions(
-        schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
-        keep_persons=keep_persons, weight=weight, public=tuple(public), missing=tuple(missing), level=plain(level),
-        strata=strata, holdout=plain(holdout), seed=seed, no_rules=no_rules, rare=check_rare_treatment(rare),
-        rows=plain(rows), tails=check_tails(tails), where=where, memory=memory,
-    )  # fmt: skip
-    if isinstance(recipe, str | Path):
-        recipe = Recipe.load(recipe)
-    check_run(mechanism, method, parameters, options, recipe, policy, report=report, despite=despite_policy)
-    marks = missing_marks(schema if recipe is None else recipe.schema, options.missing)
-    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
-    if recipe is not None and isinstance(table, str | Path):
-        reading = reading.or_else(recipe.reading)
-    frame = None if is_spark_frame(table) else to_arrow(table, marks, reading)
-    if method is None and mechanism is None and recipe is None:
-        method = method_of(parameters, table.limit(MIN_ROWS_FOR_CHAIN).count() if frame is None else frame[0].num_rows)
-        if frame is not None and keep_persons and method == "chain" and "leaf" not in parameters:
-            method = "condense"
-    chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
-    check_time_limit(time_limit)
-    asked = asked_policy(policy, report=report, despite=despite_policy)
-    planned = _planned(chosen, options, None if frame is None else frame[0].num_rows)
-    refuse_unattainable(asked, planned, despite=despite_policy)
-    said: dict[str, Any] = {"report": report, "time_limit": time_limit, "policy": asked, "command": command}
-    said |= {"despite_policy": despite_policy, "measuring": MeasureOptions(accurate_within, clusters)}
-    if frame is None:
-        return _on_spark(table, chosen, options, quasi_identifiers, said)
-    arrow, origin = frame
-    if report:
+    arguments = dict(locals())
+    inputs = tuple(each for each in (table, recipe) if isinstance(each, str | Path))
+    recipe = Recipe.load(recipe) if isinstance(recipe, str | Path) else recipe
+    run = SanitizeRun(
+        MethodChoice(mechanism, method, parameters, recipe),
+        options_from(RunOptions, arguments),
+        options_from(PublishOptions, arguments),
+        options_from(FileReading, arguments),
+        folder,
+        new_key,
+        inputs,
+    )
+    run = check_run(run)
+    if folder is not None:
+        run = replace(run, publishing=replace(run.publishing, sign=_signer(run) or False))
+    return sanitize_input(*_opened(table, run))
+
+
+def _opened(table: Any, run: SanitizeRun) -> tuple[SanitizeRun, Any, Origin | None]:
+    """The run with how its file was read, and the table, file or Spark frame that comes from what was given."""
+    if is_spark_frame(table):
+        return run, table, None
+    if run.folder is not None and isinstance(table, str | Path):
+        engine = InputFile(str(table), run.effective, run.publishing, run.reading, run.choice.named_method).engine()
+        if engine != "memory":
+            return run, open_in_parts(table, engine, run), None
+        if run.options.engine is None:
+            run = replace(run, options=replace(run.options, memory=None))
+    arrow, origin = to_arrow(table, run.marks, run.reading)
+    return replace(run, reading=origin.reading), arrow, origin
+
+
+def open_in_parts(path: str | Path, engine: Engine, run: SanitizeRun) -> TableSource | ClusterFile:
+    """A file as people write it, for the engine that reads it; refuses what cannot be before the file is read."""
+    if run.choice.is_named:
+        chosen, options, _ = resolve_run(run)
+        _check_in_parts(chosen, replace(run, options=options))
+    reading = run.reading.given | {"missing": run.marks}
+    return (
+        open_people(path, **reading) if engine == "partitions" else open_on_spark(path, run.options.master, **reading)
+    )
+
+
+def sanitize_input(run: SanitizeRun, source: Any, origin: Origin | None = None) -> Release:
+    """Release of an Arrow table, a file that is read in parts or a data frame of Spark, written if a folder is named.
+
+    ``origin`` says which kind of frame, or what kind of file, a table came from.
+    """
+    if not run.choice.is_named:
+        run = replace(run, choice=_by_rows(run, source))
+    named = run.choice.method
+    chosen, options, policy = resolve_run(run)
+    rows = source.num_rows if isinstance(source, pa.Table) else None
+    asked = asked_policy(policy, report=run.publishing.report, despite=run.publishing.despite_policy)
+    refuse_unattainable(asked, _planned(chosen, options, rows), despite=run.publishing.despite_policy)
+    run = replace(run, options=options, publishing=replace(run.publishing, policy=asked))
+    if isinstance(source, TableSource | ClusterFile):
+        return _in_parts(run, chosen, source)
+    if not isinstance(source, pa.Table):
+        return _on_spark(run, chosen, source)
+    return _in_memory(run, chosen, source, origin, usual_k=named == "chain" and run.choice.parameters.get("k") is None)
+
+
+def _in_memory(
+    run: SanitizeRun, chosen: Mechanism, arrow: pa.Table, origin: Origin | None, *, usual_k: bool
+) -> Release:
+    """Release of a table; ``usual_k`` lets k depend on the number of people."""
+    options, form, publishing = run.options, _form_in_memory(run, origin), run.publishing
+    if form is not None and origin is not None and origin.form is not None:
+        native = origin.form.format is FileFormat.CSV and form.format is not FileFormat.CSV
+        publishing = replace(publishing, native=publishing.native or native)
+    signer = _signer(run)
+    if publishing.report:
         compile_ahead()
-    if memory is not None:
-        quasi_identifiers = tuple(quasi_identifiers)
-        outcome = frame_in_partitions(
-            arrow, chosen, options, report=report, quasi_identifiers=quasi_identifiers, native=native
-        )
-        outside, suggest = known_columns(quasi_identifiers, outcome.recipe.schema), None
+    if options.memory is not None:
+        outcome, suggest = frame_in_partitions(arrow, chosen, options, publishing), None
     else:
         plan = make_plan(arrow, chosen, options)
-        if method == "chain" and parameters.get("k") is None and options.level is None:
+        if usual_k and options.level is None:
             plan = for_few_people(plan, arrow)
-        outside = known_columns(quasi_identifiers, plan.schema)
-        outcome = run_in_memory(arrow, plan, native=native, report=report)
-        suggest = suggesting(arrow, plan, command or words_of(outcome.recipe, asked), time_limit, outside)
-    outcome = outcome.read_by(read or origin.reading)
-    release = publish(outcome, quasi_identifiers=outside, spreadsheet_safe=spreadsheet_safe, suggest=suggest, **said)
-    return _as_it_came(release, outcome, arrow, origin, native=native)
+        outside = known_columns(publishing.quasi_identifiers, plan.schema)
+        outcome = run_in_memory(arrow, plan, native=publishing.native, report=publishing.report)
+        words = publishing.command or words_of(outcome.recipe, publishing.policy)
+        suggest = suggesting(arrow, plan, words, publishing.time_limit, outside)
+    outcome = outcome.read_by(run.reading)
+    release = publish(outcome, publishing, suggest=suggest)
+    if origin is not None:
+        release = _restore_frame_type(release, outcome, arrow, origin, native=publishing.native)
+    if run.folder is None or form is None:
+        return release
+    with keeping_key(release.key, run.new_key, run.folder):
+        return release.written(run.folder, form=form, overwrite=publishing.overwrite, sign=signer or False)
 
 
-def _as_it_came(release: Release, outcome: Outcome, arrow: pa.Table, origin: Origin, *, native: bool) -> Release:
+def _form_in_memory(run: SanitizeRun, origin: Origin | None) -> FileForm | None:
+    """How the table is written into the folder, if there is one: as asked, as its file is, or as CSV."""
+    if run.folder is None:
+        return None
+    read = FileForm(FileFormat.CSV) if origin is None or origin.form is None else origin.form
+    form = form_asked(run.publishing, read)
+    if run.publishing.spreadsheet_safe and form.format is not FileFormat.CSV:
+        raise OptionError("--spreadsheet-safe applies to CSV only; add --format csv, or drop it")
+    return form
+
+
+def form_asked(publishing: PublishOptions, read: FileForm) -> FileForm:
+    """How the table is written: as asked or as it was read; one that is named keeps the delimiter of what was read."""
+    form = publishing.form
+    if form is None:
+        return read
+    return form if isinstance(form, FileForm) else FileForm(FileFormat(form), read.delimiter)
+
+
+def _signer(run: SanitizeRun) -> Signer | None:
+    if run.folder is None:
+        return None
+    return signer_of(run.publishing.sign, dry_run=run.effective.seed is not None, folder=run.folder)
+
+
+def _in_parts(run: SanitizeRun, chosen: Mechanism, file: TableSource | ClusterFile) -> Release:
+    """Release of a file of any length, in a folder; memory is bounded by a batch or a partition, and by a sample."""
+    options, publishing, folder = run.options, run.publishing, run.folder
+    assert folder is not None
+    moved = isinstance(chosen, Geometric)
+    _check_in_parts(chosen, run)
+    form = form_asked(publishing, file.form)
+    settled = Publishing(publishing, form, _signer(run), run.reading.repeated(file.form))
+    if options.memory is not None and isinstance(file, TableSource):
+        least, less = (least_bytes(file, report=each) for each in (publishing.report, False))
+        check_memory(parse_size(options.memory), least, less)
+        if publishing.report:
+            compile_apart()
+    if moved:
+        return release_moved(file, folder, chosen, options, settled, new_key=run.new_key)
+    if isinstance(file, ClusterFile):
+        return release_on_spark(file, folder, chosen, options, settled)
+    return release_in_partitions(file, folder, chosen, options, settled)
+
+
+def _check_in_parts(chosen: Mechanism, run: SanitizeRun) -> None:
+    """Refuse a method or an option that needs all rows at once."""
+    assert run.folder is not None
+    if isinstance(chosen, Geometric):
+        check_moved(chosen, run.options, run.new_key, run.folder)
+    elif run.new_key is not None or run.options.batch_rows is not None:
+        raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
+    else:
+        check_partitioned(chosen, run.options)
+
+
+def _on_spark(run: SanitizeRun, chosen: Mechanism, frame: Any) -> Release:
+    """Release of a data frame of Spark, whose table is one too."""
+    if run.folder is not None:
+        raise OptionError("a data frame of Spark is not written into a folder; leave out folder=, or name its file")
+    if isinstance(chosen, Geometric):
+        outcome, rows = frame_moved_on_spark(frame, chosen, run.options)
+    else:
+        outcome, rows = frame_on_spark(frame, chosen, run.options, report=run.publishing.report)
+    release = publish(dataclasses.replace(outcome, table=Path("spark")), run.publishing)
+    return dataclasses.replace(release, table=rows)
+
+
+def _by_rows(run: SanitizeRun, source: Any) -> MethodChoice:
+    """The usual method of a table of so many rows: the chain, or condensation of few and for options of its own."""
+    parameters = run.choice.parameters
+    if isinstance(source, TableSource | ClusterFile):
+        rows = source.first_rows(MIN_ROWS_FOR_CHAIN)
+    else:
+        rows = source.num_rows if isinstance(source, pa.Table) else source.limit(MIN_ROWS_FOR_CHAIN).count()
+    method = default_method([name for name, value in parameters.items() if value is not None], rows)
+    if isinstance(source, pa.Table) and run.options.keep_persons and method == "chain" and "leaf" not in parameters:
+        method = "condense"
+    return replace(run.choice, method=method)
+
+
+def _restore_frame_type(
+    release: Release, outcome: Outcome, arrow: pa.Table, origin: Origin, *, native: bool
+) -> Release:
     """Release whose table is of the frame type that came in, and its columns of their types unless ``native``."""
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
@@ -268,23 +507,6 @@ def _as_it_came(release: Release, outcome: Outcome, arrow: pa.Table, origin: Ori
     compared = outcome.comparison.released if isinstance(outcome.comparison, Comparison) else outcome.table
     free = codec.retyped(compared) | _relabelled(outcome, arrow)
     return dataclasses.replace(release, table=restore(release.table, origin, free))
-
-
-def _on_spark(
-    frame: Any,
-    mechanism: Mechanism,
-    options: RunOptions,
-    quasi_identifiers: Iterable[str],
-    said: Mapping[str, Any],
-) -> Release:
-    """Release of a data frame of Spark, whose table is one too."""
-    if isinstance(mechanism, Geometric):
-        outcome, rows = frame_moved_on_spark(frame, mechanism, options)
-    else:
-        outcome, rows = frame_on_spark(frame, mechanism, options, report=said["report"])
-    outside = known_columns(quasi_identifiers, outcome.recipe.schema)
-    release = publish(dataclasses.replace(outcome, table=Path("spark")), quasi_identifiers=outside, **said)
-    return dataclasses.replace(release, table=rows)
 
 
 def _relabelled(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
@@ -316,248 +538,63 @@ def _with_new_gaps(outcome: Outcome, arrow: pa.Table) -> frozenset[str]:
     return frozenset(name for name in gaps if not arrow.column(name).null_count)
 
 
-def file_of(
-    source: str | Path | TableSource | ClusterFile,
-    engine: Literal["chunks", "spark"] = "chunks",
-    master: str | None = None,
-    **reading: Any,
-) -> TableSource | ClusterFile:
-    """A file as people write it, for the engine that will read it; ``form`` says how it is written."""
-    if isinstance(source, TableSource | ClusterFile):
-        return source
-    return open_people(source, **reading) if engine == "chunks" else open_on_spark(source, master, **reading)
-
-
-def sanitize_file(
-    source: str | Path | TableSource | ClusterFile,
-    folder: str | Path,
-    mechanism: Mechanism | None = None,
-    *,
-    method: str | None = None,
-    recipe: Recipe | str | Path | None = None,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    level: str | int | None = None,
-    strata: str | None = None,
-    identifiers: Iterable[str] = (),
-    person: str | None = None,
-    rows_are_people: bool = False,
-    public: Iterable[str] = (),
-    missing: Iterable[str] = (),
-    holdout: float | Any | None = None,
-    no_rules: bool | None = None,
-    rare: str | None = None,
-    tails: str | None = None,
-    rows: int | None = None,
-    new_key: str | Path | None = None,
-    batch_rows: int | None = None,
-    sample_rows: int = SAMPLE_ROWS,
-    seed: int | None = None,
-    report: bool = True,
-    time_limit: float | None = None,
-    quasi_identifiers: Iterable[str] = (),
-    accurate_within: float | None = None,
-    clusters: int | None = None,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    header_row: int | None = None,
-    sign: Signing = None,
-    overwrite: bool = False,
-    spreadsheet_safe: bool = False,
-    policy: Policy | str | Path | None = None,
-    despite_policy: bool = False,
-    memory: str | int | None = None,
-    resume_key: str | Path | None = None,
-    engine: Literal["chunks", "spark"] = "chunks",
-    master: str | None = None,
-    form: FileForm | None = None,
-    command: Sequence[str] = (),
-    **parameters: Any,
-) -> Release:
-    """Sanitize a file of any length and write a whole release folder, certified and measured.
-
-    Geometric methods move it batch by batch; others cut it into cells, which are sanitized one after the other. Memory
-    is bounded by a batch or a cell, and by a sample. Folder and key appear together or not at all.
-
-    Parameters
-    ----------
-    source : path, or what `file_of` gave
-        A .parquet, .csv, .csv.gz, .arrow or .feather file; the released table is of the same format, unless ``form``
-        says another.
-    folder : path
-        For ``release/`` and ``owner/``.
-    mechanism : Mechanism, optional
-        Translation, Scaling, Rotation or Hybrid, with a key or together with ``new_key``; Chain, Condensation,
-        ClasswiseCondensation or Randomization.
-    method, recipe, **parameters
-        In place of a mechanism, as in `sanitize`.
-    schema : Schema or path, optional
-        By default proposed from the sample; bounds and steps seen there do not bind the other rows.
-    target, identifiers, person, rows_are_people, public, missing
-        As in `sanitize`.
-    level, strata, holdout, no_rules, rare, tails, rows
-        As in `sanitize`; not for geometric methods.
-    new_key : path, optional
-        Draw a key, with the spreads of the sample, and write it here before the table.
-    batch_rows : int, optional
-        Rows of a batch; see `sfumato.engines.partitions.batches_file`.
-    sample_rows : int
-        Rows that are drawn at random for the schema, the key and the report.
-    seed : int, optional
-        Makes a dry run: reproducible and marked as not for release.
-    report : bool
-        Whether to measure, on the sample.
-    time_limit : float, optional
-        Seconds that the measuring may take.
-    quasi_identifiers : iterable of str
-        Columns that an outsider is taken to know.
-    accurate_within, clusters
-        As in `sanitize`.
-    encoding : str, optional
-        Of CSV; by default UTF-8, or what is detected.
-    delimiter : str, optional
-        Of CSV; without it, what its header says.
-    decimal : {".", ","}, optional
-        Mark before decimals of CSV; without it, what its numbers say.
-    header_row : int, optional
-        Line of CSV that names the columns, counted from 1; by default the first, or the one below a title.
-    sign : path, Signer, Ed25519PrivateKey or bool, optional
-        The private key to sign the certificate with, as in `sfumato.Release.save`.
-    overwrite : bool
-        Replace an earlier release of that name.
-    spreadsheet_safe : bool
-        Write CSV with an apostrophe before what a spreadsheet would take for a formula.
-    policy : Policy, str or path, optional
-        What the release must meet: one that is built in, by its name, or a file.
-    despite_policy : bool
-        Release it all the same where it does not; the certificate says so.
-    memory : str or int, optional
-        How much the run may take, such as ``"2G"``; less than it takes at least is refused. By default ``"1.5G"``, or
-        half of what the machine has if that is less.
-    resume_key : path, optional
-        File of a key that makes a run in cells resumable where it is stopped: written with mode 600 at the first run,
-        read at the next, and removed once the release is there. It must not lie in the folder.
-    engine : {"chunks", "spark"}
-        Who does the work: this machine, or a cluster that reads the source (Parquet or CSV) by itself.
-    master : str, optional
-        Of the cluster, such as ``"spark://host:7077"``; by default what Spark's own settings say.
-    form : FileForm, optional
-        How to write the table; by default as the source is written.
-    command : sequence of str
-        Words of the command line that asked for it, for what to try next.
-
-    Raises
-    ------
-    PolicyNotMet
-        Where the policy is not met, or it cannot be told; neither folder nor key is written.
-    """
-    options = RunOptions(
-        schema=schema, target=target, identifiers=tuple(identifiers), person=person, rows_are_people=rows_are_people,
-        public=tuple(public), missing=tuple(missing), level=level, strata=strata, holdout=holdout, seed=seed,
-        no_rules=bool(no_rules), rare=check_rare_treatment(rare), rows=rows, tails=check_tails(tails), memory=memory,
-        resume_key=resume_key, batch_rows=batch_rows,
-    )  # fmt: skip
-    inputs = (getattr(source, "path", source), schema, recipe, policy, sign, holdout, parameters.get("key"), resume_key)
-    check_folder(folder, overwrite=overwrite, inputs=inputs)
-    if isinstance(recipe, str | Path):
-        recipe = Recipe.load(recipe)
-    check_run(mechanism, method, parameters, options, recipe, policy, report=report, despite=despite_policy)
-    marks = missing_marks(schema if recipe is None else recipe.schema, options.missing)
-    reading = FileReading(encoding=encoding, delimiter=delimiter, decimal=decimal, header_row=header_row)
-    if recipe is not None:
-        reading = reading.or_else(recipe.reading)
-    if reading.sheet is not None:
-        raise OptionError("a file in partitions is no workbook; leave out --sheet, or write the sheet to a CSV file")
-    given_reading: dict[str, Any] = {**reading.given, "missing": marks}
-    file: TableSource | ClusterFile | None = None
-    if method is None and mechanism is None and recipe is None:
-        file = file_of(source, engine, master, **given_reading)
-        method = method_of(parameters, file.first_rows(MIN_ROWS_FOR_CHAIN))
-    chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
-    check_time_limit(time_limit)
-    asked = asked_policy(policy, report=report, despite=despite_policy)
-    refuse_unattainable(asked, _planned(chosen, options), despite=despite_policy)
-    moved = isinstance(chosen, Geometric)
-    if (new_key is not None or batch_rows is not None) and not moved:
-        raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
-    said: dict[str, Any] = {
-        "report": report,
-        "time_limit": time_limit,
-        "quasi_identifiers": tuple(quasi_identifiers),
-        "measuring": MeasureOptions(accurate_within, clusters),
-        "signer": signer_of(sign, dry_run=options.seed is not None, folder=folder),
-        "overwrite": overwrite,
-        "spreadsheet_safe": spreadsheet_safe,
-        "policy": asked,
-        "despite_policy": despite_policy,
-    }
-    if moved:  # what cannot be is refused before the file is read
-        check_moved(chosen, options, new_key, folder)
-    else:
-        check_partitioned(chosen, options)
-    file = file_of(source, engine, master, **given_reading) if file is None else file
-    if memory is not None and isinstance(file, TableSource):
-        least, less = (least_bytes(file, report=each) for each in (report, False))
-        check_memory(parse_size(memory), least, less)
-        if report:
-            compile_apart()
-    said["reading"] = reading.repeated(file.form)
-    if moved:
-        said |= {"new_key": new_key, "sample_rows": sample_rows}
-        return release_moved(file, folder, chosen, options, **said)
-    said |= {"form": form, "command": command}
-    if isinstance(file, ClusterFile):
-        return release_on_spark(file, folder, chosen, options, **said)
-    return release_in_partitions(file, folder, chosen, options, **said)
-
-
 _LEVELLED = ("chain", "condense", "condense-paper")
 """Methods whose floor of all levels is lower where something says what each record asks for."""
 
 
-def plain(value: Any) -> Any:
-    """A number of NumPy as one of Python; anything else as it is."""
-    return value.item() if isinstance(value, np.number) else value
-
-
-def resolve_run(
-    mechanism: Mechanism | None,
-    method: str | None,
-    parameters: Mapping[str, Any],
-    options: RunOptions,
-    recipe: Recipe | None,
-    policy: Policy | str | Path | None,
-) -> tuple[Mechanism, RunOptions, Policy | str | Path | None]:
+def resolve_run(run: SanitizeRun) -> tuple[Mechanism, RunOptions, Policy | str | Path | None]:
     """Mechanism, options and policy of a run: a recipe's, if there is one, and those that may be given beside it."""
+    choice, recipe = run.choice, run.choice.recipe
     if recipe is None:
-        return _chosen(mechanism, method, parameters, options), options, policy
-    check_beside_recipe(mechanism, method, parameters, options)
-    mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(parameters)})
+        return _chosen(choice, run.options), run.options, run.publishing.policy
+    check_beside_recipe(choice, run.options)
+    mechanism = make_mechanism(recipe.method, {**recipe.parameters, **_with_key(choice.parameters)})
+    policy = run.publishing.policy
+    return mechanism, run.effective, policy_of(recipe) if policy is None else policy
+
+
+def _options_beside(recipe: Recipe | None, options: RunOptions) -> RunOptions:
+    """Options of a recipe, and those that were given beside it."""
+    if recipe is None:
+        return options
     repeated = {name: getattr(recipe.options, name) for name, each in options_of(RunOptions) if each.in_recipe}
-    options = RunOptions(**{**repeated, **given(options), "schema": recipe.schema})
-    return mechanism, options, policy_of(recipe) if policy is None else policy
+    return RunOptions(**{**repeated, **given(options), "schema": recipe.schema})
 
 
-def check_run(
-    mechanism: Mechanism | None,
-    method: str | None,
-    parameters: Mapping[str, Any],
-    options: RunOptions,
-    recipe: Recipe | None,
-    policy: Policy | str | Path | None,
-    *,
-    report: bool,
-    despite: bool,
-) -> None:
-    """Refuse what is impossible whatever the table holds: names, parameters, and a policy that no release can meet."""
-    _check_names(method, parameters)
-    chosen = None
-    if mechanism is not None or method is not None or recipe is not None:
-        chosen, options, policy = resolve_run(mechanism, method, parameters, options, recipe, policy)
-    refuse_unattainable(
-        asked_policy(policy, report=report, despite=despite), _planned(chosen, options), despite=despite
-    )
+def check_run(run: SanitizeRun) -> SanitizeRun:
+    """Refuse what is impossible whatever the table holds: names, parameters, a folder, a policy that cannot be met.
+
+    Gives the run with what its recipe says of how the file is read.
+    """
+    options, publishing, choice = run.options, run.publishing, run.choice
+    check_rare_treatment(options.rare)
+    check_tails(options.tails)
+    check_time_limit(publishing.time_limit)
+    _check_folder(run)
+    _check_names(choice.method, choice.parameters)
+    chosen, policy = None, publishing.policy
+    if choice.is_named:
+        chosen, options, policy = resolve_run(run)
+    asked = asked_policy(policy, report=publishing.report, despite=publishing.despite_policy)
+    refuse_unattainable(asked, _planned(chosen, options), despite=publishing.despite_policy)
+    return run if choice.recipe is None else replace(run, reading=run.reading.or_else(choice.recipe.reading))
+
+
+_OF_FOLDERS = ("form", "sign", "overwrite", "engine", "master", "resume_key", "batch_rows")
+
+
+def _check_folder(run: SanitizeRun) -> None:
+    """Refuse a folder that cannot be written, or that holds what the run reads, and options of one if none is named."""
+    options, publishing = run.options, run.publishing
+    if run.folder is None:
+        asked = {**given(options), **given(publishing), "new_key": run.new_key}
+        name = next((name for name in (*_OF_FOLDERS, "new_key") if asked.get(name) is not None), None)
+        if name is not None:
+            raise OptionError(f"{name}= is for a release that is written; name where with folder=, or leave it out")
+        return
+    key = run.choice.parameters.get("key")
+    inputs = (options.schema, publishing.policy, publishing.sign, options.holdout, key, options.resume_key)
+    check_folder(run.folder, overwrite=publishing.overwrite, inputs=(*run.inputs, *inputs))
 
 
 def _planned(mechanism: Mechanism | None, options: RunOptions, rows: int | None = None) -> PlannedRun:
@@ -585,15 +622,9 @@ def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
     raise OptionError(f"{whose} {shown(unknown)}; {then}")
 
 
-def method_of(parameters: Mapping[str, Any], rows: int) -> str:
-    """Method where none is named, of a table of so many rows or more."""
-    return default_method([name for name, value in parameters.items() if value is not None], rows)
-
-
-def _chosen(
-    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], options: RunOptions
-) -> Mechanism:
+def _chosen(choice: MethodChoice, options: RunOptions) -> Mechanism:
     """Mechanism that was given, or the one of the method's name and parameters."""
+    mechanism, method, parameters = choice.mechanism, choice.method, choice.parameters
     if mechanism is not None:
         if method is not None or parameters:
             name = next(iter(parameters), "method")
@@ -617,11 +648,9 @@ def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
 
 
-def check_beside_recipe(
-    mechanism: Mechanism | None, method: str | None, parameters: Mapping[str, Any], options: RunOptions
-) -> None:
+def check_beside_recipe(choice: MethodChoice, options: RunOptions) -> None:
     """Refuse what a recipe already says; a key, people to hold out, a seed and a policy may be given beside it."""
-    making = {"mechanism": mechanism, "method": method, **parameters}
+    making = {"mechanism": choice.mechanism, "method": choice.method, **choice.parameters}
     double = next((name for name, value in making.items() if name != "key" and value not in (None, (), [])), None)
     option = None if double is None else f"--{double.replace('_', '-')}"
     for name, each in options_of(RunOptions):

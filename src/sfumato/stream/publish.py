@@ -24,6 +24,7 @@ from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import EpochPublished, is_quoted
 from sfumato.core.randomness import Randomness
+from sfumato.options import PublishOptions
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, replacing_folder, write_text
 from sfumato.publish.judge import asked_policy
@@ -112,7 +113,7 @@ def publish_stream(
         refuse_unattainable(asked, planned, despite=despite_policy)
         signer = signer_of(sign, dry_run=settings.seed is not None, folder=folder)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
-        made = publish(run_epoch(session), report=report, policy=asked, despite_policy=despite_policy)
+        made = publish(run_epoch(session), PublishOptions(report=report, policy=asked, despite_policy=despite_policy))
         release = made.written(
             folder,
             form=usual if form is None else form,
@@ -437,7 +438,9 @@ def write_batch(
     after = following(last, changes, out, batch=batch, query=query)
     with replacing_folder(place) as work:
         if after.renewed:
-            release = publish(run_epoch(after), report=report, policy=policy, despite_policy=despite_policy)
+            release = publish(
+                run_epoch(after), PublishOptions(report=report, policy=policy, despite_policy=despite_policy)
+            )
             release.write_into(work, form, signer)
         else:
             (work / "owner").mkdir(mode=0o700)

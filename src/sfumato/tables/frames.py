@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from sfumato.core.documents import Unparsable, parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
 from sfumato.tables.header import refuse_alike
 from sfumato.tables.reading import FileReading
+
+if TYPE_CHECKING:
+    from sfumato.tables.files import FileForm
 
 __all__ = ["Origin", "frame_of", "restore", "rows_of_series", "to_arrow"]
 
@@ -26,7 +29,8 @@ class Origin:
     """Kind and column types of the frame a table came from, as an empty frame.
 
     ``gaps`` says how a pandas column of plain objects writes a missing cell: None, NaN, NaT or NA. ``note`` is what
-    pandas left beside an Arrow table, by which its types come back. ``reading`` reads a file again as it was read.
+    pandas left beside an Arrow table, by which its types come back. Of a file, ``reading`` reads it again as it was
+    read, and ``form`` says how it is written.
     """
 
     empty: Any
@@ -34,6 +38,7 @@ class Origin:
     gaps: dict[str, Any] = dataclasses.field(default_factory=dict)
     note: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     reading: FileReading = dataclasses.field(default_factory=FileReading)
+    form: FileForm | None = None
 
     def __repr__(self) -> str:
         return f"Origin({self.library})"
@@ -58,7 +63,7 @@ def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | N
     OptionError
         If a frame comes with a reading, which is of files.
     """
-    reading = reading or FileReading()
+    reading, form = reading or FileReading(), None
     if isinstance(frame, str | Path):
         from sfumato.tables.files import read_table_as
 
@@ -72,7 +77,7 @@ def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | N
     if library == "pyarrow":
         fields = [field.remove_metadata() for field in frame.schema]
         note = _noted_types(frame.schema.metadata)
-        return frame, Origin(pa.schema(fields).empty_table(), library, note=note, reading=reading)
+        return frame, Origin(pa.schema(fields).empty_table(), library, note=note, reading=reading, form=form)
     table = _columns_to_arrow(wrapped)
     if library != "pandas":
         return table, Origin(frame[:0], library)

@@ -16,6 +16,7 @@ from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.randomness import Randomness
+from sfumato.options import PublishOptions
 from sfumato.publish.verify import certificate_beside
 from sfumato.transactions.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.transactions.table import TransactionTable, read_transactions
@@ -192,7 +193,7 @@ class TransactionSource:
         refuse_unattainable(policy, planned, despite=despite)
         plan = TransactionPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
         outcome = run_transactions(self.table, plan)
-        return publish(outcome, report=report, policy=policy, despite_policy=despite, command=command)
+        return publish(outcome, PublishOptions(report=report, policy=policy, despite_policy=despite, command=command))
 
 
 def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, options: dict[str, Any]) -> Recipe:

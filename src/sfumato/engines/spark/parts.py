@@ -161,7 +161,7 @@ def open_on_spark(
     if header_row not in (None, 1):
         raise OptionError(
             "Spark reads the header from the first line; leave out --header-row, and remove the lines above the header "
-            "or take --engine chunks"
+            "or take --engine partitions"
         )
     csv = name.lower().endswith((".csv", ".csv.gz"))
     if not csv and (delimiter is not None or decimal is not None):
