@@ -430,7 +430,7 @@ def sampled(draw: Any, rows: int) -> Facts:
     return (fact, as_they_are(draw, *COLUMNS[:2]), Shuffled(fact.rows))
 
 
-def rows_alike(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Alike:
+def equivalence_classes(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Alike:
     fewest = draw(st.integers(least, rows))
     return Alike(columns, rows, fewest, draw(st.integers(1, rows)) if fewest == 1 else 0)
 
@@ -438,7 +438,7 @@ def rows_alike(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Al
 @st.composite
 def widened(draw: Any, rows: int) -> Facts:
     columns = COLUMNS[: draw(st.integers(1, 4))]
-    return (as_they_are(draw, *columns), rows_alike(draw, columns, rows, 1), Shuffled(rows))
+    return (as_they_are(draw, *columns), equivalence_classes(draw, columns, rows, 1), Shuffled(rows))
 
 
 @st.composite
@@ -448,7 +448,7 @@ def blocked(draw: Any, rows: int) -> Facts:
     least = draw(st.integers(asked, rows))
     cells = tuple(draw(st.integers(0, rows)) for _ in columns)
     fact = Blocked(columns, cells, rows, least, draw(st.booleans()))
-    return (fact, rows_alike(draw, columns, rows, least), as_they_are(draw, *columns), Shuffled(rows))
+    return (fact, equivalence_classes(draw, columns, rows, least), as_they_are(draw, *columns), Shuffled(rows))
 
 
 @st.composite

@@ -19,7 +19,7 @@ from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
 from sfumato.methods.chain import Chain
 from sfumato.methods.chain.columns import read_columns
-from sfumato.methods.chain.draw import _beside, _bounded, _Leaves, _moved
+from sfumato.methods.chain.draw import _adjacent_numbers, _bound_contributions, _Leaves, _move_numbers
 from sfumato.methods.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema
@@ -139,7 +139,7 @@ def test_a_number_becomes_one_beside_it_and_heaps_stay(seed: int, rows: int, amo
     (column,) = read_columns(records, 3)
     common = column.cells[~column.rare]
     drawn = rng.choice(common, 500)
-    beside = _beside(column, drawn, rng)
+    beside = _adjacent_numbers(column, drawn, rng)
     heap = float(np.median(column.cells[cells == 30.0]))
     assert set(beside) <= set(common)
     np.testing.assert_array_equal(beside[drawn == heap], heap)
@@ -164,7 +164,7 @@ def test_nobody_supplies_more_than_two_in_leaf_of_a_leaf(seed: int, leaf: int, o
     rng = np.random.default_rng(seed)
     labels = np.concatenate([np.repeat(np.arange(3), leaf), rng.integers(0, 3, 200)])
     persons = np.concatenate([np.tile(np.arange(leaf), 3), np.minimum(rng.geometric(often, 200) - 1, 3 * leaf)])
-    supplies = _bounded(labels, persons, leaf, rng)
+    supplies = _bound_contributions(labels, persons, leaf, rng)
     for label in range(3):
         everyone, whole = np.unique(persons[labels == label], return_counts=True)
         left, supplied = np.unique(persons[supplies & (labels == label)], return_counts=True)
@@ -366,7 +366,7 @@ def test_a_rare_number_moves_no_further_than_k_cells_of_the_table(seed: int, k: 
     leaves = _Leaves(cells, held < k, labels, np.cumsum(sizes) - sizes, sizes)
     chosen = np.flatnonzero(held < k)
     most = max(k, len(np.unique(cells)) // 50) + int((far - 1) * 6)
-    for was, now in zip(cells[chosen], _moved(leaves, chosen, k, far, rng), strict=True):
+    for was, now in zip(cells[chosen], _move_numbers(leaves, chosen, k, far, rng), strict=True):
         low, high = min(was, now), max(was, now)
         assert was != now
         assert ((cells > low) & (cells < high)).sum() < most  # as many as are wholly passed

@@ -17,8 +17,8 @@ from sfumato.mining.neighbours import (
     GroupClassParts,
     class_counts,
     group_covariances,
-    pieces_of_labels,
-    pieces_of_target,
+    parts_of_labels,
+    parts_of_target,
 )
 from tests.examples import examples
 from tests.groups.drawn_groups import from_moments
@@ -122,7 +122,7 @@ def test_the_spread_of_a_group_decides_where_centroids_cannot() -> None:
 def test_covariances_run_from_the_groups_own_to_the_shared_variances() -> None:
     values, code = two_classes(7, gap=1.0)
     groups, labels = grouped(values, code, 20)
-    pieces = pieces_of_labels(groups, labels)
+    pieces = parts_of_labels(groups, labels)
     np.testing.assert_allclose(group_covariances(pieces, 0.0), groups.covariance, atol=1e-5)
     shared = np.diag(np.diagonal(groups.scatter.sum(axis=0)) / groups.count.sum())
     drawn = group_covariances(pieces, 1e9)
@@ -132,7 +132,7 @@ def test_covariances_run_from_the_groups_own_to_the_shared_variances() -> None:
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_moments_hold_the_count_and_the_mean_of_every_class_of_a_group(missing: float) -> None:
     x, code, groups, layout = mixed(11, 10, missing)
-    pieces = pieces_of_target(groups, layout, "class")
+    pieces = parts_of_target(groups, layout, "class")
     group = np.argsort(np.argsort(x[:, 0])) // 10
     for piece in range(len(pieces.code)):
         inside = (group == pieces.group[piece]) & (code == pieces.code[piece])
@@ -144,7 +144,7 @@ def test_the_moments_hold_the_count_and_the_mean_of_every_class_of_a_group(missi
 
 def test_the_scatter_of_the_classes_is_that_of_the_records_about_the_pieces() -> None:
     x, code, groups, layout = mixed(12, 15)
-    pieces = pieces_of_target(groups, layout, "class")
+    pieces = parts_of_target(groups, layout, "class")
     group = np.argsort(np.argsort(x[:, 0])) // 15
     where = {(int(g), int(c)): p for p, (g, c) in enumerate(zip(pieces.group, pieces.code, strict=True))}
     apart = x - pieces.mean[[where[int(g), int(c)] for g, c in zip(group, code, strict=True)]]
@@ -222,5 +222,5 @@ def test_no_repr_holds_a_cell() -> None:
     values, code = two_classes(10, gap=1.0)
     groups, labels = grouped(values, code, 10)
     assert repr(GroupNeighbours().fit(groups, labels)) == "GroupNeighbours(shrinkage=4.0)"
-    assert "array" not in repr(pieces_of_labels(groups, labels))
+    assert "array" not in repr(parts_of_labels(groups, labels))
     assert GroupClassParts.__repr__ is object.__repr__

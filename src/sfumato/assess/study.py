@@ -42,6 +42,7 @@ __all__ = [
     "bits_of",
     "choose_sizes",
     "drawn_note",
+    "equivalence_classes",
     "given",
     "holders_of",
     "once",
@@ -50,7 +51,6 @@ __all__ = [
     "read_pairs",
     "row_codes",
     "row_keys",
-    "rows_alike",
     "sample",
     "study_of",
     "value_codes",
@@ -428,7 +428,7 @@ def _one_each(rows: int, persons: Places | None, most: int, rng: np.random.Gener
     return np.sort(first[sample(len(first), most, rng)])
 
 
-def rows_alike(study: Study, most: int, rng: np.random.Generator) -> tuple[Places, Places, str]:
+def equivalence_classes(study: Study, most: int, rng: np.random.Generator) -> tuple[Places, Places, str]:
     """At most so many rows of the original and of the released table, and a note on how many where these are not all.
 
     Tables of one length are looked at in the same places, so that a copy stays a copy and a table that was changed

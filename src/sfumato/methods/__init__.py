@@ -1,1 +1,1 @@
-"""What sanitizes records: condensation, noise, geometric moves, randomized answers."""
+"""Sanitizing methods: condensation, chain, noise, geometric transformations, randomized answers."""

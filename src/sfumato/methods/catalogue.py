@@ -1,4 +1,4 @@
-"""Methods by name, and their parameters as Python, commands and recipes name them."""
+"""Methods and their parameters by name, as Python, commands and recipes use them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Parameter:
 
     @property
     def width(self) -> int:
-        """Words that say one value on the command line."""
+        """Number of words of one value on the command line."""
         return 1 if self.by_column else self.values
 
 
@@ -121,14 +121,14 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
         raise OptionError(f"the method {method!r} has no parameter {shown(unknown[0])}; {then}")
     for name, parameter in known.items():
         value, single = parameters.get(name), parameter.values == 1 and not (parameter.by_column or parameter.several)
-        if value is not None and single and not _is_of(value, _KINDS[parameter.kind][0]):
+        if value is not None and single and not _has_type(value, _KINDS[parameter.kind][0]):
             words = _KINDS[parameter.kind][1]
             raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; fix it")
     return METHODS[method](**parameters)
 
 
 def default_method(told: Iterable[str], rows: int) -> str:
-    """Method where none is named: the chain, or condensation for very few rows and for parameters of its own.
+    """Default method: the chain; condensation for very few rows or if its parameters are given.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def default_method(told: Iterable[str], rows: int) -> str:
 
 
 def default_k(people: int) -> int:
-    """Fewest people behind a value of a chain where nothing says it: ten, and of few people one in ten, up to a leaf.
+    """Default minimum number of persons behind a value of a chain: ten, for small tables a tenth of the persons.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def default_k(people: int) -> int:
 
 @cache
 def parameters_of_method(method: str) -> dict[str, Parameter]:
-    """Parameters of a method by name, read off the fields of its mechanism; a secret key is none of them.
+    """Parameters of a method by name, from the fields of its mechanism; secret keys are not parameters.
 
     Examples
     --------
@@ -162,16 +162,18 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
         meant = closest_name(method, METHODS)
         told = f"choose one of {', '.join(METHODS)}" if meant is None else f"did you mean {meant!r}?"
         raise OptionError(f"there is no method {shown(method)}; {told}")
-    hints = get_type_hints(_maker(method))
-    names = [name for name in inspect.signature(_maker(method)).parameters if not isinstance(hints[name], InitVar)]
-    made = hints.get("return", _maker(method))
+    hints = get_type_hints(_constructor(method))
+    names = [
+        name for name in inspect.signature(_constructor(method)).parameters if not isinstance(hints[name], InitVar)
+    ]
+    made = hints.get("return", _constructor(method))
     offers = {name: each for owner in get_args(made) or (made,) for name, each in options_of(owner)}
     return {name: dataclasses.replace(_parameter(name, hints[name]), option=offers.get(name)) for name in names}
 
 
 @cache
 def all_parameters() -> dict[str, Parameter]:
-    """Parameters of all methods by name; one name means one thing, and one method offers it for all."""
+    """Parameters of all methods by name; a name means the same in every method."""
     found: dict[str, Parameter] = {}
     for method in METHODS:
         for name, each in parameters_of_method(method).items():
@@ -181,17 +183,17 @@ def all_parameters() -> dict[str, Parameter]:
 
 
 def is_keyed(method: str) -> bool:
-    """Whether a method moves rows by a secret key.
+    """Whether a method transforms rows by a secret key.
 
     Examples
     --------
     >>> [method for method in METHODS if is_keyed(method)]
     ['translate', 'scale', 'rotate', 'hybrid']
     """
-    return method in METHODS and "key" in inspect.signature(_maker(method)).parameters
+    return method in METHODS and "key" in inspect.signature(_constructor(method)).parameters
 
 
-def _maker(method: str) -> Callable[..., Mechanism]:
+def _constructor(method: str) -> Callable[..., Mechanism]:
     made = METHODS[method]
     return made.func if isinstance(made, partial) else made
 
@@ -211,5 +213,5 @@ def _parameter(name: str, hint: Any) -> Parameter:
     return Parameter(name, kind, 1 + len(more), by_column=True)
 
 
-def _is_of(value: Any, kind: type) -> bool:
+def _has_type(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

@@ -1,4 +1,4 @@
-"""What every mechanism promises, whichever room it lives in."""
+"""The interface of all sanitizing methods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CoarsenedColumn:
-    """A column that is to be released at a level of a hierarchy; that of its schema where none is told."""
+    """A column to be generalized to a hierarchy level; by default that of its schema."""
 
     column: str
     hierarchy: str | None
@@ -40,7 +40,7 @@ class CoarsenedColumn:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an engine must know of a mechanism before it runs it.
+    """Properties of a mechanism that an engine needs before it runs it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnerDetails:
-    """What only the owner may see of how a release was made; it is never written into one.
+    """Details of how a release was made, for the owner only; never written into a release.
 
     ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
     the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
@@ -130,7 +130,7 @@ class OwnerDetails:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodResult:
-    """Records that may leave, the facts of how they were made, and the owner's workings."""
+    """Records to release, the facts of how they were made, and the owner's details."""
 
     records: Records
     facts: tuple[Fact, ...]
@@ -148,7 +148,7 @@ class Mechanism(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         ...
 
     @property
@@ -157,12 +157,12 @@ class Mechanism(Protocol):
         ...
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Records that can be mined in place of these."""
+        """Records that can be analysed in place of these."""
         ...
 
 
 def check_parameters(mechanism: Any) -> None:
-    """Refuse parameters of another type than their fields; NumPy's numbers become Python's."""
+    """Refuse parameters of the wrong type; NumPy scalars become Python numbers."""
     hints = types_of(mechanism.__class__)
     for each in dataclasses.fields(mechanism):
         value = getattr(mechanism, each.name)
@@ -173,24 +173,24 @@ def check_parameters(mechanism: Any) -> None:
 
 
 def parameters_of(mechanism: Mechanism) -> dict[str, Any]:
-    """Parameters by name, as certificates and recipes have them; a secret key is none of them."""
+    """Parameters by name, as in certificates and recipes; secret keys are not parameters."""
     return dataclasses.asdict(mechanism)
 
 
 def rows_drawn(records: Records) -> tuple[RowsDrawn, ...]:
-    """State that other rows were drawn than one for each record; nothing where that is so."""
+    """Fact about a requested number of rows; none if it is one per record."""
     wanted = records.wanted
     return () if wanted is None else (RowsDrawn(len(records), wanted.rows, wanted.where),)
 
 
 def refuse_levels(records: Records, what: str) -> None:
-    """Refuse records that ask for a privacy level of a method that gives none."""
+    """Refuse privacy levels for a method that cannot give them."""
     asked = int((records.levels > 0).sum())
     if asked:
         raise LevelError(f"{asked} records ask for a privacy level, which {what} does not give; use condense for them")
 
 
 def refuse_strata(records: Records, what: str) -> None:
-    """Refuse strata of a method that makes no groups."""
+    """Refuse strata for a method that makes no groups."""
     if records.strata.any():
         raise OptionError(f"{what} makes no groups, so there is nothing to keep apart; leave strata out")

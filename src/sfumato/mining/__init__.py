@@ -1,4 +1,4 @@
-"""Miners on `Groups` themselves [AY05, sec. 1, second use]."""
+"""Data mining on group statistics [AY05, sec. 1, second use]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K-means and Gaussian mixtures on groups: counts, means and scatters are all they need [AY05, sec. 1, second use].
+"""K-means and Gaussian mixtures from counts, means and scatters of groups [AY05, sec. 1, second use].
 
 Of the mixture, the steps are those of Verbeek, Nunnink and Vlassis (Accelerated EM-based clustering of large data sets,
 Data Mining and Knowledge Discovery 13, 2006): the records of a group share one responsibility, which makes EM climb a
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(kw_only=True, eq=False)
 class GroupKMeans:
-    """K-means of the records behind groups, where the records of a group go to one cluster together.
+    """K-means on groups; all records of a group share a cluster.
 
     The sum of squares of n records with mean m and scatter S about a centre c is n |m - c|^2 + tr(S). The second term
     does not depend on c, so Lloyd's steps on centroids weighted by counts are exact; with it the inertia is that
@@ -107,7 +107,7 @@ class GroupKMeans:
         return self
 
     def predict(self, X: Any) -> Ints:  # noqa: N803
-        """Cluster whose centre is nearest to each row."""
+        """Nearest cluster of each row."""
         check_fitted(self, "cluster_centers_")
         return nearest_centre(check_rows(X, self.cluster_centers_.shape[1]), self.cluster_centers_)
 
@@ -132,7 +132,7 @@ def inertia(groups: Groups, labels: Ints, centres: Floats) -> float:
 
 
 def seed_centres(groups: Groups, n_clusters: int, rng: np.random.Generator) -> Floats:
-    """Choose first centres among the centroids by greedy k-means++, weighted by counts.
+    """Initial centres among the centroids by greedy k-means++, weighted by counts.
 
     A centroid is drawn with probability proportional to n_g D_g^2, where D_g is its distance to the nearest centre
     chosen so far (Arthur and Vassilvitskii, SODA 2007); of 2 + log(n_clusters) draws the one that lowers the sum most
@@ -154,7 +154,7 @@ def seed_centres(groups: Groups, n_clusters: int, rng: np.random.Generator) -> F
 
 
 def lloyd(groups: Groups, centres: Floats, max_iter: int) -> tuple[Ints, Floats, int]:
-    """Assign groups to the nearest centre and move the centres to the mean of their records, until nothing changes.
+    """Alternate assignment and centre updates until nothing changes.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def lloyd(groups: Groups, centres: Floats, max_iter: int) -> tuple[Ints, Floats,
 
 
 def _fill_empty(groups: Groups, labels: Ints, centres: Floats) -> Ints:
-    """Move to each empty cluster the group that costs most where it is and does not leave its own cluster empty."""
+    """Move to each empty cluster the group with the highest cost that does not empty its own cluster."""
     sizes = np.bincount(labels, minlength=len(centres))
     if (sizes > 0).all():
         return labels
@@ -190,7 +190,7 @@ def _means(groups: Groups, labels: Ints, n_clusters: int) -> Floats:
 
 
 def cut_groups(groups: Groups, *, times: int = 3) -> Groups:
-    """Cut every group along its longest axis, then the pieces, and so on; a piece of one record stays.
+    """Cut groups repeatedly along their longest axis; groups of one record stay.
 
     A miner that sends a whole group one way is coarse where a group lies across a border; its pieces need not go
     together. They are made of the group's statistics alone, by `core.groups.split_groups`, so they say nothing about
@@ -310,12 +310,12 @@ class GroupMixture:
         return float(self.score_samples(X).mean())
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Share of each component at each row."""
+        """Posterior probability of each component at each row."""
         joint = self._joint(X)
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))
 
     def predict(self, X: Any) -> Ints:  # noqa: N803
-        """Likeliest component of each row."""
+        """Most likely component of each row."""
         return np.asarray(np.argmax(self._joint(X), axis=1))
 
     def _joint(self, X: Any) -> Floats:  # noqa: N803
@@ -328,7 +328,7 @@ class GroupMixture:
         return joint
 
     def _climb(self, groups: Groups, shares: Floats) -> tuple[Components, Floats, float, int, bool]:
-        """Alternate `expect` and `maximize` from given responsibilities until the bound stands still."""
+        """Alternate `expect` and `maximize` from given responsibilities until the bound converges."""
         components = maximize(groups, shares, self.reg_covar)
         before = -np.inf
         for step in range(1, self.max_iter + 1):
@@ -369,7 +369,7 @@ class GroupMixture:
 
 
 def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[Floats, float]:
-    """Share each group among the components: r_gc proportional to w_c exp(mean log-density of its records under c).
+    """Responsibilities: r_gc proportional to w_c exp(mean log-density of the group's records under c).
 
     The mean log-density needs the moments alone: log N(m_g; mu_c, V_c) - tr(V_c^-1 (S_g / n_g + reg_covar I)) / 2.
 
@@ -399,7 +399,7 @@ def expect(groups: Groups, components: Components, reg_covar: float) -> tuple[Fl
 
 
 def maximize(groups: Groups, responsibilities: Floats, reg_covar: float) -> Components:
-    """Components that fit shared groups best, exactly, from the moments.
+    """Components that maximize the bound for given responsibilities, exactly, from the moments.
 
     w_c = N_c / N, mu_c = sum_g r_gc n_g m_g / N_c, V_c = sum_g r_gc (S_g + n_g (m_g - mu_c)(m_g - mu_c)^T) / N_c
     + reg_covar I, with N_c = sum_g r_gc n_g.

@@ -1,4 +1,4 @@
-"""What a miner is given: groups, numbers that steer it, rows to answer for. All of it is checked here."""
+"""Check the inputs of a miner: groups, parameters and rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def check_groups(groups: Groups) -> None:
-    """Refuse groups that no miner can use: none at all, empty ones, statistics that are not numbers."""
+    """Refuse unusable groups: none at all, empty ones, or non-finite statistics."""
     if not len(groups):
         raise BadInput("there are 0 groups; bring at least one")
     empty = int((groups.count < 1).sum())
@@ -36,7 +36,7 @@ def check_groups(groups: Groups) -> None:
 
 
 def check_rows(rows: Any, d: int) -> Floats:
-    """Rows as a matrix of floats, one column for each of the d coordinates the miner learned from."""
+    """Rows as a float matrix with the d coordinates of the fitted groups."""
     values = np.asarray(rows, dtype=np.float64)
     if values.ndim != 2:
         raise BadInput(f"rows have {values.ndim} dimensions; give a matrix, one row for each record")
@@ -49,13 +49,13 @@ def check_rows(rows: Any, d: int) -> Floats:
 
 
 def check_whole(name: str, number: int, low: int) -> None:
-    """Refuse a steering number that is not whole or too small."""
+    """Refuse a parameter that is not an integer or too small."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < low:
         raise OptionError(f"{name} is {number!r}; give a whole number from {low}")
 
 
 def check_fitted(miner: object, result: str) -> None:
-    """Refuse to answer before `fit`."""
+    """Refuse to predict before `fit`."""
     if not hasattr(miner, result):
         raise BadInput(f"{type(miner).__name__} has learned nothing yet; call fit first")
 
@@ -91,7 +91,7 @@ def log_gaussian(rows: Floats, mean: Floats, whitener: Floats, log_det: Floats) 
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:
-    """Cut rows into slices whose arrays of that many numbers a row stay within bounds."""
+    """Slices of rows whose arrays of ``width`` numbers per row stay within a memory bound."""
     step = max(1, _NUMBERS // max(width, 1))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

@@ -1,4 +1,4 @@
-"""Classification by neighbouring groups, their classes known or in the moments [AY05, sec. 1, second use]."""
+"""Classification by neighbouring groups, with known classes or classes in the moments [AY05, sec. 1, second use]."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
     "attributes",
     "class_counts",
     "group_covariances",
-    "pieces_of_labels",
-    "pieces_of_target",
+    "parts_of_labels",
+    "parts_of_target",
 ]
 
 _CAUTION = 1.0  # a class that one record of the group holds is placed half way: the record itself is not
@@ -31,7 +31,7 @@ _CAUTION = 1.0  # a class that one record of the group holds is placed half way:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupClassParts:
-    """Parts of groups that hold one class each.
+    """Parts of groups with one class each.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class GroupClassParts:
     count: Floats
 
 
-def pieces_of_labels(groups: Groups, labels: Any) -> GroupClassParts:
-    """Take whole groups as pieces: their classes are known because no group crosses one [AY05, sec. 3].
+def parts_of_labels(groups: Groups, labels: Any) -> GroupClassParts:
+    """Whole groups as parts; their classes are known because no group mixes classes [AY05, sec. 3].
 
     Raises
     ------
@@ -78,7 +78,7 @@ def pieces_of_labels(groups: Groups, labels: Any) -> GroupClassParts:
     return GroupClassParts(classes, code.astype(np.int64), count, groups.mean, groups.scatter, whole, count)
 
 
-def pieces_of_target(groups: Groups, layout: Layout, column: str) -> GroupClassParts:
+def parts_of_target(groups: Groups, layout: Layout, column: str) -> GroupClassParts:
     """Divide groups into their classes by the moments alone.
 
     With b the one-hot coordinate of class c (`CATEGORY_SCALE` or 0), the group's scatter between attributes and b is
@@ -131,7 +131,7 @@ def class_counts(groups: Groups, layout: Layout, column: str) -> Ints:
 
 
 def attributes(layout: Layout, column: str) -> Ints:
-    """Coordinates that are not the target's: those a query has, in this order."""
+    """Coordinates other than the target's, in the order of a query."""
     inside = [np.arange(block.start, block.stop) for block in layout if block.column != column]
     return np.concatenate([np.empty(0, dtype=np.int64), *inside])
 
@@ -153,7 +153,7 @@ def _find_target(groups: Groups, layout: Layout, column: str) -> tuple[Block, Bl
 
 
 def _positive(scatter: Floats) -> Floats:
-    """Lift negative eigenvalues to 0: statistics that were split are those of no records, and counts get rounded."""
+    """Clip negative eigenvalues to 0, which splitting and rounded counts can cause."""
     eigenvalues, eigenvectors = np.linalg.eigh(scatter)
     if (eigenvalues >= 0.0).all():
         return scatter
@@ -165,7 +165,7 @@ _FLOOR = 1e-6  # of the mean variance of a coordinate: what a group of identical
 
 @dataclass(kw_only=True, eq=False)
 class GroupNeighbours:
-    """Classify by the density of the groups about a query, each group a Gaussian of its own moments.
+    """Classify by the density of groups around a query, each a Gaussian with the group's moments.
 
     A class has the density sum of n_g N(x; m_g, C_g) over its groups, and the densest class is the answer. Groups far
     away weigh nothing, so this is a nearest-neighbour rule that knows how many records a group has and which way they
@@ -209,7 +209,7 @@ class GroupNeighbours:
     _log_det: Floats = field(init=False, repr=False)
 
     def fit(self, groups: Groups, labels: Any) -> GroupNeighbours:
-        """Learn from groups that hold one class each.
+        """Fit to groups of one class each.
 
         Parameters
         ----------
@@ -217,12 +217,12 @@ class GroupNeighbours:
         labels : array of shape (g,)
             The class of each group.
         """
-        return self._learn(pieces_of_labels(groups, labels))
+        return self._learn(parts_of_labels(groups, labels))
 
     def fit_target(self, groups: Groups, layout: Layout, column: str) -> GroupNeighbours:
-        """Learn from groups that mix classes, where the class is a one-hot block of the moments.
+        """Fit to groups of mixed classes, with the class as a one-hot block of the moments.
 
-        Each group is divided into its classes by `sfumato.mining.neighbours.pieces_of_target`.
+        Each group is divided into its classes by `sfumato.mining.neighbours.parts_of_target`.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class GroupNeighbours:
         column : str
             The target.
         """
-        return self._learn(pieces_of_target(groups, layout, column))
+        return self._learn(parts_of_target(groups, layout, column))
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Share of each class in the density at each row, of shape (rows, c)."""
@@ -244,7 +244,7 @@ class GroupNeighbours:
         return answer
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Densest class at each row."""
+        """Class with the highest density at each row."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
@@ -265,7 +265,7 @@ class GroupNeighbours:
 
 
 def group_covariances(pieces: GroupClassParts, shrinkage: float) -> Floats:
-    """Draw each group's covariance toward the variances that all share.
+    """Shrink each group's covariance toward the common variances.
 
     C_g = (S_g + t diag(W)) / (n_g + t) with t = shrinkage * d, after Friedman (1989). A millionth of the mean variance
     of all records is added, so that a density exists where coordinates do not vary inside groups.
@@ -283,7 +283,7 @@ def group_covariances(pieces: GroupClassParts, shrinkage: float) -> Floats:
 
 @dataclass(kw_only=True, eq=False)
 class CentroidNeighbours:
-    """Classify by the group whose centroid is nearest: its class, or the class most of its records have.
+    """Classify by the nearest centroid: its class, or its most frequent class.
 
     The simple rule: it uses means and class frequencies alone. `GroupNeighbours` was better at 20 of 24 points measured
     (`benchmarks/results/mine_groups.md`).
@@ -307,24 +307,24 @@ class CentroidNeighbours:
     _shares: Floats = field(init=False, repr=False)
 
     def fit(self, groups: Groups, labels: Any) -> CentroidNeighbours:
-        """Learn from groups that hold one class each; ``labels`` has the class of each group."""
-        pieces = pieces_of_labels(groups, labels)
+        """Fit to groups of one class each; ``labels`` has the class of each group."""
+        pieces = parts_of_labels(groups, labels)
         shares = np.equal.outer(pieces.code, np.arange(len(pieces.classes))).astype(np.float64)
         return self._learn(pieces.mean, shares, pieces.classes)
 
     def fit_target(self, groups: Groups, layout: Layout, column: str) -> CentroidNeighbours:
-        """Learn from groups that mix classes: the mean of the target's block gives the class frequencies of each."""
+        """Fit to groups of mixed classes by the class frequencies in their moments."""
         counts = class_counts(groups, layout, column)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         return self._learn(groups.mean[:, attributes(layout, column)], shares, np.arange(counts.shape[1]))
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Class frequencies of the group nearest to each row; equal distances go to the first group."""
+        """Class frequencies of the nearest group; ties go to the first group."""
         check_fitted(self, "classes_")
         return self._shares[nearest_centre(check_rows(X, self.n_features_in_), self._mean)]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Most frequent class of the group nearest to each row."""
+        """Most frequent class of the nearest group."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 

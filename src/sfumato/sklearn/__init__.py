@@ -1,4 +1,4 @@
-"""scikit-learn estimators: adapters around the same pure functions, no logic of their own."""
+"""scikit-learn estimators: thin adapters around the package's pure functions."""
 
 from __future__ import annotations
 

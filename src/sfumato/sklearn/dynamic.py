@@ -1,4 +1,4 @@
-"""`DynamicCondenser`: groups maintained as rows arrive, for scikit-learn and in River's way [AY05, sec. 3]."""
+"""`DynamicCondenser`: groups maintained as rows arrive, for scikit-learn and River [AY05, sec. 3]."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, privacy_levels: Any = None) -> DynamicCondenser:  # noqa: N803
-        """Forget everything and learn these rows; where they are fewer than ``init_number``, all are condensed at once.
+        """Fit from scratch; fewer rows than ``init_number`` are condensed at once.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, privacy_levels: Any = None) -> DynamicCondenser:  # noqa: N803
-        """Learn more rows, in their order; nothing of them is learnt where the pool would overflow.
+        """Add rows in order; none is added if the pool would overflow.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
-        """Fit the rows with their classes, and draw synthetic rows with theirs; Series come back as such."""
+        """Fit rows with their classes, and draw synthetic rows with theirs; Series are returned as such."""
         self.fit(X, y, privacy_levels=privacy_levels)
         if self.classes_ is None:
             raise OptionError("y holds no classes; call fit and sample for rows without classes")
@@ -156,11 +156,11 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return framed(self, rows), self.classes_[strata] if series is None else series
 
     def learn_many(self, X: Any, y: Any = None, *, privacy_levels: Any = None) -> None:  # noqa: N803
-        """Learn more rows, under River's name for `partial_fit`."""
+        """Add rows; River's name for `partial_fit`."""
         self.partial_fit(X, y, privacy_levels=privacy_levels)
 
     def learn_one(self, x: Any, y: Any = None, *, privacy_level: int | None = None) -> None:
-        """Learn one row: a mapping of feature names to numbers, as River gives it, or the numbers in order.
+        """Add one row: a mapping of feature names to numbers as in River, or the numbers in order.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
 
     @property
     def groups_(self) -> Groups:
-        """The statistics of the groups as they are now."""
+        """Current group statistics."""
         check_is_fitted(self)
         if not len(self._maintainer.ids):
             raise NotFittedError(
@@ -200,18 +200,18 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_pending_(self) -> int:
-        """Rows that are held for the first groups or wait for one large enough."""
+        """Rows held for the first groups or waiting for a group large enough."""
         check_is_fitted(self)
         return len(self._held_levels) + self._maintainer.pending
 
     @property
     def classes_(self) -> NDArray[Any] | None:
-        """Classes in order of their first row; None if rows came without classes."""
+        """Classes in order of first occurrence; None without classes."""
         check_is_fitted(self)
         return None if self._classes is None else np.array(self._classes)
 
     def sample(self, n: int | None = None) -> Any:
-        """Synthetic rows in random order, n of them or as many as there are rows in groups.
+        """Synthetic rows in random order: n of them, or as many as there are rows in groups.
 
         With classes a tuple: the rows, and the class of each.
         """
@@ -230,7 +230,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return rows[:, :-1], rows[:, -1].astype(np.int64)
 
     def snapshot(self) -> bytes:
-        """Everything that later results depend on, as bytes; for the owner alone, since waiting rows are inside.
+        """The full state as bytes, for the owner only, because it contains waiting rows.
 
         The form is arrays and JSON under a digest, and holds no code.
         """
@@ -255,7 +255,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def restore(cls, snapshot: bytes) -> DynamicCondenser:
-        """Continue from a snapshot as if there had been no interruption, bit for bit.
+        """Resume from a snapshot, bit for bit as if uninterrupted.
 
         Raises
         ------
@@ -273,7 +273,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return made
 
     def _in_order(self, x: Mapping[Any, Any]) -> list[Any]:
-        """Numbers of a mapping in the order of the features."""
+        """Numbers of a mapping in feature order."""
         names = list(getattr(self, "feature_names_in_", x if not hasattr(self, "_maintainer") else ()))
         if not names:
             raise TableError("earlier rows came without names; give the numbers in order")
@@ -286,7 +286,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         return [x[name] for name in names]
 
     def _forget(self, labels: NDArray[Any] | None) -> None:
-        """Begin anew, with classes or without."""
+        """Reset, with classes or without."""
         self._classes: list[Any] | None = None if labels is None else []
         self._begin_anew()
 
@@ -298,7 +298,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         self._held_strata = np.empty(0, dtype=np.int64)
 
     def _take(self, values: NDArray[np.float64], levels: NDArray[np.int64], labels: NDArray[Any] | None) -> None:
-        """Learn rows; classes of rows that are refused stay unknown."""
+        """Add rows; classes of refused rows are not registered."""
         known = None if self._classes is None else list(self._classes)
         try:
             self._learn(values, levels, self._strata(labels, len(values)))
@@ -307,7 +307,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _strata(self, labels: NDArray[Any] | None, rows: int) -> NDArray[np.int64]:
-        """Place of the class of each row among `classes_`, where new classes are put at the end."""
+        """Index of each row's class in `classes_`; new classes are appended."""
         if (labels is None) != (self._classes is None):
             told = (
                 "without classes, and earlier ones had" if labels is None else "with classes, and earlier ones had none"
@@ -343,7 +343,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _begin(self, n: int) -> None:
-        """Make the first groups of the first n rows, and let the others come; rows of too high a level wait."""
+        """Form the first groups from the first n rows and absorb the others; rows of too high a level wait."""
         values, levels, strata = self._held_values, self._held_levels, self._held_strata
         able = _able(levels[:n], strata[:n])
         if not able.any():
@@ -380,7 +380,7 @@ def _labels_of(rows: NDArray[np.float64], y: Any, *, check: bool = True) -> NDAr
 
 
 def _able(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the rows of each stratum that can begin; the others must wait until a group is large enough for them."""
+    """Rows of each stratum that can form groups now."""
     able = np.zeros(len(levels), dtype=np.bool_)
     for stratum in np.unique(strata):
         own = np.flatnonzero(strata == stratum)
@@ -390,7 +390,7 @@ def _able(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> NDArray[np.bo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot:
-    """Parameters, names of features, rows that are held for the first groups, classes, and the state of the groups."""
+    """Parameters, feature names, held rows, classes, and the state of the groups."""
 
     parameters: dict[str, Any]
     names: tuple[str, ...] | None
@@ -405,8 +405,8 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class _About:
-    """What a snapshot says beside its arrays."""
+class _SnapshotHeader:
+    """Metadata of a snapshot beside its arrays."""
 
     parameters: dict[str, Any]
     names: tuple[str, ...] | None
@@ -414,11 +414,11 @@ class _About:
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:
-    """Write everything; the same state gives the same bytes."""
+    """Serialize a snapshot; equal states give equal bytes."""
     state = {field.name: getattr(snapshot.state, field.name) for field in fields(MaintainerState)}
     arrays = {f"state {name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
-    about = _About(snapshot.parameters, snapshot.names, numbers)
+    about = _SnapshotHeader(snapshot.parameters, snapshot.names, numbers)
     body = io.BytesIO()
     text = np.frombuffer(write_json(about, escaped=True).encode(), dtype=np.uint8)
     given: dict[str, Any] = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
@@ -428,7 +428,7 @@ def write_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def read_snapshot(data: bytes) -> Snapshot:
-    """Read what `write_snapshot` wrote; a `TableError` for bytes that are not a whole snapshot of this form."""
+    """Deserialize a snapshot; a `TableError` for invalid bytes."""
     start = len(_MAGIC) + _DIGEST
     if data[: len(_MAGIC)] != _MAGIC:
         raise TableError("these bytes are no snapshot of a condenser of this version; bring one")
@@ -436,7 +436,7 @@ def read_snapshot(data: bytes) -> Snapshot:
         raise TableError("the snapshot is damaged or only half copied; bring a whole one")
     try:
         with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
-            about = from_json(_About, held["about"].tobytes())
+            about = from_json(_SnapshotHeader, held["about"].tobytes())
             arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
             state = MaintainerState(**arrays, **about.state)
             classes = held["classes"] if "classes" in held.files else None

@@ -100,7 +100,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Each row as the centroid of its nearest group; preprocessing, not a release.
+        """Replace each row by the centroid of its nearest group; preprocessing, not a release.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
         return np.asarray(self._statistics.mean[nearest_centre(values, self._statistics.mean)])
 
     def fit_resample(self, X: Any, y: Any, *, privacy_levels: Any = None) -> tuple[Any, Any]:  # noqa: N803
-        """Synthetic rows with their classes in place of the real ones, drawn from groups of one class each.
+        """Synthetic rows with classes, drawn from groups of one class each.
 
         No group mixes classes, so the class of every synthetic row is certain. Frames and Series come back as such.
         """
@@ -164,7 +164,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
 
 def generator_of(random_state: Any, step: int) -> np.random.Generator:
-    """Generator of one step: seeded where a state was given, else a release's own randomness."""
+    """Generator for one step: seeded if a state is given, otherwise from the operating system."""
     if random_state is None:
         from sfumato.core.randomness import Randomness
 
@@ -174,14 +174,14 @@ def generator_of(random_state: Any, step: int) -> np.random.Generator:
 
 
 def levels_of_rows(levels: Any, n: int, k: int) -> NDArray[np.int64]:
-    """Level that holds for each row; the floor k is at least 2, for a row that stands alone is published."""
+    """Effective level of each row; the minimum k is at least 2."""
     if k < 2:
         raise LevelError(f"k is {k}, which is no protection; take k of at least 2")
     return effective_levels(_whole_levels(levels, n), k, allow_level_1=False)
 
 
 def _whole_levels(levels: Any, n: int) -> NDArray[np.int64]:
-    """Read privacy levels, one a row, none missing; zeros, which ask for nothing, where there are none."""
+    """Privacy levels, one per row, none missing; zeros, which request nothing, if not given."""
     if levels is None:
         return np.zeros(n, dtype=np.int64)
     numbers = np.asarray(levels, dtype=np.float64)
@@ -194,7 +194,7 @@ def _whole_levels(levels: Any, n: int) -> NDArray[np.int64]:
 
 
 def draw_rows(groups: Groups, rng: np.random.Generator) -> NDArray[np.float64]:
-    """As many rows as the groups have records, group after group; every coordinate is a number."""
+    """As many rows as the groups have records, group after group; all coordinates are numeric."""
     d = groups.mean.shape[1]
     layout = tuple(Block(f"x{column}", BlockKind.NUMBER, column, column + 1, (0.0,)) for column in range(d))
     return generate(groups, layout, rng)
@@ -203,7 +203,7 @@ def draw_rows(groups: Groups, rng: np.random.Generator) -> NDArray[np.float64]:
 def sample_rows(
     draw: Callable[[np.random.Generator], NDArray[np.float64]], n: int | None, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Rows in random order, n of them or as many as are drawn at once; each group in proportion to its size."""
+    """Rows in random order: n of them, or as many as are drawn at once; each group in proportion to its size."""
     if n is None:
         rows = draw(rng)
         return rows[rng.permutation(len(rows))]
@@ -218,12 +218,12 @@ def sample_rows(
 
 
 def origin_of(estimator: Any, X: Any) -> Origin | None:  # noqa: N803
-    """Kind of frame that a matrix came in; None for what has no names of columns."""
+    """Kind of frame of a matrix; None without column names."""
     return None if getattr(estimator, "feature_names_in_", None) is None else to_arrow(X[:0])[1]
 
 
 def framed(estimator: Any, rows: NDArray[np.float64]) -> Any:
-    """Rows as a frame of the kind that was fitted, where it was one."""
+    """Rows as a frame of the fitted kind, if it was a frame."""
     origin = getattr(estimator, "_origin", None)
     if origin is None:
         return rows
@@ -232,7 +232,7 @@ def framed(estimator: Any, rows: NDArray[np.float64]) -> Any:
 
 
 class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Translation, scaling, rotation or a mixture of a numeric matrix by a secret key [OZ03].
+    """Translate, scale or rotate a numeric matrix by a secret key [OZ03].
 
     Outsourcing obfuscation: a few known rows undo it. Keep ``key_`` apart from what leaves.
 
@@ -290,7 +290,7 @@ class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> GeometricTransformer:  # noqa: N803, ARG002
-        """Draw a key for the columns, or take the one that was given."""
+        """Draw a key for the columns, or take the given one."""
         values = np.asarray(validate_data(self, X, dtype=np.float64))
         names, spread = self._names(), values.std(axis=0)
         if self.key is not None:
@@ -309,13 +309,13 @@ class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Move the rows by the key; they keep their order."""
+        """Transform the rows by the key; their order is kept."""
         check_is_fitted(self)
         values = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         return hybrid(values, self.key_, self._names())
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Rows as they were before they were moved."""
+        """Recover the original rows."""
         from sklearn.utils import check_array
 
         check_is_fitted(self)

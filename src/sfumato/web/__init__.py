@@ -1,4 +1,4 @@
-"""The page as a process: a socket of this machine alone, a folder that goes with it, and an end that keeps nothing."""
+"""Run the web page: a loopback socket, a temporary folder, and a clean shutdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def serve(
     survey: str | None = None,
     header_timeout: float = HEADER_TIMEOUT,
 ) -> None:
-    """Serve the page until the process is told to end (Ctrl-C or SIGTERM); the folder of the visit goes with it.
+    """Serve the page until Ctrl-C or SIGTERM; then delete the session's folder.
 
     ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
     ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved

@@ -1,4 +1,4 @@
-"""The steps of the page, each one call of a verb: what comes out is plain values for a template."""
+"""The steps of the page, each one call of a verb; results are plain values for a template."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Send = Callable[..., None]
 
 
 class Steps:
-    """Does the steps of one visit; the table is read once for all of them."""
+    """Executes the steps of one session; the table is read once."""
 
     def __init__(
         self, send: Send, stoppable: Callable[[], AbstractContextManager[None]], *, most_bytes: int | None = None
@@ -60,7 +60,7 @@ class Steps:
         self._schema: Schema | None = None
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """What came of one step."""
+        """Result of one step."""
         name = order.pop("step")
         steps: dict[str, Callable[..., dict[str, Any]]] = {
             "look": self._look,

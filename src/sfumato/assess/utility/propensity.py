@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SIZE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, redraw_interval
-from sfumato.assess.study import ColumnPair, Matrix, Places, Study, row_codes, rows_alike, value_codes
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, equivalence_classes, row_codes, value_codes
 
 __all__ = ["PROPENSITY", "PROPENSITY_AUC", "area_interval", "fit_logistic", "folds_of", "null_expectation"]
 
@@ -138,7 +138,7 @@ def _chance(terms: Matrix, logits: Matrix, labels: NDArray[np.bool_]) -> tuple[M
 
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("propensity")
-    here, there, note = rows_alike(study, _TIMES * study.sizes.training, rng)
+    here, there, note = equivalence_classes(study, _TIMES * study.sizes.training, rng)
     rows = len(here) + len(there)
     if rows < 2 * _ROWS_A_TERM:
         raise NotRun(f"the two tables have fewer than {2 * _ROWS_A_TERM} rows together")
@@ -245,7 +245,7 @@ def area_interval(area: float, released: int, original: int) -> tuple[float, flo
 
 def _run_auc(study: Study) -> Iterator[Stated]:
     rng = study.generator("propensity-auc")
-    here, there, note = rows_alike(study, study.sizes.training, rng)
+    here, there, note = equivalence_classes(study, study.sizes.training, rng)
     if min(len(here), len(there)) < _FEWEST:
         raise NotRun(f"a table has fewer than {_FEWEST} rows, too few to learn and to test")
     labels = np.arange(len(here) + len(there)) >= len(here)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, distance_interval, redraw_interval
-from sfumato.assess.study import ColumnPair, Matrix, Places, Study, rows_alike
+from sfumato.assess.study import ColumnPair, Matrix, Places, Study, equivalence_classes
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.tables.dates import unit_of
@@ -180,7 +180,7 @@ def compare(rules: Rules, before: Matrix, after: Matrix) -> tuple[float, float, 
 
 def _run(study: Study) -> Iterator[Stated]:
     rng = study.generator("rules")
-    here, there, note = rows_alike(study, _TIMES * study.sizes.training, rng)
+    here, there, note = equivalence_classes(study, _TIMES * study.sizes.training, rng)
     rules, original, released = mine(study.pairs, here, there, rng)
     before, after = original.total, released.total
     ours, theirs = (int(rules.hold(side, side[-1]).sum()) for side in (before, after))

@@ -1,4 +1,4 @@
-"""The chain as a mechanism: each column drawn from the leaves of a tree that is grown on the columns before."""
+"""The chain as a mechanism: each column is drawn from the leaves of a tree grown on the preceding columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AGAIN = 0.5  # share of the target's variance that a regression on all others e
 
 @dataclass(frozen=True)
 class Chain:
-    """Columns drawn one after the other, each from people who are alike in the columns before.
+    """Columns drawn one after the other, each from people with similar values in the preceding columns.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Chain:
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         return Traits(
             synthetic=True,
             floor=max(self.k, self.leaf),
@@ -87,7 +87,7 @@ class Chain:
         )
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Replace the records by as many rows, or by those that are wanted, drawn column by column."""
+        """Replace the records by synthetic ones, as many or as requested, column by column."""
         from sfumato.methods.chain.columns import read_columns
         from sfumato.methods.chain.draw import SourceRecords, prepare_step
         from sfumato.methods.chain.rows import LeafLikelihood, RegrownTrees, without_cells
@@ -103,15 +103,15 @@ class Chain:
         codes = np.empty((len(records), len(columns)), dtype=np.uint8)
         apart = names[0] == records.target and columns[0].is_told_apart
         people = SourceRecords(codes, levels, strata, persons, rare, leaf, apart)
-        rows, counts, known = _drawn(columns, people, wanted, width(records.layout), rng)
-        again = self._again(records, names, wanted)
+        rows, counts, known = _draw_columns(columns, people, wanted, width(records.layout), rng)
+        again = self._redrawn_target(records, names, wanted)
         if again is not None:
             before = {place: column for place, column in enumerate(columns) if place != again}
             step = prepare_step(columns[again], before, people, rng)
             if step.regression is None or step.regression.explained < _AGAIN:
                 again = None
             else:
-                rows.draw_again(again, step, rng)
+                rows.redraw(again, step, rng)
                 counts[again], known[again] = step.counts, without_cells(step)
         workings = OwnerDetails(
             likelihood=LeafLikelihood.of(known, rows), regrown=RegrownTrees.of(rows, leaf, again, apart=apart)
@@ -120,7 +120,7 @@ class Chain:
             names = (*names[:again], *names[again + 1 :], names[again])
             counts.append(counts.pop(again))
         k = min(rare, records.public_level) or rare
-        facts: tuple[Fact, ...] = (_stated(names, counts, people, rows, k, twice=again is not None),)
+        facts: tuple[Fact, ...] = (_facts_of_leaves(names, counts, people, rows, k, twice=again is not None),)
         facts = (*facts, Shuffled(rows=len(rows)), *rows_drawn(records))
         if persons is not None:
             facts = (*facts, PersonsBounded(int(persons.max()) + 1))
@@ -131,22 +131,22 @@ class Chain:
         )
 
     def sequence(self, records: Records) -> tuple[str, ...]:
-        """Names of the columns in the order in which they are drawn."""
+        """Column names in the order in which they are drawn."""
         chosen = () if records.wanted is None else records.wanted.columns
         return _sequence(records, (*chosen, *(self.order or ())))
 
-    def _again(self, records: Records, names: tuple[str, ...], wanted: RowRequest) -> int | None:
-        """Place of the target where it may be drawn again, by all others; None where it is last, or was told where."""
+    def _redrawn_target(self, records: Records, names: tuple[str, ...], wanted: RowRequest) -> int | None:
+        """Index of the target if it is redrawn given all others; None if it is last or its order was given."""
         told = {*wanted.columns, *(self.order or ())}
         if records.target is None or records.target in told or records.target == names[-1]:
             return None
         return names.index(records.target)
 
 
-def _drawn(
+def _draw_columns(
     columns: Sequence[ChainColumn], people: SourceRecords, wanted: RowRequest, d: int, rng: np.random.Generator
 ) -> tuple[ChainRows, list[LeafCounts], list[tuple[ChainColumn, Tree]]]:
-    """Rows drawn column by column, with the leaves of each column and what they were grown from."""
+    """Rows drawn column by column, with the leaves of each column and the data they were grown from."""
     from sfumato.methods.chain.draw import prepare_step
     from sfumato.methods.chain.rows import begin_rows, draw_head, without_cells
 
@@ -166,7 +166,7 @@ def _drawn(
     return rows, counts, known
 
 
-def _stated(
+def _facts_of_leaves(
     names: tuple[str, ...],
     counts: Sequence[LeafCounts],
     people: SourceRecords,
@@ -175,7 +175,7 @@ def _stated(
     *,
     twice: bool,
 ) -> Chained:
-    """What is stated of the leaves that rows were drawn from; the last column was drawn ``twice``, or none."""
+    """Facts about the leaves that rows were drawn from; ``twice`` is the column that was redrawn, if any."""
     return Chained(
         columns=names,
         leaves=tuple(each.leaves for each in counts),
@@ -196,7 +196,7 @@ def _stated(
 def _check_enough(
     levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int, *, whole: bool
 ) -> None:
-    """Refuse strata with fewer persons than a leaf needs, in the whole table or a cell of it."""
+    """Refuse strata with fewer persons than a leaf needs, in the whole table or a partition."""
     from sfumato.methods.chain.columns import count_persons
 
     many, need = count_persons(strata, persons), np.full(int(strata.max()) + 1, leaf)
@@ -214,7 +214,7 @@ def _check_enough(
 
 
 def _sequence(records: Records, order: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the columns in the order in which they are drawn."""
+    """Column names in the order in which they are drawn."""
     names = [block.column for block in records.layout if block.kind is not BlockKind.MISSING]
     unknown = [name for name in order if name not in names]
     if unknown:

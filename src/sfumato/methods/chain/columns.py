@@ -1,4 +1,4 @@
-"""The columns of records as the chain draws them: one cell a record, bins to grow trees on, and who holds a value."""
+"""Columns as the chain draws them: one cell per record, bins for trees, and value frequencies."""
 
 from __future__ import annotations
 
@@ -69,27 +69,27 @@ class ChainColumn:
 
     @property
     def is_number(self) -> bool:
-        """Whether cells have an order."""
+        """Whether cells are ordered."""
         return self.block.kind is BlockKind.NUMBER
 
     @property
     def is_classes(self) -> bool:
-        """Whether it is of categories, or of so few numbers that they may be names of classes."""
+        """Whether the column is categorical, or has so few numbers that they may be class labels."""
         return not self.is_number or self.bins <= FEW_CLASSES
 
     @property
     def is_graded(self) -> bool:
-        """Whether it is of numbers that stand beside one another, and not of classes or places of an order."""
+        """Whether the column is numeric and neither classes nor codes of an order."""
         return not self.is_classes and not (self.block.extent is not None and self.block.extent.labels)
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether it is of classes that leaves do not mix where they need not, if it is the target."""
+        """Whether leaves avoid mixing the column's classes if it is the target."""
         return self.is_classes and self.bins <= _MOST_APART
 
     @property
     def step(self) -> float:
-        """Distance of two neighbouring numbers; 0 if they lie on no grid."""
+        """Distance of neighbouring numbers; 0 without a grid."""
         extent, scale = self.block.extent, self.block.scale
         if extent is None or extent.labels:
             return 0.0
@@ -99,7 +99,7 @@ class ChainColumn:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether it is of numbers of many values, none missing and none that many people hold."""
+        """Whether the column has many distinct numbers, none missing and none frequent."""
         if not self.is_number or np.isnan(self.cells).any():
             return False
         sizes = np.unique(self.cells, return_counts=True)[1]
@@ -107,7 +107,7 @@ class ChainColumn:
 
     @cached_property
     def bend(self) -> tuple[float, float, float]:
-        """Where the square of its numbers begins, is zero and ends: near the ends and in the middle of them."""
+        """Start, zero and end of the squared regressor: near the ends and in the middle of the numbers."""
         known = self.cells[~np.isnan(self.cells)]
         if not len(known):
             return 0.0, 0.0, 0.0
@@ -115,14 +115,14 @@ class ChainColumn:
         return float(low), float(middle), float(high)
 
     def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Regressors of cells: a number itself, or an indicator of each bin of few."""
+        """Regressors of cells: the number itself, or indicators of few bins."""
         if not self.is_classes:
             return np.where(np.isnan(cells), 0.0, cells)[:, None]
         codes = self.codes(cells)
         return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)
 
     def codes(self, cells: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Bin of each cell, of these records or of drawn ones; a missing cell has the first to itself."""
+        """Bin of each cell, original or drawn; missing cells have a bin of their own."""
         absent, shift = np.isnan(cells), int(self.missing is not None)
         if self.is_number:
             found = np.searchsorted(self.edges, cells, side="right")
@@ -135,7 +135,7 @@ class ChainColumn:
         return np.where(absent, 0, found + shift).astype(np.uint8)
 
     def score(self) -> tuple[NDArray[np.int64], int]:
-        """What the records of a leaf shall be alike in, and how many classes that has; 0 where it is a number."""
+        """What records of a leaf should agree in, and its number of classes; 0 for a number."""
         cells, absent = self.cells, np.isnan(self.cells)
         if self.order is not None:
             cells = np.where(absent, np.nan, self.order[np.where(absent, 0, cells).astype(np.int64)])
@@ -148,7 +148,7 @@ class ChainColumn:
             rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
             return np.minimum(rank, _MOST_CLASSES - 1)[places], _MOST_CLASSES
         if absent.any():
-            edges = _edges(cells[~absent], _QUANTILES)
+            edges = _bin_edges(cells[~absent], _QUANTILES)
             own = np.where(absent, 0, np.searchsorted(edges, cells, side="right") + 1)
             return own.astype(np.int64), len(edges) + 2
         _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
@@ -156,12 +156,12 @@ class ChainColumn:
         return middle[places].astype(np.int64), 0
 
     def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-        """Put cells back into their coordinates."""
+        """Write cells into their coordinates."""
         write_cells(cells, self.block, self.missing, values)
 
 
 def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Persons of each part of the records, the parts and the persons numbered from 0; without them each record is one.
+    """Persons in each part of the records; without ``persons`` each record is one.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -
 
 
 def read_columns(records: Records, k: int) -> list[ChainColumn]:
-    """Columns of records, with the numbers marked that fewer than ``k`` persons hold, or that are scattered so."""
+    """Columns of records; numbers held by fewer than ``k`` persons are marked as rare."""
     return [_read(records, block, missing, k) for block, missing in columns_of(records.layout)]
 
 
@@ -188,11 +188,11 @@ def _read(records: Records, block: Block, missing: Block | None, k: int) -> Chai
         rare[known] = count_persons(places, None if persons is None else persons[known])[places] < k
     room = MOST_BINS - int(missing is not None)
     if block.kind is BlockKind.NUMBER:
-        edges, commonest = _edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
+        edges, commonest = _bin_edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
         bins = len(edges) + 1
     elif block.kind is BlockKind.CODE:
-        order = _ranks(records, block, cells)
-        edges = _edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
+        order = _rank_categories(records, block, cells)
+        edges = _bin_edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
         none = np.empty(0, dtype=np.int64)
         return ChainColumn(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
     else:
@@ -204,8 +204,8 @@ def _read(records: Records, block: Block, missing: Block | None, k: int) -> Chai
     return replace(column, rare=np.ones(len(rare), dtype=np.bool_)) if scattered else column
 
 
-def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rank of each of very many categories by the mean of the target, or of the coordinate that they tell most of."""
+def _rank_categories(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank of each category of a long list by the mean of the target, or of the most related coordinate."""
     known = ~np.isnan(cells)
     codes = cells[known].astype(np.int64)
     sizes = np.maximum(np.bincount(codes, minlength=block.categories), 1)
@@ -228,8 +228,8 @@ def _ranks(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArra
     return ranks
 
 
-def _edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Ends of at most so many bins: between all distinct numbers, or at quantiles where there are more."""
+def _bin_edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Edges of at most ``most`` bins: between distinct numbers, or at quantiles if there are more."""
     distinct = np.unique(numbers)
     if len(distinct) <= most:
         return np.asarray((distinct[1:] + distinct[:-1]) / 2)

@@ -1,4 +1,4 @@
-"""How a column is drawn: each cell from the leaf of a tree that its row falls into by the columns before.
+"""Draw a column: each cell comes from the leaf that its row falls into by the preceding columns.
 
 Where a regression on those columns, over all people, explains much, only what it leaves of each is drawn.
 """
@@ -22,7 +22,7 @@ __all__ = [
     "LeafCounts",
     "SourceRecords",
     "grow_on",
-    "most_telling",
+    "most_predictive",
     "prepare_step",
     "regress",
 ]
@@ -37,7 +37,7 @@ _ROWS = 1 << 16  # rows of a block, so that memory stays bounded
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """Regressors of rows: of the columns before a number and its square, or an indicator of each of few categories.
+    """Regressors of rows: each preceding number and its square, or indicators of few categories.
 
     Where it is ``classed``, the numbers come once more for each class of the first column but one.
     """
@@ -47,7 +47,7 @@ class _Design:
     classed: bool
 
     def blocks(self, cells: Mapping[int, NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-        """Regressors of some rows at a time, by the places of their cells."""
+        """Regressors of rows in blocks."""
         count = len(cells[self.before[0][0]])
         for start in range(0, max(count, 1), _ROWS):
             parts, numbers = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
@@ -64,13 +64,13 @@ class _Design:
 
     @property
     def width(self) -> int:
-        """How many regressors there are."""
+        """Number of regressors."""
         return int(next(self.blocks({place: column.cells[:1] for place, column in self.before})).shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnRegression:
-    """A linear regression of a column on some of those before it, their squares, and their products with classes.
+    """Linear regression of a column on preceding ones, their squares, and their products with classes.
 
     ``explained`` is the share of the column's variance that it explains.
     """
@@ -82,7 +82,7 @@ class ColumnRegression:
     explained: float
 
     def at(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What it says at drawn cells of the columns before, which are found by their places."""
+        """Fitted values at drawn cells of the preceding columns, given by index."""
         cells = {place: drawn[place] for place, _ in self.design.before}
         return np.concatenate([self.centre + (x - self.mean) @ self.slopes for x in self.design.blocks(cells)])
 
@@ -90,13 +90,13 @@ class ColumnRegression:
 def regress(
     column: ChainColumn, before: Mapping[int, ChainColumn], codes: NDArray[np.uint8]
 ) -> tuple[ChainColumn, ColumnRegression] | None:
-    """What people have beyond a regression on the columns before, and the regression.
+    """Residuals of a regression on the preceding columns, and the regression.
 
     None where the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
     """
     if not before or not column.is_smooth:
         return None
-    chosen = most_telling(*column.score(), codes, before)
+    chosen = most_predictive(*column.score(), codes, before)
     first, n = next(iter(before)), len(column.cells)
     classed = first in chosen and before[first].is_classes and before[first].bins <= FEW_CLASSES
     design = _Design(tuple((place, before[place]) for place in chosen), squares=True, classed=classed)
@@ -120,10 +120,10 @@ def regress(
     return replace(column, cells=rest, rare=np.ones(n, dtype=np.bool_)), regression
 
 
-def most_telling(
+def most_predictive(
     score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8], before: Mapping[int, ChainColumn]
 ) -> list[int]:
-    """Places of the columns that a column is drawn by: all, or of many those whose bins differ most with its score.
+    """Indices of the predictors: all, or those of many whose bins differ most in the column's score.
 
     How much they differ is the share of a column's variance between few groups of scores, over some of the records.
     """
@@ -147,7 +147,7 @@ LEAST_GAIN = 3.0
 
 @dataclass(frozen=True, eq=False)
 class SourceRecords:
-    """What is asked for the records that columns are drawn from.
+    """Options and data of the records that columns are drawn from.
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
     None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
@@ -164,27 +164,27 @@ class SourceRecords:
     apart: bool = False
 
     @property
-    def far(self) -> float:
-        """How many times as far as with a usual leaf numbers move: a large one is asked for to tell less."""
+    def reach_factor(self) -> float:
+        """How far numbers move relative to the default leaf; large leaves are chosen to lower the risk."""
         return 1.0 + max(0, self.leaf - _FAR_FROM) / _FAR_EACH
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnCells:
-    """Drawn cells of a column: of numbers, ``copied`` ones are as people have them and ``moved`` ones are not."""
+    """Drawn cells of a column; ``copied`` marks original numbers and ``moved`` changed ones."""
 
     cells: NDArray[np.float64]
     copied: NDArray[np.bool_]
     moved: NDArray[np.bool_]
 
     def take(self, rows: NDArray[np.int64]) -> DrawnCells:
-        """Some of them."""
+        """A subset of the cells."""
         return DrawnCells(self.cells[rows], self.copied[rows], self.moved[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """Cells to draw, leaf after leaf and sorted inside; of each leaf where it begins and how many it has."""
+    """Donor cells, leaf after leaf and sorted inside, with start and size of each leaf."""
 
     cells: NDArray[np.float64]
     rare: NDArray[np.bool_]
@@ -195,7 +195,7 @@ class _Leaves:
 
 @dataclass(frozen=True)
 class LeafCounts:
-    """What is told of the leaves of a column.
+    """Counts that are stated about the leaves of a column.
 
     ``smallest`` are the persons of the smallest of its ``leaves``; ``short`` records are in leaves below their level,
     ``alike`` leaves hold one value alone. ``regressed`` tells whether what is drawn is how far people lie from a
@@ -211,14 +211,14 @@ class LeafCounts:
 
 @dataclass(frozen=True, eq=False)
 class ColumnStep:
-    """What one column is drawn from: leaves, and the regression that is added to what is drawn, if there is one."""
+    """Donor leaves of a column, and the regression that is added to the drawn residuals, if there is one."""
 
     column: ChainColumn
     tree: Tree
     supply: _Leaves
     regression: ColumnRegression | None
     k: int
-    far: float
+    reach_factor: float
     counts: LeafCounts
 
     def draw(
@@ -228,12 +228,12 @@ class ColumnStep:
         strata: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> DrawnCells:
-        """One cell for each row that has cells of the columns before, and their bins."""
+        """Draw one cell for each row, given its cells and bins of the preceding columns."""
         leaves = self.tree.leaves_of(codes, strata)
         chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
         cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
         if moves.any():
-            moved = _moved(self.supply, chosen[moves], self.k, self.far, rng)
+            moved = _move_numbers(self.supply, chosen[moves], self.k, self.reach_factor, rng)
             cells[moves] = (
                 moved
                 if self.regression is not None
@@ -244,19 +244,19 @@ class ColumnStep:
             cells = np.nan_to_num(cells) + self.regression.at(drawn)
         elif self.column.is_graded:
             copied = present & ~moves
-            cells[copied] = _beside(self.column, cells[copied], rng)
+            cells[copied] = _adjacent_numbers(self.column, cells[copied], rng)
         return DrawnCells(cells, present & ~moves, present & moves)
 
 
 def prepare_step(
     column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords, rng: np.random.Generator
 ) -> ColumnStep:
-    """What a column is drawn from, given the columns before it by their places."""
+    """Prepare the drawing of a column given the indices of the preceding ones."""
     regressed = regress(column, before, people.codes)
     beyond, regression = (column, None) if regressed is None else regressed
     tree = grow_on(beyond, before, people)
     labels = tree.labels
-    supplies = None if people.persons is None else _bounded(labels, people.persons, people.leaf, rng)
+    supplies = None if people.persons is None else _bound_contributions(labels, people.persons, people.leaf, rng)
     supply = _sort_into_leaves(beyond, labels, len(tree.nodes), supplies)
     used = supply.sizes > 0
     size = count_persons(labels, people.persons)[labels]
@@ -268,13 +268,13 @@ def prepare_step(
         alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
         regressed=regression is not None,
     )
-    return ColumnStep(column, tree, supply, regression, people.k, people.far, counts)
+    return ColumnStep(column, tree, supply, regression, people.k, people.reach_factor, counts)
 
 
 def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords) -> Tree:
-    """Tree for a column on the columns before it; of many on those that tell most of it."""
+    """Tree for a column on the preceding ones; of many, on the most predictive."""
     score, classes = column.score()
-    chosen = most_telling(score, classes, people.codes, before)
+    chosen = most_predictive(score, classes, people.codes, before)
     apart = people.apart and 0 in before
     if apart and chosen[0] != 0:
         chosen = [0, *chosen]
@@ -293,10 +293,10 @@ def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: Sour
     return replace(tree, nodes=nodes)
 
 
-def _bounded(
+def _bound_contributions(
     labels: NDArray[np.int64], persons: NDArray[np.int64], leaf: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Records that supply their leaves: of each person at most two in ``leaf`` of what supplies the same, by chance.
+    """Records that act as donors: of each person at random at most two in ``leaf`` of the same donors.
 
     A leaf of as many persons can be supplied so: with two records of each at most it always is.
     """
@@ -329,18 +329,18 @@ def _sort_into_leaves(
     return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
 
 
-def _moved(
-    leaves: _Leaves, chosen: NDArray[np.int64], k: int, far: float, rng: np.random.Generator
+def _move_numbers(
+    leaves: _Leaves, chosen: NDArray[np.int64], k: int, reach_factor: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Numbers that become the nearest of their leaf that is not rare, or move towards a neighbour there.
+    """Replace rare numbers by the nearest common one in their leaf, and move the others towards a neighbour.
 
     Only a number between two that are not rare becomes one of these, so that small amounts do not all become nothing.
     Neither goes further than k cells of the table, or than a fiftieth of its values: the one large amount among zeros
     stays large. The neighbour is of another value in the same leaf, sooner the nearer one; it is a fiftieth of the
     leaf's values away, in smaller leaves up to k / 2 values, but at most a tenth: far enough that rounding does not
-    bring the number back, near enough that the leaf keeps its shape. All this is ``far`` times as wide, up to a quarter
-    of the leaf, where as many of its values lie on both sides. The only number of a leaf moves towards those of
-    the table, and the only one of a table becomes a missing cell.
+    bring the number back, near enough that the leaf keeps its shape. All this is ``reach_factor`` times as wide, up to
+    a quarter of the leaf, where as many of its values lie on both sides. The only number of a leaf moves towards those
+    of the table, and the only one of a table becomes a missing cell.
     """
     known = ~np.isnan(leaves.cells)
     new = known.copy()
@@ -352,11 +352,11 @@ def _moved(
     at, own = run[chosen], leaves.labels[chosen]
     reach = np.maximum(np.clip(count[own] // 10, 1, max(1, k // 2)), count[own] // 50)
     end = begin[own] + count[own] - 1
-    wider = np.minimum((reach * far).astype(np.int64), count[own] // 4)
+    wider = np.minimum((reach * reach_factor).astype(np.int64), count[own] // 4)
     reach = np.maximum(reach, np.minimum(wider, np.minimum(at - begin[own], end - at)))
     low, high = values[np.maximum(at - reach, begin[own])], values[np.minimum(at + reach, end)]
     here = values[at]
-    lowest, highest = _around(leaves.cells[known], here, k, far)
+    lowest, highest = _numbers_around(leaves.cells[known], here, k, reach_factor)
     common, shared = _nearest_common(values, labels, ~leaves.rare[new], at), leaves.cells[known & ~leaves.rare]
     between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
     alone = low == high
@@ -371,7 +371,7 @@ def _moved(
 def _off_the_original(
     supply: NDArray[np.float64], here: NDArray[np.float64], moved: NDArray[np.float64], step: float
 ) -> NDArray[np.float64]:
-    """Moved numbers, a step further if rounding to the grid would bring them back; never beyond those of the table."""
+    """Moved numbers, one step further if rounding would restore the original; never beyond the table's range."""
     back = np.abs(moved - here) < 0.5 * step  # False for missing cells
     if not back.any():
         return moved
@@ -381,8 +381,8 @@ def _off_the_original(
     return np.where(back, np.where(further < low, np.nan, further), moved)
 
 
-def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Numbers that stand beside these in the table, none of them rare.
+def _adjacent_numbers(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers adjacent to these in the table, none of them rare.
 
     So that people's own numbers are no likelier in the rows of their leaf than those around them. At most a fiftieth
     of the numbers lies between; one that many hold stays as it is, and none goes past it.
@@ -393,27 +393,27 @@ def _beside(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Gene
     heaped |= many > LARGEST_SHARE * many[~heaped].sum()  # amounts beside many zeros have heaps of their own
     heaps = values[heaped]
     rest = np.sort(held[~np.isin(held, heaps)])
-    far, loose = int(_BESIDE * len(rest)), np.flatnonzero(~np.isin(cells, heaps))
-    if not far or not len(loose):
+    reach_factor, loose = int(_BESIDE * len(rest)), np.flatnonzero(~np.isin(cells, heaps))
+    if not reach_factor or not len(loose):
         return cells
     drawn, cells = cells[loose], cells.copy()
     first, last = np.searchsorted(rest, drawn, side="left"), np.searchsorted(rest, drawn, side="right")
-    place = np.abs(rng.integers(first, last) + rng.integers(-far, far + 1, len(loose)))
+    place = np.abs(rng.integers(first, last) + rng.integers(-reach_factor, reach_factor + 1, len(loose)))
     beside = rest[np.minimum(place, 2 * (len(rest) - 1) - place)]
     cells[loose] = np.where(np.searchsorted(heaps, beside) == np.searchsorted(heaps, drawn), beside, drawn)
     return cells
 
 
-def _around(
-    cells: NDArray[np.float64], here: NDArray[np.float64], k: int, far: float
+def _numbers_around(
+    cells: NDArray[np.float64], here: NDArray[np.float64], k: int, reach_factor: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers of the table that have k cells of others, or a fiftieth of all values, between them and these.
+    """Numbers of the table with k cells of others, or a fiftieth of all values, in between.
 
-    For each time that ``far`` is beyond one, a fiftieth of all cells more.
+    For each time that ``reach_factor`` is beyond one, a fiftieth of all cells more.
     """
     values, held = np.unique(cells, return_counts=True)
     place, upto = np.searchsorted(values, here), np.cumsum(held)
-    most, under = max(k, len(values) // 50) + int((far - 1.0) * len(cells)) // 50, upto - held
+    most, under = max(k, len(values) // 50) + int((reach_factor - 1.0) * len(cells)) // 50, upto - held
     low = np.searchsorted(under, under[place] - most, side="right") - 1
     high = np.searchsorted(upto, upto[place] + most)
     return values[np.maximum(low, 0)], values[np.minimum(high, len(values) - 1)]
@@ -422,7 +422,7 @@ def _around(
 def _nearest_common(
     values: NDArray[np.float64], labels: NDArray[np.int64], common: NDArray[np.bool_], at: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Of the common values, in order in each leaf, the one nearest to each that is asked for; NaN where there is none.
+    """Nearest common value in the same leaf, from values sorted by leaf; NaN if there is none.
 
     Examples
     --------

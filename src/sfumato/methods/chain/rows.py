@@ -1,4 +1,4 @@
-"""Rows in the making: cells drawn column after column, and only rows that fulfil a rule where one was told.
+"""Synthetic rows under construction, column after column; optionally only rows that meet a condition.
 
 How likely a person is under the leaves that rows were drawn from: what somebody sees who knows the algorithm.
 """
@@ -26,7 +26,7 @@ _MOST_TRIES = 200  # rows that may be tried for one that is wanted
 
 
 class ChainRows:
-    """Rows with the cells of some columns.
+    """Rows with the cells of the columns drawn so far.
 
     Parameters
     ----------
@@ -46,33 +46,33 @@ class ChainRows:
         return len(self.strata)
 
     def add(self, step: ColumnStep, rng: np.random.Generator) -> None:
-        """Draw their cells of one more column."""
+        """Draw the cells of the next column."""
         made = step.draw([each.cells for each in self.drawn], self.codes, self.strata, rng)
         self.codes[:, len(self.columns)] = step.column.codes(made.cells)
         self.columns.append(step.column)
         self.drawn.append(made)
 
-    def draw_again(self, place: int, step: ColumnStep, rng: np.random.Generator) -> None:
-        """Draw their cells of a column anew, by those of all others."""
+    def redraw(self, place: int, step: ColumnStep, rng: np.random.Generator) -> None:
+        """Redraw the cells of a column given all others."""
         made = step.draw([each.cells for each in self.drawn], self.codes, self.strata, rng)
         self.codes[:, place], self.drawn[place] = step.column.codes(made.cells), made
 
     def take(self, places: NDArray[np.int64]) -> ChainRows:
-        """Some of them."""
+        """A subset of the rows."""
         some = ChainRows(self.strata[places], self.codes.shape[1])
         some.codes[:] = self.codes[places]
         some.columns, some.drawn = list(self.columns), [each.take(places) for each in self.drawn]
         return some
 
     def values(self, width: int) -> NDArray[np.float64]:
-        """Their coordinates, of so many; 0 in those of columns that were not drawn yet."""
+        """Their coordinates; 0 for columns that are not drawn yet."""
         values = np.zeros((len(self), width))
         for column, made in zip(self.columns, self.drawn, strict=True):
             column.write(made.cells, values)
         return values
 
     def shuffled(self, layout: Layout, rng: np.random.Generator) -> CellsByColumn:
-        """Their coordinates in an order by chance; takes their cells away, so that they are not held twice."""
+        """Their coordinates in random order; releases the cells to save memory."""
         order, columns = rng.permutation(len(self)), dict[str, NDArray[Any]]()
         for column in self.columns:
             cells = self.drawn.pop(0).cells[order]
@@ -83,17 +83,17 @@ class ChainRows:
 
     @property
     def copied(self) -> int:
-        """Numbers that are as people have them."""
+        """Count of numbers copied from the original."""
         return sum(int(each.copied.sum()) for each in self.drawn)
 
     @property
     def moved(self) -> int:
-        """Numbers that were moved."""
+        """Count of numbers that were moved."""
         return sum(int(each.moved.sum()) for each in self.drawn)
 
 
 def begin_rows(strata: NDArray[np.int64], rows: int, width: int, rng: np.random.Generator) -> ChainRows:
-    """Rows without cells: in the strata of the records, or drawn from these where there are more rows or fewer."""
+    """Rows without cells, in the strata of the records; resampled if more or fewer rows are requested."""
     return ChainRows(strata if rows == len(strata) else strata[rng.integers(0, len(strata), rows)], width)
 
 
@@ -104,7 +104,7 @@ def draw_head(
     shape: tuple[int, int],
     rng: np.random.Generator,
 ) -> ChainRows:
-    """Rows with the cells of the first columns, drawn until as many as are wanted fulfil their rule.
+    """Rows with the first columns drawn, repeated until enough rows meet the condition.
 
     The whole rows will have so many columns and coordinates, their ``shape``.
 
@@ -148,7 +148,7 @@ MOST_GROWN = 50_000
 
 
 def without_cells(step: ColumnStep) -> tuple[ChainColumn, Tree]:
-    """Column and tree of a step, without what people have."""
+    """Column and tree of a step, without original cells."""
     nothing = np.empty(0)
     column = replace(step.column, cells=nothing, rare=nothing.astype(np.bool_))
     return column, replace(step.tree, labels=nothing.astype(np.int64))
@@ -156,7 +156,7 @@ def without_cells(step: ColumnStep) -> tuple[ChainColumn, Tree]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafLikelihood:
-    """Score of people by the leaves that they fall into: the trees are known, the leaves by their released rows alone.
+    """Likelihood score of an attacker who knows the trees and estimates the leaves from the release.
 
     For each column, how often the released rows of a person's leaf have their bin, against how often all rows have it;
     the logarithms of all columns add up. More is likelier in the table, since a leaf gives back what its people have.
@@ -167,7 +167,7 @@ class LeafLikelihood:
 
     @classmethod
     def of(cls, steps: list[tuple[ChainColumn, Tree]], rows: ChainRows) -> LeafLikelihood | None:
-        """Score of people by these rows; None where strata have trees of their own."""
+        """Scores of people by these rows; None if strata have separate trees."""
         return None if rows.strata.any() else cls(tuple(steps), rows.codes[:_MOST_ROWS].copy())
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -195,7 +195,7 @@ class LeafLikelihood:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegrownTrees:
-    """The same score of somebody who knows the algorithm and the release alone, and grows the trees on that."""
+    """Likelihood score of an attacker who knows the algorithm and regrows the trees on the release."""
 
     columns: tuple[ChainColumn, ...]
     codes: NDArray[np.uint8]
@@ -205,7 +205,7 @@ class RegrownTrees:
 
     @classmethod
     def of(cls, rows: ChainRows, leaf: int, again: int | None, *, apart: bool) -> RegrownTrees:
-        """Score of people by trees that are grown on some of these rows, as those were that they were drawn from."""
+        """Scores of people by trees regrown on the rows as the original trees were grown."""
         some = rows.take(np.arange(min(len(rows), MOST_GROWN)))
         never = np.zeros(len(some), dtype=np.bool_)
         columns = (
@@ -215,7 +215,7 @@ class RegrownTrees:
 
     @classmethod
     def on(cls, released: Records, stated: Chained) -> RegrownTrees:
-        """The same by released records alone, and what the certificate states of them."""
+        """The same from released records and the certificate's statements alone."""
         names, twice = stated.columns, bool(stated.twice)
         by_name = {column.name: column for column in read_columns(released, 0)}
         columns = tuple(by_name[name] for name in ((*names[-1:], *names[:-1]) if twice else names))

@@ -1,4 +1,4 @@
-"""Trees that gather records alike in the columns before: grown on bins of at most 256, with whole-number histograms.
+"""Trees that group similar records: grown on at most 256 bins, with integer histograms.
 
 All sums are of whole numbers, so that histograms of parts of a table add up to those of the whole in any order.
 """
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Nodes in the order in which they were made, so that children stand after their parents.
+    """Nodes in order of creation, so that children follow their parents.
 
     ``nodes`` holds the column that a node is cut by (-1: a leaf) and its children; the bits of ``lower[node]`` tell
     which codes go to the first child. The first nodes are the roots, one a stratum. ``labels`` is the leaf of each
@@ -106,7 +106,7 @@ def grow_tree(
 
 
 class _Rows(NamedTuple):
-    """Records in the order of the nodes that they are in, so that a node's lie together.
+    """Records in node order, so that each node's records are contiguous.
 
     Bins by column, what leaves shall be alike in, levels, whom they are about (empty: a person each), and the place of
     each in the table.
@@ -120,7 +120,7 @@ class _Rows(NamedTuple):
 
 
 class _Bins(NamedTuple):
-    """Bins of one column among the records of a node; those that hold a record are in order in ``held``.
+    """Bins of one column among a node's records; ``held`` lists the non-empty ones in order.
 
     Of each bin how many records, their highest level and the sum of their scores, or how many there are of each class.
     Of a cut after each bin of ``held``, how many persons are on its left and on its right. The rest is room to count:
@@ -153,7 +153,7 @@ def _grow(
     spans: NDArray[np.int64],
     lower: NDArray[np.uint8],
 ) -> int:
-    """Cut nodes, first made first, as long as a cut gains enough and leaves enough persons on both sides."""
+    """Split nodes in order of creation while a cut gains enough and leaves enough persons on both sides."""
     width = max(classes, 1)
     found = _Bins(
         np.empty(256, dtype=np.int64),
@@ -197,7 +197,7 @@ def _grow(
                 if goes_left[code]:
                     lower[node, code >> 3] |= np.uint8(1 << (code & 7))
             nodes[node, _FEATURE], nodes[node, _LEFT], nodes[node, _RIGHT] = chosen, made, made + 1
-            middle = _part(rows, chosen, goes_left, first, last, aside, aside_codes)
+            middle = _partition_node(rows, chosen, goes_left, first, last, aside, aside_codes)
             spans[made, 0], spans[made, 1], spans[made + 1, 0], spans[made + 1, 1] = first, middle, middle, last
             made += 2
         node += 1
@@ -206,7 +206,7 @@ def _grow(
 
 @inner
 def _spread(score: NDArray[np.int64], classes: int, whole: NDArray[np.int64]) -> tuple[float, float]:
-    """What a node has in common, and how far its records are spread around that; ``whole`` gets their sums."""
+    """Mean and dispersion of a node's records; ``whole`` receives their sums."""
     whole[:] = 0
     square = 0.0
     for its in score:
@@ -226,7 +226,7 @@ def _spread(score: NDArray[np.int64], classes: int, whole: NDArray[np.int64]) ->
 def _fill_bins(
     rows: _Rows, column: int, first: int, last: int, bins: int, classes: int, levelled: bool, found: _Bins
 ) -> int:
-    """Count the records of a node by the bins of a column; how many bins hold one."""
+    """Count a node's records by the bins of a column; return the number of non-empty bins."""
     count, high, total = found.counts, found.high, found.total
     count[:bins] = 0
     for place in range(first, last):
@@ -251,7 +251,7 @@ def _fill_bins(
 
 @inner
 def _order_bins(found: _Bins, held: int, major: int) -> None:
-    """Order bins that have none of their own by their share of the largest class, or by their mean score."""
+    """Order categorical bins by the share of the largest class, or by their mean score."""
     order = found.held
     for place in range(1, held):
         mine = order[place]
@@ -266,7 +266,7 @@ def _order_bins(found: _Bins, held: int, major: int) -> None:
 def _count_people(
     rows: _Rows, column: int, first: int, last: int, held: int, ends: NDArray[np.int64], found: _Bins
 ) -> None:
-    """Count the persons on both sides of each cut: whoever has a record in a bin on that side."""
+    """Count the persons on both sides of each cut."""
     left, right = found.left, found.right
     if not len(rows.persons):
         got = 0
@@ -297,7 +297,7 @@ def _count_people(
 
 @inner
 def _best_cut(found: _Bins, held: int, whole: NDArray[np.int64], n: int, leaf: int, best: float) -> tuple[float, int]:
-    """The cut of a column that sets most apart, if more than the best so far: how much, and the last bin to its left.
+    """Best cut of a column if it beats the best so far: its gain, and the last bin on its left.
 
     The bin is -1 where there is none.
     """
@@ -329,7 +329,7 @@ def _best_cut(found: _Bins, held: int, whole: NDArray[np.int64], n: int, leaf: i
 
 
 @inner
-def _part(
+def _partition_node(
     rows: _Rows,
     column: int,
     goes_left: NDArray[np.bool_],
@@ -338,22 +338,22 @@ def _part(
     aside: NDArray[np.int64],
     aside_codes: NDArray[np.uint8],
 ) -> int:
-    """Move the records of a node so that those of its first child stand first, in their order; where these end."""
+    """Partition a node's records, stably, into those of its first and second child."""
     side = np.empty(last - first, dtype=np.bool_)
     for place in range(first, last):
         side[place - first] = goes_left[rows.codes[column, place]]
     for each in range(len(rows.codes)):
-        _move(rows.codes[each, first:last], side, aside_codes)
+        _stable_partition(rows.codes[each, first:last], side, aside_codes)
     if len(rows.persons):
-        _move(rows.persons[first:last], side, aside)
-    _move(rows.score[first:last], side, aside)
-    _move(rows.levels[first:last], side, aside)
-    return int(first + _move(rows.place[first:last], side, aside))
+        _stable_partition(rows.persons[first:last], side, aside)
+    _stable_partition(rows.score[first:last], side, aside)
+    _stable_partition(rows.levels[first:last], side, aside)
+    return int(first + _stable_partition(rows.place[first:last], side, aside))
 
 
 @inner
-def _move(line: NDArray[Any], side: NDArray[np.bool_], aside: NDArray[Any]) -> int:
-    """Move what is on the first side to the front; how much that is."""
+def _stable_partition(line: NDArray[Any], side: NDArray[np.bool_], aside: NDArray[Any]) -> int:
+    """Move the records of the first child to the front; return their number."""
     low, put = 0, 0
     for place in range(len(line)):
         if side[place]:

@@ -1,4 +1,4 @@
-"""Condensation as a mechanism: group, keep the groups' statistics, draw new records from them [AY05]."""
+"""Condensation as a mechanism: group records, keep the groups' statistics, draw synthetic records from them [AY05]."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Condensation:
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         paper = self.grouping == "paper"
         return Traits(
             synthetic=True,
@@ -163,7 +163,7 @@ class Condensation:
 
 
 def check_k(k: int, *, allow_level_1: bool) -> None:
-    """Refuse a floor that is no protection."""
+    """Refuse a minimum level below 2."""
     if k < 1:
         raise LevelError("k must be a whole number of at least 2")
     if k == 1 and not allow_level_1:
@@ -178,7 +178,7 @@ def check_options(grouping: str, effort: str) -> None:
 
 
 def effective_levels(asked: Ints, k: int, *, allow_level_1: bool) -> Ints:
-    """max(k, level asked) of each record; 0 asks for nothing of its own."""
+    """max(k, requested level) of each record; 0 requests none."""
     if (asked < 0).any():
         raise LevelError(f"{int((asked < 0).sum())} privacy levels are negative; levels are whole numbers from 2")
     low = int(((asked == 1) & ~np.bool_(allow_level_1)).sum())

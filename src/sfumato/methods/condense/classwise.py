@@ -1,4 +1,4 @@
-"""Class-wise condensation: each class condensed apart, with a group size that divides them all [KCG12, fig. 5]."""
+"""Class-wise condensation: each class condensed separately, with a group size that divides them all [KCG12, fig. 5]."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TOLERANCES = (0.05, 0.2)
 
 @dataclass(frozen=True)
 class GroupSize:
-    """Group size that was chosen from the sizes of the classes, g*, and the unit t that classes were counted in."""
+    """Group size g* chosen from the class sizes, and the unit t in which classes were counted."""
 
     size: int
     unit: int
@@ -50,7 +50,7 @@ class GroupSize:
 
 @dataclass(frozen=True)
 class ClasswiseCondensation:
-    """Condensation of each class apart from the others, so that no group mixes classes.
+    """Separate condensation of each class, so that no group mixes classes.
 
     The target of the records is the class. It is certain for each group (l = 1), and the certificate says so.
 
@@ -101,7 +101,7 @@ class ClasswiseCondensation:
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         floor = FLOOR if self.k is None else self.k
         return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True, classed=True, grouped=True)
 
@@ -152,7 +152,7 @@ class ClasswiseCondensation:
 
 
 def classes_of(records: Records) -> tuple[Block, Ints]:
-    """Block of the class, and the class of each record, 0 to the last that occurs.
+    """Block of the class, and the class number of each record.
 
     A numeric target is a class too where it has few distinct values.
     """
@@ -210,7 +210,7 @@ def choose_size(counts: Ints, floor: int, tolerance: float | None = None) -> Gro
 
 
 def check_pure(labels: Ints, cells: Ints) -> None:
-    """Fail closed if a group holds records of two classes, or of two strata."""
+    """Fail closed if a group mixes two classes or two strata."""
     pairs = np.unique(np.column_stack([labels, cells]), axis=0)
     mixed = len(pairs) - len(np.unique(labels))
     if mixed:
@@ -218,7 +218,7 @@ def check_pure(labels: Ints, cells: Ints) -> None:
 
 
 def _check_sizes(column: str, cells: Ints, levels: Ints) -> None:
-    """Refuse levels that a class has too few persons for; one record of each is given."""
+    """Refuse levels that exceed the number of persons in a class, given one record of each."""
     sizes = np.bincount(cells)
     highest = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(highest, cells, levels)
@@ -234,7 +234,7 @@ def _check_sizes(column: str, cells: Ints, levels: Ints) -> None:
 
 
 def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
-    """Largest multiple of t into which every class divides, but for less than t records of each group.
+    """Largest multiple of t that divides every class, up to fewer than t records per group.
 
     Implements g* = t * GCD(floor(|C_1|/t), ..., floor(|C_m|/t)) [KCG12, fig. 5, theorem 1]: class i makes
     ``units_of(counts, t)[i] * t / g*`` groups, each of at least g* records.
@@ -267,7 +267,7 @@ def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
 
 
 def units_of(counts: Sequence[int], tolerance: int) -> tuple[int, ...]:
-    """How many units of t records each class has, floor(|C_i|/t) [KCG12, fig. 5, step 1-2].
+    """Number of units of t records in each class, floor(|C_i|/t) [KCG12, fig. 5, step 1-2].
 
     Examples
     --------

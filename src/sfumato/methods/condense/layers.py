@@ -1,4 +1,4 @@
-"""Groups that hold no two records of one person: the first record of everybody is a layer, the second the next.
+"""Groups without two records of one person: everybody's first record is one layer, the second the next.
 
 Persons made anew with all their rows: people who have as many rows are condensed by all of them together.
 """
@@ -26,7 +26,7 @@ _CELLS = 1 << 22  # distances that are held at a time
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layers:
-    """Layers of the records in each stratum, no layer with two records of one person.
+    """Layers of the records in each stratum, each with at most one record per person.
 
     ``code`` is the layer of each record, those of one stratum apart from those of another; ``begins`` marks the records
     whose layer is large enough for their levels. The others join groups afterwards.
@@ -40,7 +40,7 @@ class Layers:
 
 
 def layers_of(strata: Ints, persons: Ints | None, levels: Ints) -> Layers:
-    """Layers of the records, in the order of the table; the strata themselves where each row is a person.
+    """Layers of the records in table order; the strata themselves if each row is a person.
 
     All records of a first layer begin, so that levels which it cannot meet are refused.
 
@@ -63,7 +63,7 @@ def layers_of(strata: Ints, persons: Ints | None, levels: Ints) -> Layers:
 
 
 def _rank(strata: Ints, persons: Ints) -> Ints:
-    """How many records of the same person and stratum stand above each record."""
+    """Number of earlier records of the same person and stratum."""
     order = np.lexsort((persons, strata))
     changes = np.flatnonzero((np.diff(strata[order]) != 0) | (np.diff(persons[order]) != 0)) + 1
     starts = np.concatenate([[0], changes]).astype(np.int64)
@@ -83,7 +83,7 @@ def partition_layers(
     weights: Floats | None = None,
     **options: Any,
 ) -> tuple[Ints, Ints | None]:
-    """Group of each record that is kept, and which ones are; None where all of them are.
+    """Group of each kept record, and which records are kept; None if all are.
 
     A record of a layer that is too thin for its level goes to the nearest group of its stratum that is large enough
     with it and does not hold its person; where there is none it is left out.
@@ -119,12 +119,12 @@ def partition_layers(
 
 
 def first_of_person(strata: Ints, persons: Ints | None) -> Ints:
-    """Places of the first record of each person in each stratum."""
+    """Indices of the first record of each person in each stratum."""
     return np.arange(len(strata)) if persons is None else np.flatnonzero(_rank(strata, persons) == 0)
 
 
 def _check_enough(strata: Ints, persons: Ints | None, levels: Ints) -> None:
-    """Refuse strata with fewer persons than a level that one of their records asks for."""
+    """Refuse strata with fewer persons than the highest requested level."""
     if persons is None:
         return
     codes = np.unique(strata, return_inverse=True)[1].ravel()
@@ -142,7 +142,7 @@ def _check_enough(strata: Ints, persons: Ints | None, levels: Ints) -> None:
 
 
 def _join(values: Floats, levels: Ints, strata: Ints, persons: Ints, labels: Ints, layers: Layers) -> None:
-    """Put the records that wait into the nearest group that may take each, those of low levels first."""
+    """Put the remaining records into the nearest eligible group, low levels first."""
     waiting = np.flatnonzero(~layers.begins)
     in_groups = np.flatnonzero(layers.begins)
     sizes = np.bincount(labels[in_groups])
@@ -190,16 +190,16 @@ def check_persons(labels: Ints, persons: Ints | None) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Wide:
-    """How the rows of a person lie side by side: columns that never change within a person once, others row by row."""
+class _WideLayout:
+    """Layout of a person's rows side by side: constant columns once, varying columns per row."""
 
     same: Ints  # coordinates of the columns that never change within a person
     changing: Ints
     layout: Layout
 
     @classmethod
-    def of(cls, records: Records, starts: Ints) -> _Wide:
-        """Layout of records that stand person by person, from each of these starts on."""
+    def of(cls, records: Records, starts: Ints) -> _WideLayout:
+        """Layout of records sorted by person, from the start index of each person."""
         moved = np.zeros(records.values.shape[1], dtype=np.bool_)
         if len(records) > len(starts):
             least, most = (each.reduceat(records.values, starts, axis=0) for each in (np.minimum, np.maximum))
@@ -211,7 +211,7 @@ class _Wide:
         return cls(np.flatnonzero(~changing), np.flatnonzero(changing), records.layout)
 
     def blocks(self, times: int) -> Layout:
-        """Blocks of persons with so many rows; a column stands once for each place that it has."""
+        """Blocks of persons with equal numbers of rows; constant columns occur once."""
         order = {int(place): number for number, place in enumerate(np.concatenate([self.same, self.changing]))}
         there = set(self.changing.tolist())
         blocks = []
@@ -229,12 +229,12 @@ class _Wide:
         return tuple(sorted(blocks, key=lambda block: block.start))
 
     def joined(self, rows: Floats) -> Floats:
-        """Persons (p, times, d) as one row each."""
+        """Persons (p, times, d) as one wide row each."""
         people, times, _ = rows.shape
         return np.hstack([rows[:, 0, self.same], rows[:, :, self.changing].reshape(people, times * len(self.changing))])
 
     def parted(self, people: Floats, times: int) -> Floats:
-        """Rows (p, times, d) of persons that lie side by side."""
+        """Rows (p, times, d) of persons in wide form."""
         rows = np.empty((len(people), times, len(self.same) + len(self.changing)))
         rows[:, :, self.same] = people[:, None, : len(self.same)]
         rows[:, :, self.changing] = people[:, len(self.same) :].reshape(len(people), times, len(self.changing))
@@ -250,7 +250,7 @@ def synthesize_linked(
     weights: Floats | None = None,
     **options: Any,
 ) -> MethodResult:
-    """Draw as many persons as there are, each with all rows, from groups of persons who have as many rows.
+    """Draw as many persons as there are, with all their rows, from groups of persons with equal row counts.
 
     The first rows of such a group's members are a group of records, their second rows another, and so on: none holds
     two records of one person, and all are drawn together, so that what a person's rows have in common lasts. Columns
@@ -273,7 +273,7 @@ def synthesize_linked(
             f"in no part are enough of the {len(starts)} persons for their privacy levels to keep rows together; lower "
             "the level, or leave out --keep-persons"
         )
-    wide = _Wide.of(records.take(order), starts)
+    wide = _WideLayout.of(records.take(order), starts)
     kept, labels, values, dealt, person, group = [], [], [], [], 0, 0
     for times in np.unique(length[length > 0]).tolist():
         who = np.flatnonzero(length == times)
@@ -294,7 +294,7 @@ def synthesize_linked(
 
 
 def _lengths(counts: Ints, levels: Ints, strata: Ints) -> Ints:
-    """How many rows each person keeps, so that as many in the stratum keep as many; 0 where there are too few."""
+    """Number of rows kept per person, so that enough persons in the stratum keep as many; 0 if too few do."""
     length = counts.astype(np.int64)
     for stratum in np.unique(strata):
         inside = np.flatnonzero(strata == stratum)
@@ -315,7 +315,7 @@ def _shuffled(
     values: Floats,
     drawn: Ints,
 ) -> MethodResult:
-    """Rows in random order under random numbers of persons, with the facts; ``drawn`` are persons and groups."""
+    """Rows in random order under random person numbers, with the facts."""
     whole, rows = len(records), np.concatenate(kept)
     order = np.argsort(rows)
     rows, group = rows[order], np.concatenate(labels)[order]

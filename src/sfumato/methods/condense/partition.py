@@ -1,4 +1,4 @@
-"""The pure function behind mechanism and scikit-learn adapter: records to group labels.
+"""Partition records into groups: the pure function behind mechanism and scikit-learn adapter.
 
 A trial of two groupings class by class: the one after which a nearest neighbour tells the classes better.
 
@@ -115,7 +115,7 @@ def _check_choice(grouping: str, effort: str) -> None:
 
 
 def can_begin(levels: Ints) -> Bools:
-    """Mark the largest set of records none of which asks for a level above the size of the set.
+    """Largest set of records none of which requests a level above the size of the set.
 
     The others must wait until a group is large enough for them.
 
@@ -150,7 +150,7 @@ def better_grouping(
     *,
     shared: slice | None = None,
 ) -> str:
-    """Choose the grouping after which the nearest drawn row tells the class of more records that were set aside.
+    """Choose the grouping whose synthetic rows predict the class of held-out records better, by nearest row.
 
     Parameters
     ----------
@@ -186,13 +186,13 @@ def better_grouping(
             of_group[labels] = classes[kept]
             for _ in range(_DRAWS):
                 rows = redraw_coded(values[kept], labels, layout, rng)[:, seen]
-                told = _told(rows, np.repeat(of_group, np.bincount(labels)), values[aside][:, seen])
+                told = _nearest_class(rows, np.repeat(of_group, np.bincount(labels)), values[aside][:, seen])
                 right[place] += int((told == classes[aside]).sum())
     return TRIED[int(np.argmax(right))]
 
 
 def can_try(values: Floats, levels: Ints, classes: Ints, cells: Ints) -> bool:
-    """Tell whether there is something to try.
+    """Whether both groupings can be compared.
 
     There is nothing where there is one class only, where levels differ within a cell (the other grouping knows the
     highest alone), and where the table is too large for K-means.
@@ -202,13 +202,13 @@ def can_try(values: Floats, levels: Ints, classes: Ints, cells: Ints) -> bool:
 
 
 def _is_one_level(levels: Ints, cells: Ints) -> bool:
-    """Tell whether all records of each cell have the same level."""
+    """Whether all records of each stratum have the same level."""
     pairs = np.unique(np.column_stack([cells, levels]), axis=0)
     return len(pairs) == len(np.unique(cells))
 
 
 def _is_long(values: Floats, levels: Ints, cells: Ints) -> bool:
-    """Tell whether K-means would compare too many records with too many centres."""
+    """Whether K-means would compare too many records with too many centres."""
     counts = np.bincount(cells).astype(np.float64)
     level = np.ones(len(counts))
     level[cells] = levels
@@ -216,7 +216,7 @@ def _is_long(values: Floats, levels: Ints, cells: Ints) -> bool:
 
 
 def _folds(cells: Ints, rng: np.random.Generator) -> Ints:
-    """Deal the records of each cell out at random; every fifth is set aside at a time, and no cell as a whole."""
+    """Random folds within each stratum; every fifth record is held out at a time."""
     mixed = rng.permutation(len(cells))
     by_cell = mixed[np.argsort(cells[mixed], kind="stable")]
     counts = np.bincount(cells)
@@ -226,7 +226,7 @@ def _folds(cells: Ints, rng: np.random.Generator) -> Ints:
     return fold
 
 
-def _told(rows: Floats, classes: Ints, queries: Floats) -> Ints:
+def _nearest_class(rows: Floats, classes: Ints, queries: Floats) -> Ints:
     """Class of the row nearest to each query, in blocks of bounded memory."""
     rows, lengths = fixed(rows, np.float64), (rows**2).sum(axis=1)
     told = np.empty(len(queries), dtype=np.int64)
@@ -240,7 +240,7 @@ _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C a
 
 
 def mdav_groups(values: Floats, k: int) -> list[Ints]:
-    """Group records by MDAV, which knows one level only.
+    """Group records by MDAV, which supports one level only.
 
     While at least 3k records are left, the one farthest from their mean takes its k-1 nearest, and then the one
     farthest from that record does. Of 2k to 3k-1 records one more group is taken and the rest is the last; fewer

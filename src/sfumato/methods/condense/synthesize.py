@@ -1,4 +1,4 @@
-"""From a finished partition to what is released: rows drawn from the groups' statistics, shuffled, with the facts.
+"""From a partition to a release: rows drawn from the groups' statistics and shuffled, with the facts.
 
 Rows drawn from groups, with the categories of columns that have very many: each group keeps its own.
 """
@@ -37,7 +37,7 @@ def synthesize(
     shared: slice | None = None,
     kept: Ints | None = None,
 ) -> MethodResult:
-    """Draw as many rows as each group has records, or as are wanted, in random order, and state what was done.
+    """Draw as many rows as each group has records, or as requested, in random order, with the facts.
 
     More rows are drawn by going through the groups again; of the last time those that leave are chosen by chance.
 
@@ -82,7 +82,7 @@ def synthesize(
 
 
 def _in_order(values: Floats, order: Ints) -> Floats:
-    """Rows in an order, column by column, so that a large table is not held twice; takes the rows that it is given."""
+    """Reordered rows, column by column and consuming the input, to halve peak memory."""
     if len(order) < len(values):
         return values[order]
     for place in range(values.shape[1]):
@@ -93,7 +93,7 @@ def _in_order(values: Floats, order: Ints) -> Floats:
 def group_facts(
     algorithm: str, records: Records, sizes: Ints, levels: Ints, labels: Ints, rows: int
 ) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their statistics are their members."""
+    """Facts about the groups; warn if groups are so small that statistics equal their members."""
     tiny = int((sizes <= _TINY).sum())
     if tiny:
         warnings.warn(
@@ -108,7 +108,7 @@ def group_facts(
 
 
 def redraw_coded(values: Floats, labels: Ints, layout: Layout, rng: np.random.Generator) -> Floats:
-    """Rows drawn as `redraw` does; a category among very many is settled by rank from those that the group has.
+    """Draw rows as `redraw` does; long category lists are assigned by rank among the group's categories.
 
     Its coordinate is drawn like a number, so that it goes with the other columns. Then the drawn rows of a group take
     the categories of its records, the lowest the lowest: counts are exactly the group's, whatever many there are.
@@ -122,7 +122,7 @@ def redraw_coded(values: Floats, labels: Ints, layout: Layout, rng: np.random.Ge
 
 
 def generate_coded(groups: Groups, held: Sequence[Sequence[Ints]], layout: Layout, rng: np.random.Generator) -> Floats:
-    """Rows drawn as `generate` does, where each group holds these places of categories in columns of very many.
+    """Draw rows as `generate` does, if each group holds these codes of long category lists.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def generate_coded(groups: Groups, held: Sequence[Sequence[Ints]], layout: Layou
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """How scores of a column become numbers: by the line through ``numbers`` at ``scores``, both ascending.
+    """Map from normal scores to numbers: linear interpolation between knots, both ascending.
 
     Each of them is the mean of the numbers of at least k people, or a number that as many hold. ``most`` is the
     largest score of the table; none beyond it is turned back.
@@ -156,7 +156,7 @@ class _Curve:
     most: float
 
     def back(self, drawn: Floats) -> Floats:
-        """Numbers of drawn scores; beyond the outermost means the line goes on."""
+        """Numbers of drawn scores; extrapolated linearly beyond the outermost means."""
         z = np.clip(drawn, -self.most, self.most)
         found = np.interp(z, self.scores, self.numbers)
         for end, beside, beyond in ((0, 1, z < self.scores[0]), (-1, -2, z > self.scores[-1])):
@@ -168,7 +168,7 @@ class _Curve:
 
 @dataclass(frozen=True, eq=False)
 class NormalScores:
-    """Normal scores of the columns of numbers of records, and the way back.
+    """Normal scores of the numeric columns of records, and the inverse map.
 
     ``records`` are the records with scores in place of numbers; of each column with its mark of missing cells there is
     a curve, and k people or more are behind each point of it.
@@ -180,7 +180,7 @@ class NormalScores:
 
     @classmethod
     def of(cls, records: Records, k: int) -> NormalScores:
-        """Scores of these records; a number has the middle of the places of all who hold it."""
+        """Scores of these records; tied numbers share their mean rank."""
         marks = {block.column: block.start for block in records.layout if block.kind is BlockKind.MISSING}
         values, columns = records.values.copy(), []
         for block in records.layout:
@@ -197,7 +197,7 @@ class NormalScores:
         return cls(replace(records, coordinates=values), tuple(columns), k)
 
     def back(self, made: MethodResult) -> MethodResult:
-        """What was made of the scores, with numbers in their place and the fact that says so."""
+        """Synthetic rows with numbers in place of scores, and the fact that states it."""
         values = made.records.values.copy()
         for block, mark, curve in self.columns:
             values[:, block.start] = curve.back(values[:, block.start])
@@ -211,7 +211,7 @@ class NormalScores:
 
 
 def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curve]:
-    """Scores of the numbers of a column, and the curve back.
+    """Scores of the numbers of a column, and the inverse curve.
 
     The numbers in their order are cut into heaps, which at least k people hold, and what is between them, and that into
     parts of k or a little more; of a part of fewer people nothing is known.
@@ -245,7 +245,7 @@ def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curv
 
 
 def _people(parts: Ints, persons: Ints | None, count: int = 0) -> Ints:
-    """People of each part: its records, or the different persons among them."""
+    """Number of persons in each part."""
     if persons is None:
         return np.bincount(parts, minlength=count)
     who = np.unique(persons, return_inverse=True)[1]

@@ -25,7 +25,7 @@ Unit = tuple[str, float]
 
 @dataclass(frozen=True)
 class _Geometric:
-    """What the four share. ``key`` is no field: it is in no repr, no comparison, no certificate and no recipe."""
+    """Shared part of the four. ``key`` is not a field: it is in no repr, comparison, certificate or recipe."""
 
     traits: ClassVar[Traits] = Traits(synthetic=False, keyed=True, codes=True)
     _key: ClassVar[Key | None] = None
@@ -64,7 +64,7 @@ class _Geometric:
 
     @property
     def given_key(self) -> Key | None:
-        """Key that it was made with; None where one is to be drawn."""
+        """The given key; None if one is to be drawn."""
         return self._key
 
     def ranges(self, layout: Layout) -> Ranges:
@@ -72,7 +72,7 @@ class _Geometric:
         raise NotImplementedError
 
     def new_key(self, layout: Layout, *, rng: np.random.Generator) -> Key:
-        """Draw a key for the columns of numbers."""
+        """Draw a key for the numeric columns."""
         columns = [block.column for block in number_blocks(layout)]
         return Key.generate(columns, self.ranges(layout), rng, kind=self.method, pairs=self._pairs)
 
@@ -81,7 +81,7 @@ class _Geometric:
         return PAIRS[0]
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Move the numbers of every record by the key, or by one that is drawn; give the rows in random order.
+        """Transform the numbers of every record by the given or a new key; return rows in random order.
 
         The key that was used is in the workings, which stay with the owner.
         """
@@ -102,7 +102,7 @@ class _Geometric:
 
 @dataclass(frozen=True)
 class Translation(_Geometric):
-    """Add a secret constant to every column of numbers [OZ03, sec. 4.2].
+    """Add a secret constant to every numeric column [OZ03, sec. 4.2].
 
     Outsourcing obfuscation, undone by one known row.
 
@@ -160,7 +160,7 @@ class Translation(_Geometric):
 
 @dataclass(frozen=True)
 class Scaling(_Geometric):
-    """Multiply every column of numbers by a secret constant [OZ03, sec. 4.3].
+    """Multiply every numeric column by a secret constant [OZ03, sec. 4.3].
 
     Outsourcing obfuscation, undone by one known row.
 
@@ -195,7 +195,7 @@ class Scaling(_Geometric):
 
 @dataclass(frozen=True)
 class Rotation(_Geometric):
-    """Turn pairs of columns of numbers by secret angles [OZ03, sec. 4.4].
+    """Rotate pairs of numeric columns by secret angles [OZ03, sec. 4.4].
 
     Outsourcing obfuscation, undone by a few known rows. Distances between rows stay as they are, each column counted in
     its unit.
@@ -244,7 +244,7 @@ class Rotation(_Geometric):
 
 @dataclass(frozen=True)
 class Hybrid(_Geometric):
-    """Draw for each column whether it is shifted, multiplied or turned with another [OZ03, sec. 4.5].
+    """Translate, scale or rotate each column, chosen at random [OZ03, sec. 4.5].
 
     Outsourcing obfuscation, undone by a few known rows. A given key may hold any steps, several for a column.
 
@@ -291,7 +291,7 @@ class Hybrid(_Geometric):
 
 
 def _set_fields(mechanism: _Geometric, **values: Any) -> None:
-    """Set parameters in their hashable form."""
+    """Store parameters in hashable form."""
     for name, value in values.items():
         object.__setattr__(mechanism, name, value)
 
@@ -302,7 +302,7 @@ def _check_pairs(pairs: str) -> None:
 
 
 def _rows(given: Mapping[str, Any] | Iterable[Any]) -> Iterable[tuple[str, list[Any]]]:
-    """Read a mapping, or rows that begin with a column's name, as a file gives them back."""
+    """Normalize a mapping, or rows that begin with a column name, as read from a file."""
     if isinstance(given, Mapping):
         return [(name, list(value) if isinstance(value, list | tuple) else [value]) for name, value in given.items()]
     if not isinstance(given, list | tuple) or not all(isinstance(row, list | tuple) and row for row in given):

@@ -38,8 +38,8 @@ _DIGITS = 6  # below the step of a column, of exact numbers
 
 
 @dataclass(frozen=True, repr=False)
-class _OfColumn:
-    """A step that changes one column by a term."""
+class _ColumnStep:
+    """A step that changes one column."""
 
     column: str
     term: float
@@ -54,7 +54,7 @@ class _OfColumn:
 
 
 @dataclass(frozen=True, repr=False)
-class Add(_OfColumn):
+class Add(_ColumnStep):
     """Shift a column by a term in its own units."""
 
     op = "add"
@@ -65,7 +65,7 @@ class Add(_OfColumn):
 
 
 @dataclass(frozen=True, repr=False)
-class Mult(_OfColumn):
+class Mult(_ColumnStep):
     """Multiply a column by a term."""
 
     op = "mult"
@@ -79,7 +79,7 @@ class Mult(_OfColumn):
 
 @dataclass(frozen=True, repr=False)
 class Rotate:
-    """Turn two columns clockwise by an angle, each counted in a unit: 1000 for salaries in thousands (errata OZ03.1).
+    """Rotate two columns clockwise by an angle, in units such as 1000 for salaries in thousands (errata OZ03.1).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ Step = Add | Mult | Rotate
 
 @dataclass(frozen=True, repr=False)
 class Key:
-    """What was done to each confidential attribute, in order.
+    """The operations applied to each confidential attribute, in order.
 
     Examples
     --------
@@ -145,12 +145,12 @@ class Key:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns, in the order in which they come up."""
+        """The columns, in order of first use."""
         return tuple(dict.fromkeys(column for step in self.steps for column in step.columns))
 
     @property
     def known_rows(self) -> int:
-        """How many known rows suffice to undo it, for someone who knows the method and nothing of the key.
+        """Number of known rows that suffice to invert the key, for an attacker who knows the method.
 
         One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
         do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.known_input`), or from fewer
@@ -177,7 +177,7 @@ class Key:
     def written_steps(
         self, steps: Mapping[str, float | None], spacings: Mapping[str, float] | None = None
     ) -> dict[str, float]:
-        """Find the step that the moved numbers of each column are written in, from the original ones.
+        """Step in which the transformed numbers of each column are written, from the original steps.
 
         It is no finer than the original's step is after the move: digits beyond would show the spacing, and with it the
         factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
@@ -216,7 +216,7 @@ class Key:
         return {column: written[column] for column in self.columns if column in written}
 
     def exact_steps(self, steps: Mapping[str, float | None], spacings: Mapping[str, float]) -> dict[str, float]:
-        """Find a step far below that of each moved column: all digits that the move gave, and no rounding error.
+        """Step far below that of each transformed column: all digits of the result, no rounding error.
 
         The parameters are those of `written_steps`. Whole numbers have no such step and are rounded to the unit;
         neither have numbers without step and spacing, which keep all bits.
@@ -236,12 +236,12 @@ class Key:
 
     @property
     def units(self) -> dict[str, float]:
-        """The unit in which each column was turned; columns that were not have none."""
+        """Rotation unit of each column; columns that were not rotated have none."""
         turns = [step for step in self.steps if isinstance(step, Rotate)]
         return {column: unit for turn in turns for column, unit in zip(turn.pair, turn.units, strict=True)}
 
     def check_operations(self, allowed: Sequence[str], method: str) -> None:
-        """Refuse a key with operations that a method does not use."""
+        """Refuse a key with operations that the method does not use."""
         foreign = [op for op in self.operations if op not in allowed]
         if foreign:
             raise OptionError(
@@ -250,7 +250,7 @@ class Key:
             )
 
     def check_cover(self, columns: Sequence[str]) -> None:
-        """Refuse a key that names a column that is not there, or leaves one as it is."""
+        """Refuse a key that names an unknown column or leaves one unchanged."""
         unknown = [column for column in self.columns if column not in columns]
         if unknown:
             raise OptionError(
@@ -265,7 +265,7 @@ class Key:
             )
 
     def places(self, values: NDArray[np.float64], columns: Sequence[str] | None) -> dict[str, int]:
-        """Say in which column of a matrix each name stands; by default the key's columns, in its order."""
+        """Matrix column of each name; by default the key's columns in order."""
         names = self.columns if columns is None else tuple(columns)
         if values.ndim != 2 or values.shape[1] != len(names):
             raise ValueError(f"a matrix of shape {values.shape} does not have the {len(names)} columns that are named")
@@ -313,7 +313,7 @@ class Key:
         return cls.from_toml(read_text(path, "key file", "make one with --new-key"))
 
     def save(self, path: str | Path, *, apart_from: str | Path | None = None) -> Path:
-        """Write the key to a new file that only its owner can read (mode 600).
+        """Write the key to a new file of mode 600.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class Key:
 
 
 def _next_round(step: float) -> float:
-    """Find the least of 1, 2 and 5 times a power of ten that is no less.
+    """Smallest of 1, 2 and 5 times a power of ten that is not smaller.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def _step(document: dict[str, Any], place: int) -> Step:
 
 
 def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) -> Path:
-    """Refuse a place where a new key must not be written: over a file, or into the folder of a release."""
+    """Refuse to write a new key over a file or into a release folder."""
     place = Path(path)
     if apart_from is not None:
         folder, real = Path(apart_from).resolve(), place.resolve()
@@ -405,7 +405,7 @@ def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) ->
 
 @contextmanager
 def keeping_key(key: Key | None, place: str | Path | None, folder: str | Path) -> Iterator[None]:
-    """Write a new key first, for a release without its key is lost; take it back where no release comes of it.
+    """Write a new key before the release, and delete it if there is no release.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Moving the numbers of records by a key, in the columns' own units; everything else passes only if told to."""
+"""Transform the numbers of records by a key, in the columns' own units; other columns pass only if allowed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FINE = 1_000  # places that numbers without a spacing have within their quartil
 
 @dataclass
 class Spacing:
-    """Largest number of a few decimals, or share of one, of which all differences in a column are multiples.
+    """Resolution of a column: largest decimal number, or share of one, that divides all differences.
 
     ``apart`` is that number of all numbers that were added, 0 where they are equal or have none; ``lost`` says that
     they have none, so that no further number gives one. ``per_one`` places make one, and ``head`` are the first
@@ -57,7 +57,7 @@ class Spacing:
     head: list[float] = field(default_factory=list)
 
     def add(self, numbers: Floats) -> None:
-        """Take in further numbers of the column."""
+        """Add numbers of the column."""
         self.head += numbers[: _FEW - len(self.head)].tolist()
         if self.lost or not len(numbers):
             return
@@ -67,7 +67,7 @@ class Spacing:
         self._take(np.abs(numbers - self.first))
 
     def merge(self, other: Spacing) -> None:
-        """Take in the numbers of the column that another one has been told, which come after."""
+        """Add the numbers of a later spacing of the same column."""
         head = [*self.head, *other.head][:_FEW]
         if not self.lost and other.first is not None:
             self._join(other)
@@ -81,11 +81,11 @@ class Spacing:
 
     @property
     def known(self) -> bool:
-        """Whether no further number changes what numbers without a step are written in."""
+        """Whether further numbers cannot change the resolution of the output."""
         return self.lost and len(self.head) == _FEW
 
     def finest(self, step: float | None) -> float:
-        """How fine moved numbers may be before they are moved: as far apart as they lie.
+        """Finest resolution of the numbers before the transformation.
 
         Where neither a spacing stands out nor a step is named, the power of ten below a thousandth of the distance
         between the quartiles of the first values. Nearly all of a column may lie on places that are no short decimals,
@@ -143,20 +143,20 @@ _USUAL = "gaussian"  # law of the extra noise of a column that is not named
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyedOwnerDetails(OwnerDetails):
-    """The owner's workings with the key, and the unit in which each column was turned."""
+    """Details for the owner with the key, and the rotation unit of each column."""
 
     key: Key | None = None
     units: dict[str, float] = field(default_factory=dict)
 
 
 def number_blocks(layout: Layout) -> tuple[Block, ...]:
-    """Blocks of plain numbers, which can be moved."""
+    """Blocks of plain numbers, which can be transformed."""
     return tuple(block for block in layout if block.scale is not None and block.centre is not None)
 
 
 @dataclass(frozen=True)
 class EnhancementNoise:
-    """Noise that a share of the rows gets after the move: the privacy enhance rho [OZ03, sec. 5.4].
+    """Noise added to a share of the rows after the transformation: the privacy enhancement rho [OZ03, sec. 5.4].
 
     ``size`` and ``means`` are in standard deviations of the moved column. Columns without a law in ``laws`` get a
     Gaussian one, those without a mean noise of mean 0.
@@ -178,14 +178,14 @@ def move(
     rng: np.random.Generator,
     exact_digits: bool = False,
 ) -> MethodResult:
-    """Move every number by the key, add noise to a share of the rows where that is asked for, and shuffle the rows.
+    """Transform every number by the key, optionally add noise to a share of the rows, and shuffle the rows.
 
     A missing cell counts as its column's mean where it is turned with another, and stays missing. Moved numbers are
     written so that their digits do not show the key, unless ``exact_digits``.
     """
-    _refuse_asked(records, method)
+    _refuse_levels_and_groups(records, method)
     blocks = number_blocks(records.layout)
-    untouched = _untouched(records.layout, pass_categories=pass_categories)
+    untouched = _state_unchanged(records.layout, pass_categories=pass_categories)
     places = [block.start for block in blocks]
     centre, scale = (np.array([getattr(block, name) for block in blocks]) for name in ("centre", "scale"))
     names = tuple(block.column for block in blocks)
@@ -211,7 +211,7 @@ def move(
 
 
 def _grids(records: Records, blocks: Sequence[Block], key: Key, *, exact_digits: bool) -> Grids:
-    """Find the grids that moved numbers are written on."""
+    """Grids on which transformed numbers are written."""
     steps = {block.column: None if block.extent is None else block.extent.step for block in blocks}
     spacings = {block.column: _spacing(records, block).finest(steps[block.column]) for block in blocks}
     written = key.exact_steps(steps, spacings) if exact_digits else key.written_steps(steps, spacings)
@@ -219,7 +219,7 @@ def _grids(records: Records, blocks: Sequence[Block], key: Key, *, exact_digits:
 
 
 def _spacing(records: Records, block: Block) -> Spacing:
-    """How far apart the numbers of a column lie."""
+    """Resolution of a column."""
     marks = [other.start for other in records.layout if (other.column, other.kind) == (block.column, BlockKind.MISSING)]
     there = ~(records.values[:, marks] > 0.5).any(axis=1)
     assert block.scale is not None
@@ -232,7 +232,7 @@ def _spacing(records: Records, block: Block) -> Spacing:
 def _enhance(
     values: Floats, names: Sequence[str], extra: EnhancementNoise, rng: np.random.Generator
 ) -> tuple[Floats, int]:
-    """Add noise to the moved numbers of a share of the rows, and count these.
+    """Add noise to the transformed numbers of a share of the rows, and count these rows.
 
     All rows are brought to the grid of the noise: on another one those that got it would stand out.
     """
@@ -246,8 +246,8 @@ def _enhance(
     return mean + enhanced * spread, len(chosen)
 
 
-def _refuse_asked(records: Records, method: str) -> None:
-    """Refuse what these methods cannot give: privacy levels and groups."""
+def _refuse_levels_and_groups(records: Records, method: str) -> None:
+    """Refuse privacy levels and groups, which these methods cannot give."""
     asked = int((records.levels > 0).sum())
     if asked:
         raise PrivacyRefusal(
@@ -257,8 +257,8 @@ def _refuse_asked(records: Records, method: str) -> None:
         raise OptionError(f"{method!r} makes no groups, so there are none to keep apart; leave the strata out")
 
 
-def _untouched(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
-    """State what is released as it is; columns that are no numbers are refused unless that was allowed."""
+def _state_unchanged(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:
+    """State which columns are released unchanged; refuse non-numeric columns unless allowed."""
     numbers = {block.column for block in number_blocks(layout)}
     gaps = sum(block.kind is BlockKind.MISSING for block in layout)
     passed = [block for block in layout if block.column not in numbers and block.kind is not BlockKind.MISSING]

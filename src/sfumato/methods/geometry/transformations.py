@@ -1,4 +1,4 @@
-"""Drawing a key, and the four ways to move a table by it, each algorithm of the paper one function [OZ03, sec. 4]."""
+"""Draw a key, and the four transformations of a table by it, one function for each algorithm [OZ03, sec. 4]."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = [
     "hybrid",
     "invert",
     "rotate",
+    "rotate_pair",
     "scale",
     "translate",
-    "turn_pair",
 ]
 
 KINDS = ("translate", "scale", "rotate", "hybrid")
@@ -35,7 +35,7 @@ _CLEARANCE = 0.1  # part of a range that is kept clear on either side of a term 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Between which bounds the terms are drawn, and the unit in which each column is turned.
+    """Bounds between which terms are drawn, and the rotation unit of each column.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Ranges:
 
 
 def check_range(name: str, bounds: Sequence[float]) -> tuple[float, float]:
-    """Refuse a range that is none; one of a single number would tell the term."""
+    """Refuse an invalid range; a range of a single number would reveal the term."""
     given = list(bounds) if isinstance(bounds, list | tuple) else []
     numbers = [value for value in given if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(given) != 2 or len(numbers) != 2 or not all(map(math.isfinite, numbers)) or not numbers[0] < numbers[1]:
@@ -131,7 +131,7 @@ def _turns(
 def _draw(
     bounds: tuple[float, float], idle: Sequence[float], rng: np.random.Generator, *, widest: float = math.inf
 ) -> float:
-    """Draw a term uniformly from a range, clear of terms inside it that would change nothing or too much."""
+    """Draw a term uniformly from a range, away from terms that change nothing or too much."""
     low, high = bounds
     clear = _CLEARANCE * min(high - low, widest)
     while True:
@@ -141,7 +141,7 @@ def _draw(
 
 
 def translate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
-    """Shift the columns of V by the terms of N: the TDP algorithm [OZ03, sec. 4.2].
+    """Translate the columns of V by the terms of N: the TDP algorithm [OZ03, sec. 4.2].
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def translate(values: Floats, key: Key, columns: Sequence[str] | None = None) ->
 
 
 def scale(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
-    """Multiply the columns of V by the terms of N: the SDP algorithm [OZ03, sec. 4.3].
+    """Scale the columns of V by the terms of N: the SDP algorithm [OZ03, sec. 4.3].
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def scale(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Flo
 
 
 def rotate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
-    """Turn pairs of columns of V by the angles of N: the RDP algorithm [OZ03, sec. 4.4].
+    """Rotate pairs of columns of V by the angles of N: the RDP algorithm [OZ03, sec. 4.4].
 
     Parameters
     ----------
@@ -202,12 +202,12 @@ def rotate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Fl
     moved = np.array(values, order="F")  # columns are worked on one by one
     for step in key.steps:
         assert isinstance(step, Rotate)
-        turn_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
+        rotate_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
     return moved
 
 
-def turn_pair(values: Floats, first: int, second: int, degrees: float, units: tuple[float, float]) -> None:
-    """Turn two columns of a matrix in place, clockwise, by the matrix of figure 1 C [OZ03, sec. 3.2]."""
+def rotate_pair(values: Floats, first: int, second: int, degrees: float, units: tuple[float, float]) -> None:
+    """Rotate two columns of a matrix in place, clockwise, by the matrix of figure 1 C [OZ03, sec. 3.2]."""
     angle = math.radians(math.remainder(degrees, 360.0))
     cos, sin = math.cos(angle), math.sin(angle)
     x, y = values[:, first] / units[0], values[:, second] / units[1]
@@ -229,12 +229,12 @@ def hybrid(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Fl
         elif isinstance(step, Mult):
             moved[:, place[step.column]] *= step.term
         else:
-            turn_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
+            rotate_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
     return moved
 
 
 def invert(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
-    """The original numbers, for the owner of the key; undoes all four methods.
+    """Recover the original numbers with the key; inverts all four methods.
 
     Examples
     --------
@@ -251,5 +251,5 @@ def invert(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Fl
         elif isinstance(step, Mult):
             back[:, place[step.column]] /= step.term
         else:
-            turn_pair(back, place[step.pair[0]], place[step.pair[1]], -step.degrees, step.units)
+            rotate_pair(back, place[step.pair[0]], place[step.pair[1]], -step.degrees, step.units)
     return back

@@ -1,4 +1,4 @@
-"""Cells of records that are exchanged, blocked or left as they are, and what all modifications have in common."""
+"""Modifications: cells exchanged, blocked or left unchanged, and what these methods share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sfumato.methods.protocol import MethodResult, OwnerDetails, refuse_levels, 
 
 __all__ = [
     "ColumnCells",
-    "alike_rows",
     "columns_of_layout",
-    "columns_told",
+    "count_equal_rows",
+    "equivalence_classes",
     "modifiable",
+    "named_columns",
     "names_of",
     "people_of",
     "released",
-    "rows_alike",
     "shuffled",
     "unchanged",
 ]
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """The coordinates of a column: those of its values, and the one that says what is missing."""
+    """Coordinates of a column's values and of its missing indicator."""
 
     block: Block
     missing: Block | None
@@ -43,21 +43,21 @@ class ColumnCells:
 
     @property
     def has_order(self) -> bool:
-        """Whether cells have ranks: numbers, dates and places in an order."""
+        """Whether cells can be ranked: numbers, dates and ordinals."""
         return self.block.kind is BlockKind.NUMBER
 
     def absent(self, values: Floats) -> Bools:
-        """Rows whose cell is missing."""
+        """Rows with a missing cell."""
         if self.missing is None:
             return np.zeros(len(values), dtype=np.bool_)
         return np.asarray(values[:, self.missing.start] > 0.5)
 
     def cells(self, values: Floats) -> Floats:
-        """The number, or the place of the category, of each row; NaN where it is missing."""
+        """Number or category code of each row; NaN if missing."""
         return cells_of_block(values, self.block, self.missing)
 
     def codes(self, values: Floats) -> Ints:
-        """Whole numbers that are equal for equal cells; 0 where a cell is missing."""
+        """Integers that are equal for equal cells; 0 if missing."""
         cells = self.cells(values)
         absent = np.isnan(cells)
         found = np.unique(cells[~absent], return_inverse=True)[1]
@@ -66,14 +66,14 @@ class ColumnCells:
         return codes
 
     def clear(self, values: Floats, rows: Bools) -> None:
-        """Turn the cells of some rows to missing."""
+        """Set the cells of some rows to missing."""
         assert self.missing is not None  # Traits.gaps
         values[rows, self.block.where] = self.block.fill
         values[rows, self.missing.start] = 1.0
 
 
 def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
-    """Columns by name, in the order of the table."""
+    """Columns by name, in table order."""
     missing = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
     return {
         block.column: ColumnCells(block, missing.get(block.column))
@@ -83,15 +83,15 @@ def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
 
 
 def names_of(told: Any, option: str) -> tuple[str, ...]:
-    """Names of columns that an option was given, each once."""
+    """Column names given to an option, without duplicates."""
     names = tuple(told) if isinstance(told, list | tuple) else (told,)
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise OptionError(f"{option} takes names of columns, each once; fix it")
     return names
 
 
-def columns_told(columns: dict[str, ColumnCells], names: Iterable[str], option: str) -> list[ColumnCells]:
-    """The columns of some names.
+def named_columns(columns: dict[str, ColumnCells], names: Iterable[str], option: str) -> list[ColumnCells]:
+    """The named columns.
 
     Raises
     ------
@@ -109,37 +109,37 @@ def columns_told(columns: dict[str, ColumnCells], names: Iterable[str], option: 
 
 
 def people_of(records: Records) -> Ints:
-    """Whom each record is about, counted from 0; without persons each is one of its own."""
+    """Person of each record, numbered from 0; without persons each record is one."""
     if records.persons is None:
         return np.arange(len(records))
     return np.unique(records.persons, return_inverse=True)[1].astype(np.int64)
 
 
 def modifiable(records: Records, what: str) -> dict[str, ColumnCells]:
-    """Columns of records that ask for no level and no strata, which a method that makes no groups cannot give."""
+    """Columns of the records; refuse levels and strata, which a method without groups cannot give."""
     refuse_levels(records, what)
     refuse_strata(records, what)
     return columns_of_layout(records.layout)
 
 
-def rows_alike(codes: Sequence[Ints], rows: int) -> Ints:
-    """Number of each row's class, from 0: rows are of one class where they are equal in all codes."""
+def equivalence_classes(codes: Sequence[Ints], rows: int) -> Ints:
+    """Equivalence class of each row: rows are equivalent if all codes are equal."""
     keys = np.zeros(rows, dtype=np.int64)
     for each in codes:
         keys = np.unique(keys * (int(each.max(initial=0)) + 1) + each, return_inverse=True)[1].astype(np.int64)
     return keys
 
 
-def alike_rows(columns: Iterable[ColumnCells], values: Floats) -> Alike:
+def count_equal_rows(columns: Iterable[ColumnCells], values: Floats) -> Alike:
     """Count the rows that are equal in some columns."""
     columns = list(columns)
-    sizes = np.bincount(rows_alike([column.codes(values) for column in columns], len(values)))
+    sizes = np.bincount(equivalence_classes([column.codes(values) for column in columns], len(values)))
     names = tuple(column.name for column in columns)
     return Alike(names, len(values), int(sizes.min()), int((sizes == 1).sum()))
 
 
 def unchanged(columns: Iterable[ColumnCells], values: Floats) -> tuple[Unchanged, ...]:
-    """State which columns are published as they are; nothing where there are none."""
+    """Fact about the columns that are released unchanged; none if there are none."""
     columns = list(columns)
     if not columns:
         return ()
@@ -148,7 +148,7 @@ def unchanged(columns: Iterable[ColumnCells], values: Floats) -> tuple[Unchanged
 
 
 def shuffled(records: Records, values: Floats, rng: np.random.Generator) -> tuple[Records, Ints]:
-    """Rows in an order that was drawn uniformly, without levels and strata, and the place of each before."""
+    """Rows in random order, without levels and strata, and the original index of each."""
     order = rng.permutation(len(values)).astype(np.int64)
     nothing = np.zeros(len(values), dtype=np.int64)
     return Records(values[order], records.layout, nothing, nothing.copy(), records.target), order
@@ -162,7 +162,7 @@ def released(
     rng: np.random.Generator,
     texts: dict[str, str] | None = None,
 ) -> MethodResult:
-    """Rows with other cells, shuffled; ``left`` are the columns that were not touched, which is a fact too."""
+    """Modified rows, shuffled, with the facts; ``left`` lists the unchanged columns."""
     made, order = shuffled(records, values, rng)
     facts = (fact, *unchanged(list(left), values), Shuffled(len(records)))
     return MethodResult(made, facts, OwnerDetails(origin=order, texts=texts or {}))

@@ -1,4 +1,4 @@
-"""Aggregation and blocking: cells made wider, or missing where too few hold what they tell [JS07, sec. 2.1]."""
+"""Aggregation and blocking: cells generalized, or set to missing if too few people share them [JS07, sec. 2.1]."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sfumato.core.option import offered
 from sfumato.core.records import Records
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify import (
-    alike_rows,
     columns_of_layout,
-    columns_told,
+    count_equal_rows,
+    equivalence_classes,
     modifiable,
+    named_columns,
     names_of,
     people_of,
-    rows_alike,
     shuffled,
     unchanged,
 )
@@ -43,7 +43,7 @@ _WIDEST = 1e300
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Rows as they are, with the values of some columns given as wider labels.
+    """Original rows with the values of some columns generalized.
 
     Columns that the schema releases at a level of their hierarchy (``coarsened``) are taken without being told.
 
@@ -88,16 +88,20 @@ class Aggregation:
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         wide = tuple(CoarsenedColumn(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
         levels = tuple(CoarsenedColumn(name, None, level) for name, level in dict(self.coarsened).items())
         return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Shuffle the rows, whose columns stand at their levels already."""
+        """Shuffle the rows, whose columns are already generalized."""
         columns = modifiable(records, "aggregation").values()
         released, order = shuffled(records, records.values, rng)
-        facts = (*unchanged(columns, released.values), alike_rows(columns, released.values), Shuffled(len(records)))
+        facts = (
+            *unchanged(columns, released.values),
+            count_equal_rows(columns, released.values),
+            Shuffled(len(records)),
+        )
         return MethodResult(released, facts, OwnerDetails(origin=order))
 
 
@@ -118,7 +122,7 @@ _MOST_SETS = 70  # sets of columns of one size that are all looked at; of more, 
 
 @dataclass(frozen=True)
 class Blocking:
-    """Rows as they are, but cells of known columns missing where too few people share what they tell.
+    """Original rows with cells of quasi-identifiers set to missing if too few people share them.
 
     What a row shows of the known columns, a missing cell counted like a value, is shown by the rows of at least as many
     persons as the highest level among them.
@@ -149,13 +153,13 @@ class Blocking:
             raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Turn cells to missing and shuffle the rows."""
+        """Set cells to missing and shuffle the rows."""
         from sfumato.methods.chain.columns import count_persons
 
         refuse_strata(records, "blocking")
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         columns = columns_of_layout(records.layout)
-        known = columns_told(columns, self.columns or tuple(columns), "columns")
+        known = named_columns(columns, self.columns or tuple(columns), "columns")
         told = records.persons is not None
         persons = people_of(records)
         people = int(persons.max()) + 1
@@ -169,7 +173,7 @@ class Blocking:
         values = records.values.copy()
         for place, column in enumerate(known):
             column.clear(values, blocked[:, place])
-        classes = rows_alike(list(np.where(blocked, 0, codes).T), len(codes))
+        classes = equivalence_classes(list(np.where(blocked, 0, codes).T), len(codes))
         least = count_persons(classes, persons)
         need = np.zeros(len(least), dtype=np.int64)
         np.maximum.at(need, classes, levels)
@@ -183,12 +187,12 @@ class Blocking:
             int(least.min()),
             told,
         )
-        facts = (fact, alike_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
+        facts = (fact, count_equal_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
         return MethodResult(released, facts, OwnerDetails(origin=order))
 
 
 def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> Bools:
-    """Cells to turn to missing, so that equal rows of the rest are of as many persons as the highest level among them.
+    """Cells to set to missing, so that each equivalence class holds as many persons as its highest level.
 
     Parameters
     ----------
@@ -227,7 +231,7 @@ def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generato
 
 
 def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Sets of so many columns to lose: all, or those that widen the best one before where there are too many."""
+    """Candidate sets of columns to block: all of a size, or of too many, those that extend the best smaller set."""
     if math.comb(columns, size) <= _MOST_SETS or not best:
         yield from itertools.combinations(range(columns), size)
         return
@@ -235,17 +239,17 @@ def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int,
 
 
 def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
-    """Whether each row is equal to rows of as many persons as any of these asks for."""
+    """Whether each row's equivalence class holds enough persons for every level in it."""
     from sfumato.methods.chain.columns import count_persons
 
-    classes = rows_alike(list(shown.T), len(shown))
+    classes = equivalence_classes(list(shown.T), len(shown))
     need = np.zeros(int(classes.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(need, classes, levels)
     return np.asarray((count_persons(classes, persons) >= need)[classes])
 
 
 def _held_by_enough(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
-    """Which of the rare rows were held by enough if they lost these columns; others with missing cells count too."""
+    """Rare rows whose class would be large enough without these columns, counting rows with missing cells."""
     tried = codes[rare]
     tried[:, list(lost)] = 0
     gone = (shown == 0).any(axis=1)
@@ -256,7 +260,7 @@ def _held_by_enough(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], l
 
 
 def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> None:
-    """Let rows join those that show nothing, until these are of enough persons."""
+    """Merge rows into the fully blocked class until it holds enough persons."""
     from sfumato.methods.chain.columns import count_persons
 
     while True:
@@ -267,7 +271,7 @@ def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generato
         if short <= 0:
             return
         others = np.flatnonzero(~rest)
-        classes = rows_alike(list(shown[others].T), len(others))
+        classes = equivalence_classes(list(shown[others].T), len(others))
         held = count_persons(classes, persons[others])
         need = np.zeros(len(held), dtype=np.int64)
         np.maximum.at(need, classes, levels[others])

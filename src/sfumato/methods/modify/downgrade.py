@@ -1,4 +1,4 @@
-"""Parsimonious downgrading: a private label hidden, with the cells that rules would tell it by [JS07, sec. 2.2.1.3]."""
+"""Parsimonious downgrading: hide a private label and the cells from which rules infer it [JS07, sec. 2.2.1.3]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError, Notice, OptionError
 from sfumato.core.facts import Downgraded
 from sfumato.core.option import offered
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
-from sfumato.methods.modify import ColumnCells, columns_of_layout, columns_told, modifiable, people_of, released
+from sfumato.methods.modify import ColumnCells, columns_of_layout, modifiable, named_columns, people_of, released
 from sfumato.methods.modify.swap import people_drawn
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
@@ -30,7 +30,7 @@ RULES_FILE = "rules.txt"
 
 @dataclass(frozen=True)
 class Downgrading:
-    """A private label missing, and as few other cells as it takes that no rule of a tree tells it by much.
+    """A private label set to missing, and as few other cells as needed so that no tree rule predicts it well.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class Downgrading:
             raise OptionError("a rule of fewer than 2 persons tells of one alone; try --leaf 50")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
-        """Grow rules, give up those that tell too much, turn cells to missing and shuffle the rows."""
+        """Grow rules, drop those that predict too well, set cells to missing and shuffle the rows."""
         columns = modifiable(records, "downgrading")
-        (private,) = columns_told(columns, (self.private,), "private")
+        (private,) = named_columns(columns, (self.private,), "private")
         classes = _classes(private)
         people = people_of(records)
         chosen = np.zeros(int(people.max()) + 1, dtype=np.bool_)
@@ -109,7 +109,7 @@ class Downgrading:
 
 
 def _warn(lost: int, cells: int, limit: float) -> None:
-    """Say before anything is written that most of what there is would be missing."""
+    """Warn before anything is written if most cells would be missing."""
     if lost > cells / 2:
         words = (
             f"{lost} of {cells} other cells become missing so that no rule tells the label by more than {limit:g} "
@@ -122,7 +122,7 @@ def _warn(lost: int, cells: int, limit: float) -> None:
 def _downgrade(
     records: Records, private: ColumnCells, hidden: Bools, classes: int, limit: float, leaf: int
 ) -> tuple[InferenceChannel, InferenceChannel, Floats]:
-    """Block cells until a tree that is grown on what is left tells no hidden label by more than the limit.
+    """Block cells until a tree grown on the rest predicts no hidden label beyond the limit.
 
     The first tree is grown on all records, as whoever has the labels of others would; every further one on the hidden
     rows as they would leave, gaps and all, with their true labels: what a gap tells is told by its rules. The guard
@@ -150,7 +150,7 @@ def _downgrade(
 
 
 def _classes(private: ColumnCells) -> int:
-    """How many labels there may be."""
+    """Number of possible labels."""
     block = private.block
     if not private.has_order:
         return block.stop - block.start
@@ -163,7 +163,7 @@ def _classes(private: ColumnCells) -> int:
 
 
 def _check(private: ColumnCells, people: Ints, leaf: int, columns: int) -> None:
-    """Refuse what no rule could be of: too few people with a label that is hidden, or a label alone."""
+    """Refuse inputs without possible rules: too few people with a hidden label, or no other column."""
     count = len(np.unique(people))
     if count < leaf:
         raise LevelError(
@@ -175,7 +175,7 @@ def _check(private: ColumnCells, people: Ints, leaf: int, columns: int) -> None:
 
 
 def _as_class(records: Records, private: ColumnCells) -> Records:
-    """Records whose private label is a category: a place in an order becomes one."""
+    """Records with a categorical private label; an ordinal becomes categorical."""
     if not private.has_order:
         return records
     extent, block = private.block.extent, private.block
@@ -205,7 +205,7 @@ def _page(
     limit: float,
     cells: int,
 ) -> str:
-    """The owner's list of rules: before, with blocked answers, after, and what is gained beside what is lost."""
+    """The owner's list of rules before and after blocking, with gain and loss."""
     from sfumato.methods.modify.rules import entropy_of
 
     blocked = np.column_stack([columns[column.name].absent(values) for column in first.grown.asked])
@@ -238,7 +238,7 @@ def _page(
 
 
 def _mean_entropy(counts: Floats) -> float:
-    """Entropy of the labels of a record's row of counts, averaged over the records."""
+    """Mean entropy of the records' label distributions."""
     from sfumato.methods.modify.rules import entropy_of
 
     of = counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Rules of a decision tree about a private label, what they tell, and which to give up at least cost [JS07, sec. 2].
+"""Decision-tree rules about a private label, their information, and which to remove at least cost [JS07, sec. 2].
 
 A tree grown on the original to tell one column from the others, for swapping in its leaves and for its rules.
 """
@@ -16,12 +16,12 @@ from sfumato.methods.chain.columns import ChainColumn, count_persons, read_colum
 from sfumato.methods.chain.draw import LEAST_GAIN
 from sfumato.methods.chain.trees import Tree, grow_tree
 
-__all__ = ["ColumnTree", "InferenceChannel", "Kept", "entropy_of", "grow_on"]
+__all__ = ["ColumnTree", "InferenceChannel", "PrunedTree", "entropy_of", "grow_on"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnTree:
-    """A tree for a column, the columns that it asks about, and the leaf of each record.
+    """Tree for a column, its predictors, and the leaf of each record.
 
     ``asked`` are the other columns, ``codes`` their bins, by record; a missing cell has a bin to itself.
     """
@@ -33,13 +33,13 @@ class ColumnTree:
     labels: Ints
 
     def smallest(self, persons: Ints | None) -> int:
-        """Persons of the smallest leaf."""
+        """Persons in the smallest leaf."""
         places = np.unique(self.labels, return_inverse=True)[1]
         return int(count_persons(places, persons).min())
 
 
 def grow_on(records: Records, column: str, leaf: int) -> ColumnTree:
-    """A tree that tells a column from all others, no leaf of fewer persons than told.
+    """Tree that predicts a column from all others, with a minimum number of persons per leaf.
 
     It is grown on the records that have a value there; the others fall into its leaves.
     """
@@ -75,7 +75,7 @@ _BLOCK = 1 << 22  # numbers that are held at once
 
 
 def entropy_of(counts: Floats) -> Floats:
-    """Entropy in bits of each row of counts or probabilities; 0 where there are none.
+    """Entropy in bits of each row of counts or probabilities; 0 for empty rows.
 
     Examples
     --------
@@ -89,8 +89,8 @@ def entropy_of(counts: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kept:
-    """What is left of a tree: its nodes that are leaves now, and what each of them gives up.
+class PrunedTree:
+    """Pruned tree: its current leaves, and what was given up at each.
 
     ``ends`` are these nodes, ``lost`` the columns whose cells the rows of each lose, ``of`` the end of each record.
     """
@@ -100,7 +100,7 @@ class Kept:
     of: Ints
 
     def blocked(self, columns: int) -> Bools:
-        """Cells that become missing, by record and column."""
+        """Cells to set to missing, by record and column."""
         cells = np.zeros((len(self.of), columns), dtype=np.bool_)
         for end, lost in self.lost.items():
             cells[np.ix_(self.of == end, sorted(lost))] = True
@@ -109,7 +109,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InferenceChannel:
-    """An inference channel: a tree that tells a label, with the labels of the records at each node.
+    """An inference channel: a tree that predicts a label, with the labels at each node.
 
     ``counts`` are the labels of the records at each node, ``theta`` the share of them that goes to the first child:
     the probability that stands for an answer that is blocked.
@@ -121,7 +121,7 @@ class InferenceChannel:
 
     @classmethod
     def of(cls, grown: ColumnTree, classes: int) -> InferenceChannel:
-        """The channel of a tree; the label is the place of a category, NaN where it is missing."""
+        """The channel of a tree; labels are category codes, NaN if missing."""
         nodes = grown.tree.nodes
         counts = np.zeros((len(nodes), classes))
         having = ~np.isnan(grown.told.cells)
@@ -136,17 +136,17 @@ class InferenceChannel:
 
     @property
     def drops(self) -> Floats:
-        """Bits by which the entropy of the label falls at each node, from that of all records; below 0 it rises."""
+        """Reduction of the label's entropy at each node, in bits; negative if it rises."""
         entropies = entropy_of(self.counts)
         return np.asarray(entropies[0] - entropies)
 
     @property
     def leaves(self) -> tuple[int, ...]:
-        """Nodes that are leaves, each a rule."""
+        """Leaf nodes, each of which is a rule."""
         return tuple(int(node) for node in np.flatnonzero(self.grown.tree.nodes[:, 0] < 0))
 
-    def give_up(self, limit: float, hidden: Bools) -> Kept:
-        """What hidden rows lose next, so that rules that tell the label by more than ``limit`` bits grow wider.
+    def give_up(self, limit: float, hidden: Bools) -> PrunedTree:
+        """Cells that hidden rows lose next, so that rules above ``limit`` bits become more general.
 
         A rule that tells too much is given up for a wider one, a node above it that does not; of all ways to cover the
         tree with such nodes the one of fewest cells is taken, by dynamic programming from the leaves up. The root,
@@ -181,10 +181,10 @@ class InferenceChannel:
             for end in ends
             if asked[end]
         }
-        return Kept(tuple(ends), lost, of)
+        return PrunedTree(tuple(ends), lost, of)
 
     def _most_telling(self, end: int, rows: Bools, columns: list[int]) -> frozenset[int]:
-        """The column that, where the rows of a node lose it, raises the entropy of the label most for a cell lost."""
+        """Column whose removal at a node raises the label's entropy most per lost cell."""
         columns.sort()
         if len(columns) < 2 or not rows.any():
             return frozenset(columns)
@@ -201,7 +201,7 @@ class InferenceChannel:
         return frozenset({max(columns, key=lambda column: gains[column])})
 
     def _present(self, hidden: Bools) -> Ints:
-        """Cells of hidden rows that are not missing, by node and column."""
+        """Non-missing cells of hidden rows, by node and column."""
         nodes, columns = self.grown.tree.nodes, self.grown.asked
         present = np.zeros((len(nodes), len(columns)), dtype=np.int64)
         for place, column in enumerate(columns):
@@ -213,7 +213,7 @@ class InferenceChannel:
         return present
 
     def _below(self, node: int) -> list[int]:
-        """A node and all nodes below it, parents first."""
+        """A node and its descendants, parents first."""
         nodes, found = self.grown.tree.nodes, [node]
         for each in found:
             if nodes[each, 0] >= 0:
@@ -221,14 +221,14 @@ class InferenceChannel:
         return found
 
     def _ends(self, ends: list[int]) -> Ints:
-        """End of each record: the node above its leaf that is a leaf now."""
+        """Current leaf of each record: the lowest remaining ancestor of its leaf."""
         up = np.full(len(self.grown.tree.nodes), -1, dtype=np.int64)
         for node in ends:
             up[self._below(node)] = node
         return up[self.grown.labels]
 
     def posterior(self, blocked: Bools, records: Ints | None = None, root: int = 0) -> Floats:
-        """Probabilities of the labels of each record, or of some, by the parametric base set below a node.
+        """Label probabilities of records, by the parametric base set below a node.
 
         Where the answer to a question is blocked, a record goes both ways: to the first child with probability theta,
         to the second with 1 - theta.
@@ -255,7 +255,7 @@ class InferenceChannel:
         return found
 
     def label_counts(self, blocked: Bools, hidden: Bools) -> Floats:
-        """Labels of the hidden records, a row for each set of rules that blocked answers leave possible.
+        """Labels of the hidden records, for each set of rules that blocked cells leave possible.
 
         Records to which the same rules may apply look alike to whoever follows the rules. Their labels are what the
         rules tell of each of them, so the mean entropy is never above that of all their labels, nor the mean
@@ -279,7 +279,7 @@ class InferenceChannel:
         return counts
 
     def lines(self, ends: tuple[int, ...], lost: dict[int, frozenset[int]]) -> list[str]:
-        """Each rule on a line: its conditions, the likeliest label, its confidence and the entropy that it takes."""
+        """Each rule on a line: conditions, most likely label, confidence and entropy reduction."""
         labels, drops = _labels(self.grown.told), self.drops
         told = []
         for end in ends:
@@ -301,7 +301,7 @@ class InferenceChannel:
         return told
 
     def _path(self, end: int) -> dict[int, tuple[Bools, float]]:
-        """Of each column that is asked about on the way to a node: the bins that lead there, and their theta."""
+        """Bins and theta of each column on the path to a node."""
         nodes, lower = self.grown.tree.nodes, self.grown.tree.lower
         above = {int(child): node for node, (column, *both) in enumerate(nodes) if column >= 0 for child in both}
         way = [end]
@@ -320,7 +320,7 @@ class InferenceChannel:
 
 
 def _condition(column: ChainColumn, goes: Bools) -> str:
-    """What the cells of some bins of a column have in common."""
+    """Condition that describes some bins of a column."""
     shift = int(column.missing is not None)
     gap = bool(shift and goes[0] and np.isnan(column.cells).any())
     if not goes[shift:].any():
@@ -352,7 +352,7 @@ def _labels(column: ChainColumn) -> list[str]:
 
 
 def _edge(column: ChainColumn, place: int) -> str:
-    """Where a bin of numbers ends, in the column's own units where these are known."""
+    """Upper edge of a numeric bin, in the column's units if known."""
     edge, block = float(column.edges[place]), column.block
     if block.scale is not None and block.centre is not None:
         return f"{edge * block.scale + block.centre:.6g}"

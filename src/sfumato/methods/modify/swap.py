@@ -1,4 +1,4 @@
-"""Swapping and sampling: cells exchanged between rows, or rows of some people that leave [JS07, sec. 2.1; OZ03, 2]."""
+"""Swapping and sampling: cells exchanged between rows, or rows of a sample of people [JS07, sec. 2.1; OZ03, 2]."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sfumato.core.records import Records
 from sfumato.methods.modify import (
     ColumnCells,
     columns_of_layout,
-    columns_told,
     modifiable,
+    named_columns,
     names_of,
     people_of,
     released,
@@ -38,7 +38,7 @@ _DRAWS = 1 << 14
 
 @dataclass(frozen=True)
 class Swapping:
-    """Cells of some columns exchanged between rows; every column holds the very cells that it held before.
+    """Cells of some columns exchanged between rows; every column keeps its values.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Swapping:
             for column in chosen:
                 _exchange(column, values, swap_ranks(column, values, persons, self.window, rng))
         else:
-            chosen = columns_told(columns, self.columns or _target(records), "columns")
+            chosen = named_columns(columns, self.columns or _target(records), "columns")
             labels, leaves, smallest = self._leaves(records)
             for column in chosen:
                 _exchange(column, values, swap_in_leaves(column, values, labels, rng))
@@ -128,7 +128,7 @@ class Swapping:
     def _with_ranks(self, columns: dict[str, ColumnCells]) -> list[ColumnCells]:
         """Columns to exchange by rank."""
         if self.columns:
-            chosen = columns_told(columns, self.columns, "columns")
+            chosen = named_columns(columns, self.columns, "columns")
             without = [column.name for column in chosen if not column.has_order]
             if without:
                 raise OptionError(
@@ -169,14 +169,14 @@ def _target(records: Records) -> tuple[str]:
 
 
 def _exchange(column: ColumnCells, values: Floats, source: Ints) -> None:
-    """Every row gets the cell of another."""
+    """Give every row the cell of another."""
     values[:, column.block.where] = values[source, column.block.where]
     if column.missing is not None:
         values[:, column.missing.where] = values[source, column.missing.where]
 
 
 def swap_ranks(column: ColumnCells, values: Floats, persons: Ints, window: float, rng: np.random.Generator) -> Ints:
-    """Row that each row takes its cell from: its partner, at most ``window`` percent of the cells away in rank.
+    """Donor of each row: a partner at most ``window`` percent of the cells away in rank.
 
     Cells are taken in the order of their ranks, equal ones in random order; each that has no partner yet gets one drawn
     from those above it, within the window, that have none and are of another person [Moore 1996]. Missing cells stay.
@@ -197,7 +197,7 @@ def swap_ranks(column: ColumnCells, values: Floats, persons: Ints, window: float
 
 
 def _pair(who: list[int], reach: int, rng: np.random.Generator) -> list[int]:
-    """Partner of each rank, itself where none is left; partners are of different persons."""
+    """Partner of each rank, itself if none is left; partners are different persons."""
     partner, paired = list(range(len(who))), [False] * len(who)
     draws = _uniform(rng)
     for rank in range(len(who)):
@@ -228,7 +228,7 @@ def _uniform(rng: np.random.Generator) -> Iterator[float]:
 
 
 def swap_in_leaves(column: ColumnCells, values: Floats, labels: Ints, rng: np.random.Generator) -> Ints:
-    """Row that each row takes its cell from: the rows of a leaf in an order drawn uniformly. Missing cells stay."""
+    """Donor of each row: a random permutation within each leaf. Missing cells stay."""
     rows = np.flatnonzero(~column.absent(values))
     by_leaf = rows[np.argsort(labels[rows], kind="stable")]
     drawn = rng.permutation(rows)
@@ -239,7 +239,7 @@ def swap_in_leaves(column: ColumnCells, values: Floats, labels: Ints, rng: np.ra
 
 
 def people_drawn(share: float, people: int) -> int:
-    """How many of so many people a share is: rounded, and at least one.
+    """Number of people in a share: rounded, at least one.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def people_drawn(share: float, people: int) -> int:
 
 @dataclass(frozen=True)
 class Subsampling:
-    """All rows of a random share of the people, unchanged; nobody else's rows leave.
+    """All rows of a random share of the people, unchanged.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def _number_places(layout: Layout) -> list[int]:
 
 
 def check_records(records: Records, noise: Noise) -> None:
-    """Refuse records that noise cannot do justice to.
+    """Refuse records that noise cannot protect as requested.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def check_records(records: Records, noise: Noise) -> None:
 
 
 def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Generator) -> MethodResult:
-    """Enhance, put missing cells back, shuffle, and state what was done."""
+    """Add enhancement noise, restore missing cells, shuffle, and state the facts."""
     blocks = number_blocks(records.layout)
     facts: list[Fact] = [Noised(noise.law, noise.kind, noise.size, len(blocks), noise.correlated, noise.grid)]
     if noise.enhance:
@@ -104,7 +104,7 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
 
 
 def _restore_missing(records: Records, values: Floats) -> None:
-    """Put back what missing cells had: there is no number in them to hide."""
+    """Restore the coordinates of missing cells, which hold no number to hide."""
     numbers = {block.column: block for block in number_blocks(records.layout)}
     for block in records.layout:
         if block.kind is BlockKind.MISSING and block.column in numbers:
@@ -113,7 +113,7 @@ def _restore_missing(records: Records, values: Floats) -> None:
 
 
 class _Noise:
-    """What both kinds of noise have alike."""
+    """Shared part of both kinds of noise."""
 
     method: ClassVar[str] = "noise"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
@@ -137,7 +137,7 @@ class _Noise:
 
     @property
     def grid(self) -> float:
-        """Step of the grid that noise is drawn on and products are brought to, in standard deviations of a column.
+        """Step of the grid for noise and products, in standard deviations of a column.
 
         It is one for all rows: on another one those with more noise would stand out.
         """
@@ -146,7 +146,7 @@ class _Noise:
 
 @dataclass(frozen=True)
 class AdditiveNoise(_Noise):
-    """Noise added to every number, drawn afresh for each cell.
+    """Independent noise added to every number.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def perturb_additively(x: Floats, law: Law, rng: np.random.Generator) -> Floats:
 
 
 def perturb_with_shape(x: Floats, law: Law, rng: np.random.Generator) -> Floats:
-    """Y = X + L e, where L L' is the correlation matrix of X: noise of the data's own shape.
+    """Y = X + L e, where L L' is the correlation matrix of X: noise correlated as the data.
 
     L is the symmetric root, which a matrix without full rank has as well. The sum is brought to the law's grid.
     """
@@ -247,7 +247,7 @@ _FINENESS = 42  # steps of the factor are far finer than those of the product, w
 
 @dataclass(frozen=True)
 class MultiplicativeNoise(_Noise):
-    """Every number multiplied by noise of mean 1, drawn afresh for each cell. A zero stays zero.
+    """Every number multiplied by independent noise of mean 1. Zeros stay zero.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def perturb_multiplicatively(x: Floats, zero: float, law: Law, step: float, rng:
 
 
 def _zeros(records: Records) -> dict[int, float]:
-    """Tell for each column of numbers where its 0 lies; dates and places in an order have none."""
+    """Coordinate of 0 in each numeric column; dates and ordinals have none."""
     zeros, without = {}, []
     for block in number_blocks(records.layout):
         if block.centre is None or block.scale is None:
@@ -330,7 +330,7 @@ def make_noise(
     enhance_means: Means | Mapping[str, float] = (),
     pass_categories: bool = False,
 ) -> AdditiveNoise | MultiplicativeNoise:
-    """Build noise of a kind; without a size it takes that kind's own.
+    """Build noise of a kind; the default size depends on the kind.
 
     Examples
     --------

@@ -56,7 +56,7 @@ _TINY = 3  # the ranges of three records are nearly the records
 
 @dataclass(frozen=True)
 class LaplacePCA:
-    """Every record blurred along the principal components of its group, by Laplace noise scaled to their ranges.
+    """Laplace noise along the principal components of each record's group, scaled to their ranges.
 
     Records alike in what will be predicted, the target, are grouped. Each released row descends from one record.
 
@@ -134,12 +134,12 @@ class LaplacePCA:
 
     @property
     def traits(self) -> Traits:
-        """What an engine must know of it."""
+        """Properties that an engine needs to know."""
         return Traits(synthetic=False, floor=self.k, row_is_person=True, codes=True, grouped=True)
 
     @property
     def noise(self) -> float:
-        """The b that was given, or solved from rho1 and rho2, or the paper's."""
+        """The given b, or one solved from rho1 and rho2, or the paper's."""
         if self.rho1 is not None and self.rho2 is not None:
             return solve_b(self.rho1, self.rho2)
         return _B if self.b is None else self.b
@@ -203,7 +203,7 @@ def form_groups(
 
 
 def most_components(layout: Layout) -> int:
-    """Count the components in which a group can vary: one a coordinate, but the categories of a column sum to one.
+    """Number of components in which a group can vary: one per coordinate, one less per category list.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def _check_sizes(k: int | None, groups: int | None) -> None:
 
 
 def levels_to_reach(mechanism: LaplacePCA, records: Records) -> Ints:
-    """max(k, level asked) of each record; with a number of groups the share of a group stands for k."""
+    """max(k, requested level) of each record; with a number of groups, the share of a group replaces k."""
     if (records.levels < 0).any():
         count = int((records.levels < 0).sum())
         raise LevelError(f"{count} privacy levels are negative; levels are whole numbers from 2")
@@ -279,7 +279,7 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> Ints:
 def state_facts(
     mechanism: LaplacePCA, records: Records, levels: Ints, labels: Ints, components: int
 ) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their ranges are nearly their members.
+    """State the facts; warn if groups are so small that ranges nearly equal their members.
 
     Of several owners the records are the released ones, which are alike wherever the original ones are.
     """
@@ -314,7 +314,7 @@ def project(values: Floats, axes: Floats) -> Floats:
 
 
 def component_places(projected: Floats, step: float) -> Ints:
-    """Bring components to the grid, counted in steps."""
+    """Components rounded to the grid, counted in steps."""
     return snap(projected, step)
 
 
@@ -324,7 +324,7 @@ def component_ranges(places: Ints) -> Ints:
 
 
 def flatten(places: Ints, ranges: Ints, centre: Ints) -> Ints:
-    """Put all records of the group at its centre in components that do not vary: they then tell nobody apart."""
+    """Set components that do not vary to the group's centre, so that they distinguish nobody."""
     return np.where(ranges > _CONSTANT, places, centre)
 
 
