@@ -16,13 +16,16 @@ from sfumato.assess.plain import risk_aside, risk_sentence, use_sentence
 from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, printable, with_options
+from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import write_text
 from sfumato.publish.release import signer_of
+from sfumato.publish.sanitize import MethodChoice, SanitizeRun, check_run, sanitize_input
 from sfumato.registry import load_status
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.found_rules import with_found_rules
+from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading, describe_reading, read_people
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.repair import repair_table
@@ -154,29 +157,39 @@ class Steps:
         chosen = typed(Setting, setting)
         picked = _picked(chosen)
         signer = signer_of(None, dry_run=choices.seed is not None, folder=OUTPUT)
-        told: dict[str, Any] = {"k": choices.k} if picked is None else {"mechanism": picked.mechanism(floor)}
-        try:
-            release = sf.sanitize(
-                table,
+        if picked is not None:
+            choice = MethodChoice(picked.mechanism(floor))
+        else:
+            choice = MethodChoice(parameters={} if choices.k is None else {"k": choices.k})
+        run = SanitizeRun(
+            choice,
+            RunOptions(
                 schema=Schema.from_toml(schema),
                 level=choices.level,
                 holdout=choices.holdout,
                 rare=choices.rare,
-                quasi_identifiers=choices.quasi_identifiers,
                 seed=choices.seed,
+                missing=choices.missing,
+            ),
+            PublishOptions(
+                quasi_identifiers=choices.quasi_identifiers,
                 policy=choices.policy,
                 despite_policy=chosen.despite,
-                missing=choices.missing,
-                read=choices.reading.repeated(form),
+                form=form,
+                overwrite=True,
+                sign=signer or False,
                 command=_words("sanitize", file, choices, picked, floor),
-                **{name: value for name, value in told.items() if value is not None},
-            )
+            ),
+            choices.reading.repeated(form),
+            OUTPUT,
+        )
+        try:
+            release = sanitize_input(check_run(run), *to_arrow(table))
         except sf.PolicyNotMet as refused:
             if refused.report is None:
                 raise
             refused.save_owner(OUTPUT, overwrite=True)
             return _told(refused.report, leaves=False)
-        release = release.written(OUTPUT, form=form, overwrite=True, sign=signer or False)
         assert release.report is not None
         certificate = release.certificate
         return {
