@@ -9,7 +9,8 @@ from html import unescape
 import pytest
 
 from sfumato.assess.findings import excess_interval, gains
-from sfumato.assess.limits import limit_sentence
+from sfumato.assess.limits import limit_range, limit_sentence
+from sfumato.assess.numbers import CI
 from sfumato.assess.plain import risk_sentence, use_sentence
 from sfumato.assess.report import LimitResult, Report, Ruling
 from sfumato.assess.risks import FAMILIES
@@ -73,7 +74,7 @@ def test_which_attack_is_the_worst_by_how_much_and_how_sure(name: str) -> None:
     report, _ = recorded(name)
     assert report.verdict is not None
     text = page_text(name)
-    assert spaced(risk_sentence(report.findings)) in text
+    assert spaced(risk_sentence(report.findings, report.verdict)) in text
     for risk in RISKS:
         assert f"{risk} " in text
     for result in report.verdict.limits:
@@ -198,3 +199,12 @@ def test_the_excess_of_every_attack_is_in_the_json_document(name: str) -> None:
             assert document["excess"] is None
         else:
             assert document["excess"] == pytest.approx(finding.value - against)
+
+
+def test_the_excess_of_a_judged_attack_has_the_interval_of_its_reason() -> None:
+    report, _ = recorded("refused")
+    assert report.verdict is not None
+    result = next(each for each in report.verdict.limits if each.limit == "linkage-excess")
+    interval = limit_range(result.limit, result.interval)
+    assert f"({CI} {interval}); limit" in " ".join(report.verdict.reasons)
+    assert f"59\u00a0% ({CI} {interval}): " in risk_sentence([report[result.finding]], report.verdict)

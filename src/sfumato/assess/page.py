@@ -98,7 +98,7 @@ def _content(
         "dry_run": document.get("randomness") == "dry-run",
         "certified": certificate is not None,
         "use": use_sentence(findings, report.target, short=not owner),
-        "risk": risk_sentence(findings),
+        "risk": risk_sentence(findings, report.verdict),
         "aside": risk_aside(findings),
         "risks": risk_table(findings, report.verdict),
         "held_out": report.rows_held_out,

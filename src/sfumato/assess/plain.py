@@ -5,6 +5,7 @@ Every sentence is a function of findings, and its numbers are theirs.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -12,6 +13,7 @@ from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, exce
 from sfumato.assess.glossary import term_of
 from sfumato.assess.limits import attack_name
 from sfumato.assess.numbers import CI, percent, percent_range, score, score_range, show
+from sfumato.assess.verdict import Verdict
 
 __all__ = [
     "KNOWN_ROWS",
@@ -114,10 +116,11 @@ def _predicting(best: Finding, target: str | None, *, short: bool) -> str:
 # ----------------------------------------------------------------------------------------------------------------- risk
 
 
-def risk_sentence(findings: Iterable[Finding]) -> str:
+def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -> str:
     """Whether any attack succeeds significantly more often on members, and the attack with the largest excess.
 
-    If a secret key moved the table, the known-input attack comes first, and alone if it succeeds.
+    If a secret key moved the table, the known-input attack comes first, and alone if it succeeds. An excess that a
+    verdict judged has the confidence interval of the verdict, so that a reader meets one interval of one figure.
     """
     some = tuple(findings)
     ranked = _leading(some)
@@ -138,7 +141,7 @@ def risk_sentence(findings: Iterable[Finding]) -> str:
     succeed = "succeeds" if certain < 2 else "succeed"
     number = "No attack" if not certain else f"{certain} attack{'s' * (certain > 1)}"
     first = f"{number} (of {len(ranked)}) {succeed} {on_members}."
-    return f"{known}{first} Largest excess: {gain_sentence(ranked[0])}.{unknown}"
+    return f"{known}{first} Largest excess: {gain_sentence(ranked[0], verdict)}.{unknown}"
 
 
 def _leading(findings: Sequence[Finding]) -> list[Gain]:
@@ -148,17 +151,19 @@ def _leading(findings: Sequence[Finding]) -> list[Gain]:
     return known + [gain for gain in ranked if gain.finding.name != _KNOWN_INPUT]
 
 
-def gain_sentence(gain: Gain) -> str:
+def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:
     """One attack: name, excess (with its interval if significant), success on members and on the control group."""
     finding = gain.finding
     assert finding.value is not None
     name = attack_name(finding.name)
+    judged = next((each for each in (verdict.limits if verdict else ()) if each.finding == finding.name), None)
     interval = excess_interval(finding) if gain.certain else None  # a policy's joint interval says more of the others
+    if judged is not None:
+        interval = judged.interval if gain.certain and math.isclose(judged.value, gain.excess) else None
     if finding.unit != "share":
         if finding.name.startswith("membership-auc-"):
-            ends = (
-                "" if finding.interval is None else f" ({CI} {finding.interval[0]:.2f}\u2013{finding.interval[1]:.2f})"
-            )
+            both = finding.interval if judged is None else judged.interval
+            ends = "" if both is None else f" ({CI} {both[0]:.2f}\u2013{both[1]:.2f})"
             return f"{name}, AUC {finding.value:.2f}{ends}"
         return f"{name}, {show(finding.value)} (baseline {show(gain.against)})"
     ends = "" if interval is None else f" ({CI} {percent_range(*interval)})"

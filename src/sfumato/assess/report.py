@@ -177,7 +177,10 @@ class Report:
         said = verdict is not None and any(each.finding for each in verdict.exceeded[:1])  # the verdict names an attack
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
-            (4 if said and not known_rows_sentence(self.findings) else 1, f"Risk: {risk_sentence(self.findings)}"),
+            (
+                4 if said and not known_rows_sentence(self.findings) else 1,
+                f"Risk: {risk_sentence(self.findings, self.verdict)}",
+            ),
             (1, f"Utility: {use_sentence(self.findings, self.target, short=True)}"),
             *(((5, f"Columns contributing most to risk: {columns}."),) if columns else ()),
             *(() if verdict is None else ((2, f"To try next:  {line}") for line in verdict.to_try[:1])),

@@ -310,7 +310,7 @@ def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
             "none_found": verdict.none_found,
         },
         "utility": use_sentence(report.findings, report.target),
-        "risk": risk_sentence(report.findings),
+        "risk": risk_sentence(report.findings, verdict),
         "aside": risk_aside(report.findings),
         "notes": list(report.notes),
         "rows_original": report.rows_original,
