@@ -56,6 +56,7 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "rho1": (("0.01",), 0.01),
     "rho2": (("0.5",), 0.5),
     "epsilon": (("1.5",), 1.5),
+    "delta": (("1e-06",), 1e-6),
     "specs": (("smokes=SPEC",), (("smokes", SPEC.canonical),)),
     "pass_missing": ((), True),
     "allow_observed": ((), True),
@@ -80,7 +81,11 @@ VALUES: dict[str, tuple[tuple[str, ...], Any]] = {
     "hidden": (("0.5",), 0.5),
 }
 NEEDED = {"enhance_laws": {"enhance": 0.2}, "enhance_means": {"enhance": 0.2}, "rho2": {"rho1": 0.01}}
-NEEDED_OF_METHOD: dict[str, dict[str, Any]] = {"randomize": {"epsilon": 1.0}, "downgrade": {"private": "smokes"}}
+NEEDED_OF_METHOD: dict[str, dict[str, Any]] = {
+    "private": {"epsilon": 1.0},
+    "randomize": {"epsilon": 1.0},
+    "downgrade": {"private": "smokes"},
+}
 CASES = [(method, name) for method in METHODS for name in parameters_of_method(method)]
 
 
@@ -102,7 +107,7 @@ def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, A
 
 
 def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
-    assert len(MECHANISMS) == 16
+    assert len(MECHANISMS) == 17
     reached = {method: set(parameters_of_method(method)) for method in METHODS}
     for mechanism in MECHANISMS:
         method = mechanism.method if isinstance(mechanism.method, str) else None

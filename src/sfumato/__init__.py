@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.methods.modify.swap import Subsampling, Swapping
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
+    from sfumato.methods.private import PrivateChain
     from sfumato.methods.randomize import Randomization
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
@@ -62,6 +63,7 @@ __all__ = [
     "NoiseSpec",
     "Policy",
     "PolicyNotMet",
+    "PrivateChain",
     "Randomization",
     "Recipe",
     "Release",
@@ -98,6 +100,7 @@ _HOMES = {
     "Blocking": "sfumato.methods.modify.block",
     "Certificate": "sfumato.certificate.certificate",
     "Chain": "sfumato.methods.chain",
+    "PrivateChain": "sfumato.methods.private",
     "ClasswiseCondensation": "sfumato.methods.condense.classwise",
     "Condensation": "sfumato.methods.condense",
     "Domain": "sfumato.tables.schema",

@@ -31,6 +31,7 @@ def inspect(
     target: str | None = None,
     person: str | None = None,
     k: int = 10,
+    declare: bool = False,
     schema: Schema | str | Path | None = None,
     missing: Iterable[str] = (),
     encoding: str | None = None,
@@ -50,6 +51,8 @@ def inspect(
         Column that says who a row is about; one that seems to is proposed.
     k : int
         Fewest persons who hold a category that leaves, as a run with that k has it.
+    declare : bool
+        Give a template of declared domains instead, without values from the data, to be filled in by hand.
     schema : Schema or path, optional
         One that was edited, to see what it will do: its columns and rules stay as they are written.
     missing : iterable of str
@@ -69,6 +72,10 @@ def inspect(
     identifiers, missing = tuple(identifiers), tuple(missing)
     reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
     arrow = to_arrow(table, missing_marks(schema, missing), reading)[0]
+    if declare:
+        if schema is not None:
+            return schema_of(arrow, schema, target, identifiers, person=person, missing=missing).to_declare()
+        return Schema.infer(arrow, identifiers=identifiers, target=target, person=person).to_declare()
     if schema is not None:
         told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True, missing=missing)
         return _with_rare(arrow, told, k, found=False)

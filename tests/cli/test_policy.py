@@ -173,6 +173,7 @@ def test_a_policy_that_is_met_lets_the_release_leave(
         "policy": "loose",
         "edited": False,
         "asked": True,
+        "by": "measurement",
         "outcome": "meets",
         "exceeded": [],
         "missing": [

@@ -24,10 +24,11 @@ from sfumato.methods.modify.downgrade import Downgrading
 from sfumato.methods.modify.swap import Subsampling, Swapping
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.private import PrivateChain
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
 from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import Domain, Schema
 
 MECHANISMS: list[Mechanism] = [
     Condensation(k=5),
@@ -41,6 +42,7 @@ MECHANISMS: list[Mechanism] = [
     ClasswiseCondensation(tolerance=0.2, grouping="compact"),
     Chain(k=4, leaf=8),
     Chain(k=5, leaf=5, order=("town", "pay")),
+    PrivateChain(epsilon=1.0),
     Translation(pass_categories=True),
     Scaling(factors={"pay": (0.5, 0.9)}, pass_categories=True),
     Rotation(units={"pay": 1000}, pass_categories=True),
@@ -71,7 +73,7 @@ MECHANISMS: list[Mechanism] = [
 ]
 
 
-def records(gaps: bool = False) -> Records:
+def records(gaps: bool = False, declared: bool = False) -> Records:
     rng = np.random.default_rng(1)
     age = rng.integers(20, 60, 80).tolist()
     table = pa.table(
@@ -82,7 +84,17 @@ def records(gaps: bool = False) -> Records:
             "class": rng.choice(["yes", "no"], 80, p=[0.3, 0.7]),
         }
     )
-    return Codec.fit(table, Schema.infer(table, target="class"), gaps=gaps).encode(table)
+    schema = Schema.infer(table, target="class")
+    if not declared:
+        return Codec.fit(table, schema, gaps=gaps).encode(table)
+    domains = {
+        "age": Domain(declared=True, low=18, high=70),
+        "pay": Domain(declared=True, low=0, high=9_000, step=0.01),
+        "town": Domain(declared=True, categories=("a", "b", "c", "d")),
+        "class": Domain(declared=True, categories=("no", "yes")),
+    }
+    schema = Schema(tuple(dataclasses.replace(field, domain=domains[field.name]) for field in schema))
+    return Codec.declared(schema, {name: table.schema.field(name).type for name in table.column_names}).encode(table)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
@@ -94,7 +106,7 @@ class TestMechanism:
         assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism
 
     def test_it_is_pure(self, mechanism: Mechanism) -> None:
-        given = records(mechanism.traits.gaps)
+        given = records(mechanism.traits.gaps, mechanism.traits.declared)
         before = given.values.copy()
         first, again = (mechanism.sanitize(given, rng=np.random.default_rng(4)) for _ in range(2))
         np.testing.assert_array_equal(first.records.values, again.records.values)
@@ -102,12 +114,14 @@ class TestMechanism:
         assert first.facts == again.facts
 
     def test_its_facts_are_known_and_bear_a_certificate(self, mechanism: Mechanism) -> None:
-        facts = mechanism.sanitize(records(mechanism.traits.gaps), rng=np.random.default_rng(4)).facts
+        facts = mechanism.sanitize(
+            records(mechanism.traits.gaps, mechanism.traits.declared), rng=np.random.default_rng(4)
+        ).facts
         assert [fact_from_json(fact_to_json(fact)) for fact in facts] == list(facts)
         assert draw_claims(facts)[0]
 
     def test_it_keeps_layout_and_gives_away_no_levels(self, mechanism: Mechanism) -> None:
-        given = records(mechanism.traits.gaps)
+        given = records(mechanism.traits.gaps, mechanism.traits.declared)
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
         assert released.layout == given.layout
         assert released.target == given.target
@@ -117,8 +131,9 @@ class TestMechanism:
     def test_synthetic_rows_are_as_many_and_none_is_copied(self, mechanism: Mechanism) -> None:
         if not mechanism.traits.synthetic:
             pytest.skip("rows descend from rows")
-        given = records(mechanism.traits.gaps)
+        given = records(mechanism.traits.gaps, mechanism.traits.declared)
         released = mechanism.sanitize(given, rng=np.random.default_rng(4)).records
-        assert len(released) == len(given)
+        if not mechanism.traits.declared:  # else the number of records does not leave
+            assert len(released) == len(given)
         real = {row.tobytes() for row in given.values}
         assert not any(row.tobytes() in real for row in released.values)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.arrays import Floats
+from sfumato.core.distributions.accounting import rho_of
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.methods.private.accounting import rho_of
 from sfumato.methods.private.columns import Domain, People
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Covariance, Ledger, Measurement, OneWayCounts

@@ -25,7 +25,18 @@ NUMBERS = pa.table({name: _RNG.normal(size=400).round(3) for name in ("age", "pa
 PEOPLE = NUMBERS.append_column("sex", pa.array(_RNG.choice(["f", "m"], 400))).append_column(
     "ill", pa.array(_RNG.choice(["yes", "no"], 400))
 )
+DECLARED = sf.Schema(
+    (
+        *(
+            sf.Field(name, sf.Kind.CONTINUOUS, domain=sf.Domain(declared=True, low=-9, high=9, step=0.001))
+            for name in NUMBERS.column_names
+        ),
+        sf.Field("sex", sf.Kind.NOMINAL, domain=sf.Domain(declared=True, categories=("f", "m"))),
+        sf.Field("ill", sf.Kind.NOMINAL, domain=sf.Domain(declared=True, categories=("yes", "no"))),
+    )
+)
 TOLD: dict[str, dict[str, Any]] = {
+    "private": {"epsilon": 1.0, "schema": DECLARED},
     "classwise": {"target": "ill"},
     "swap": {"pass_categories": True},
     "block": {"columns": ("sex",)},

@@ -49,6 +49,7 @@ def test_a_harmless_release_meets_research() -> None:
         "policy": "research",
         "edited": False,
         "asked": True,
+        "by": "measurement",
         "outcome": "meets",
         "exceeded": [],
         "missing": [],

@@ -29,6 +29,7 @@ def test_research_is_as_the_interface_has_it() -> None:
         },
         require={"control": True, "min_group_size": 10, "rare": "hidden"},
         keep={"utility-loss": 0.05},
+        proof={"epsilon": 1.0, "delta": 1e-5},
     )
 
 
@@ -40,6 +41,7 @@ def test_there_are_three_each_stricter_than_the_one_before() -> None:
         assert int(looser.require["min_group_size"]) < int(stricter.require["min_group_size"])
         assert set(looser.require) <= set(stricter.require)
         assert looser.keep["utility-loss"] < stricter.keep["utility-loss"]
+        assert looser.proof["epsilon"] > stricter.proof["epsilon"]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

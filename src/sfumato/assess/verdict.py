@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.assess.limits import limit_name, limit_sentence
 from sfumato.core.documents import plain
@@ -94,6 +94,7 @@ class Verdict:
     purpose: str = field(default="", compare=False)  # for whom the policy is, in a sentence
     edited: bool = False  # whether the policy has the name of a built-in one and other limits
     tried: int | None = None  # other settings that were tried on the table for it; None if none could be
+    by: Literal["measurement", "proof"] = "measurement"
     asked: bool = True  # false if no policy was named and the usual one was applied; nothing is refused then
     changes: tuple[ChangeTried, ...] = ()  # columns changed on a sample, the one that helps most first
     limits: tuple[LimitResult, ...] = field(default=(), compare=False)  # every limit that was measured
@@ -144,6 +145,8 @@ class Verdict:
         """The first reason as a sentence; of a release that meets the policy, that every limit is kept."""
         if self.reasons:
             return f"{self.reasons[0]}."
+        if self.by == "proof":
+            return "The method proves differential privacy at least as strong as the policy asks; see the certificate."
         if not self.limits:
             return "Every requirement of the policy is met."
         number = len(self.limits)
@@ -202,7 +205,7 @@ class Verdict:
         return {key.removeprefix("to_"): document[key] for key in _WRITTEN}
 
 
-_WRITTEN = ("policy", "edited", "asked", "outcome", "exceeded", "missing", "limits", "to_try", "tried", "changes")
+_WRITTEN = ("policy", "edited", "asked", "outcome", "by", "exceeded", "missing", "limits", "to_try", "tried", "changes")
 _HEADINGS = {
     Ruling.MEETS: "Meets policy",
     Ruling.DOES_NOT_MEET: "Does not meet policy",
@@ -224,6 +227,8 @@ def _exceeded_words(each: Exceeded) -> str:
     """Why a limit or requirement is not met, without a full stop."""
     if each.limit == "control":
         return "The policy requires a control group; no records were held out"
+    if each.limit in ("epsilon", "delta"):
+        return f"The policy accepts a proof with {each.limit} at most {each.allowed:g}; this method has {each.value:g}"
     if each.limit == "min_group_size":
         there = "the method forms no groups" if each.value is None else f"the smallest has {each.value}"
         return f"The policy requires groups of at least {each.allowed} people; {there}"

@@ -13,7 +13,7 @@ from sfumato.certificate.claims import draw_claims
 from sfumato.certificate.statements import Claim, Refused, counted
 from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import Chained, Fact, Grouped, Maintained, fact_from_json, fact_to_json
+from sfumato.core.facts import Chained, Fact, Grouped, Maintained, PrivatelyMeasured, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
@@ -37,7 +37,7 @@ class Written:
     randomness: Literal["release", "dry-run"]
     method: str
     parameters: dict[str, Any]
-    rows_in: int
+    rows_in: int | None
     rows_out: int
     table_sha256: str | None
     schema_sha256: str
@@ -46,6 +46,7 @@ class Written:
     claims: tuple[Claim, ...]
     refused: tuple[Refused, ...]
     levels: dict[str, int]
+    privacy: dict[str, Any] | None = None
 
 
 def read_written(document: Mapping[str, Any]) -> Written:
@@ -67,7 +68,7 @@ def read_written(document: Mapping[str, Any]) -> Written:
         "sfumato": _VERSION.fullmatch(written.sfumato),
         "created": _is_time(written.created),
         "method": _METHOD.fullmatch(written.method),
-        "rows_in": written.rows_in >= 0,
+        "rows_in": written.rows_in is None or written.rows_in >= 0,
         "rows_out": written.rows_out >= 0,
         "table_sha256": written.table_sha256 is None or _SHA256.fullmatch(written.table_sha256),
         "schema_sha256": _SHA256.fullmatch(written.schema_sha256),
@@ -109,7 +110,7 @@ class Certificate:
     randomness: str
     method: str
     parameters: dict[str, Any]
-    rows_in: int
+    rows_in: int | None
     rows_out: int
     facts: tuple[Fact, ...]
     claims: tuple[Claim, ...]
@@ -127,7 +128,8 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         dry_run = "" if self.randomness == "release" else " (DRY RUN, not for release)"
-        title = f"Certificate of {self.method}: {self.rows_in} records in, {self.rows_out} rows out{dry_run}"
+        records = "" if self.rows_in is None else f"{self.rows_in} records in, "
+        title = f"Certificate of {self.method}: {records}{self.rows_out} rows out{dry_run}"
         claims = [(claim.kind, claim.claim, f"Assumes: {claim.assumes}") for claim in self.claims]
         refused = [("refused", each.claim, each.reason) for each in self.refused]
         return html_table(title, [*claims, *refused], ("", "claim", "assumption, or reason for refusal"))
@@ -148,9 +150,21 @@ class Certificate:
             return {}
         return dict(zip(("smallest_group", "groups", "violations"), met, strict=True))
 
+    @property
+    def privacy(self) -> dict[str, Any] | None:
+        """The proved guarantee and what each step spent, in zCDP; None if nothing of the kind is proved."""
+        fact = next((fact for fact in self.facts if isinstance(fact, PrivatelyMeasured)), None)
+        if fact is None:
+            return None
+        ledger = [{"step": step, "rho": rho} for step, rho in zip(fact.steps, fact.spent, strict=True)]
+        stated = {name: getattr(fact, name) for name in ("epsilon", "delta", "unit", "neighbours")}
+        return {**stated, "ledger": ledger}
+
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
         entries = {name: plain(getattr(self, name)) for name in Written.__dataclass_fields__}
+        if entries["privacy"] is None:
+            del entries["privacy"]
         in_order = {name: dict(sorted(entries[name].items())) for name in ("parameters", "files")}
         return entries | in_order | {"facts": [fact_to_json(fact) for fact in self.facts]}
 
@@ -178,9 +192,14 @@ class Certificate:
             raise BadInput(f"the certificate is not of format {FORMAT}; use the version that wrote it")
         entries = dict(vars(read_written(document)))
         levels, facts = entries.pop("levels"), tuple(map(_fact, entries.pop("facts")))
+        privacy = entries.pop("privacy")
         certificate = cls(**entries, facts=facts)
+        if (certificate.rows_in is None) != (certificate.privacy is not None):  # a proof covers the number of records
+            raise _strange("rows_in")
         if certificate.levels != levels:
             raise AlteredCertificate("the levels on the certificate do not match its facts; it was altered")
+        if certificate.privacy != privacy:
+            raise AlteredCertificate("the privacy budget on the certificate does not match its facts; it was altered")
         if certificate.to_json() != text:
             raise AlteredCertificate("the certificate is not in the form that sfumato writes; it was altered")
         return certificate
@@ -200,7 +219,7 @@ def certify(
     randomness: str,
     method: str,
     parameters: dict[str, Any],
-    rows_in: int,
+    rows_in: int | None,
     rows_out: int,
     schema_sha256: str,
     created: str | None = None,

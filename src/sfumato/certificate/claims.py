@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sfumato.certificate import grouped, joint, modified, perturbed, randomized, streamed, transactions
+from sfumato.certificate import grouped, joint, modified, perturbed, private, randomized, streamed, transactions
 from sfumato.certificate.coherence import check_facts
 from sfumato.certificate.statements import (
     NOTHING,
@@ -356,6 +356,7 @@ _CLAIMS: ClaimsOf = {
     **joint.CLAIMS,
     **modified.CLAIMS,
     **perturbed.CLAIMS,
+    **private.CLAIMS,
     **randomized.CLAIMS,
     **streamed.CLAIMS,
     Celled: _of_partitions,

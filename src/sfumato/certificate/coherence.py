@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
 from sfumato.certificate.modified import columns_agree, is_modified, modified_names
 from sfumato.certificate.transactions import is_possible_transaction_fact, transactions_agree
+from sfumato.core.distributions.accounting import rho_of
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import (
     Aggregated,
@@ -38,6 +40,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
+    PrivatelyMeasured,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -72,8 +75,8 @@ _SEVERAL = (EpochPublished, Opened, Randomized)  # a line each; all other facts 
 _TRANSACTIONS = (TransactionsRandomized, RulesBlocked, RulesHidden)
 _MODIFIED = (Blocked, Downgraded, Sampled, Swapped)  # rows stay rows, and other cells stay as they are
 _OF_RECORDS = (*_TRANSACTIONS, *_MODIFIED, Maintained, Noised, Randomized, Transformed)
-_WAYS = (*_OF_RECORDS, Chained, ComponentNoise, Synthesized)
-_WITHOUT_GROUPS = {*_OF_RECORDS, Chained}
+_WAYS = (*_OF_RECORDS, Chained, ComponentNoise, PrivatelyMeasured, Synthesized)
+_WITHOUT_GROUPS = {*_OF_RECORDS, Chained, PrivatelyMeasured}
 _WITHOUT_ROWS = {*_OF_RECORDS, ComponentNoise}  # drawn anew, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
@@ -159,6 +162,17 @@ def _is_possible(fact: Fact) -> bool:
     return all(count is None or count >= 0 for count in counts) and _agrees_with_itself(fact)
 
 
+def _is_accounted(fact: PrivatelyMeasured) -> bool:
+    """Tell whether the budget gives the stated epsilon, and the steps stay within it."""
+    known = fact.epsilon > 0 and 0 < fact.delta < 1 and fact.columns >= 1 and len(fact.steps) == len(fact.spent) > 0
+    return (
+        known
+        and 0 < fact.rho <= rho_of(fact.epsilon, fact.delta)
+        and all(rho > 0 for rho in fact.spent)
+        and math.fsum(fact.spent) <= fact.rho * (1 + 1e-9)
+    )
+
+
 def _agrees_with_itself(fact: Fact) -> bool:
     match fact:
         case Drawn():
@@ -177,6 +191,8 @@ def _agrees_with_itself(fact: Fact) -> bool:
                 and (fact.smallest <= _TINY) == (fact.tiny > 0)
                 and (fact.smallest < fact.k) <= (fact.short > 0)
             )
+        case PrivatelyMeasured():
+            return _is_accounted(fact)
         case Noised():
             return fact.size > 0 and fact.grid > 0 and fact.columns >= 1
         case Enhanced():

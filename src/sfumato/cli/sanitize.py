@@ -66,8 +66,9 @@ __all__ = ["rare_words", "sanitize"]
     "--method",
     metavar="NAME",
     panel=Panel.FIRST,
-    help="chain (default; condense below 200 rows), condense, condense-paper, classwise; noise, laplace-pca, "
-    "randomize; translate, scale, rotate, hybrid; swap, subsample, aggregate, block, downgrade.",
+    help="chain (default; condense below 200 rows), private (differential privacy), condense, condense-paper, "
+    "classwise; noise, laplace-pca, randomize; translate, scale, rotate, hybrid; swap, subsample, aggregate, block, "
+    "downgrade.",
     shell_complete=offered_methods,
 )
 @click.option("--key", type=FILE, panel=Panel.METHOD, help="Key of a geometric method.")
@@ -253,6 +254,10 @@ def fact_lines(certificate: Certificate, form: FileForm) -> list[tuple[int, str]
 
 
 def _group_words(certificate: Certificate) -> str:
+    if certificate.privacy is not None:
+        epsilon, delta = certificate.privacy["epsilon"], certificate.privacy["delta"]
+        proved = f"({epsilon:g}, {delta:g})-differentially private for each {certificate.privacy['unit']}"
+        return f"{certificate.rows_out} synthetic rows out, {proved}."
     levels, counts = certificate.levels, f"{certificate.rows_in} records in, {certificate.rows_out}"
     if not levels:
         return f"{counts} rows out; the method forms no groups, so there is no minimum group size."

@@ -95,6 +95,12 @@ def demo(console: Console, output: Path, seed: int | None, overwrite: bool) -> N
     panel=Panel.FIRST,
     words="Minimum frequency of a released category, in persons.",
 )
+@click.option(
+    "--declare",
+    is_flag=True,
+    panel=Panel.FIRST,
+    help="Write a template of declared domains, without values from the data, for you to fill in.",
+)
 @options(overwrite="Replace an existing file.")
 @options("missing", "sheet", "header_row", "encoding", "delimiter", "decimal", "query")
 @verb
@@ -106,6 +112,7 @@ def inspect(
     target: str | None,
     person: str | None,
     k: int,
+    declare: bool,
     overwrite: bool,
     **told: Any,
 ) -> None:
@@ -117,8 +124,10 @@ def inspect(
     from sfumato.tables.schema import field_to_document
 
     check_new(output, overwrite=overwrite)
+    if declare and output is None:
+        raise OptionError("--declare writes a schema; say where with -o schema.toml")
     table, form = read_people(source, **reading_told(told))
-    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, **told)
+    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, declare=declare, **told)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say_broken(f"{describe_reading(source, form)}\n")
     console.say(found.describe(domains=True, width=console.width))
@@ -128,6 +137,8 @@ def inspect(
     if output is not None:
         write_private(output, found.to_toml(), "schema")
         kept = "edit it, then pass it with --schema. Keep it private: it contains observed bounds."
+        if declare:
+            kept = "fill in low and high, or categories, from what is public knowledge; then pass it with --schema."
         console.say_broken(f"\nWritten to {output}: {kept}")
     numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name

@@ -194,7 +194,9 @@ class Outcome:
         What the run was told.
     table : pyarrow.Table or Path
         The released rows, or the file that holds them.
-    rows_in, rows_out : int
+    rows_in : int, optional
+        None if it must not be stated.
+    rows_out : int
     schema : Schema
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
@@ -217,7 +219,7 @@ class Outcome:
 
     recipe: Recipe
     table: pa.Table | Path
-    rows_in: int
+    rows_in: int | None
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]

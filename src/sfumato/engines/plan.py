@@ -137,7 +137,12 @@ class Prepared:
 def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None = None) -> Plan:
     """Settle the options of a run against this table, and refuse those that its columns or its method rule out."""
     options = RunOptions() if options is None else options
-    found = options.schema is None
+    found, declared = options.schema is None, mechanism.traits.declared
+    if found and declared:
+        raise PrivacyRefusal(
+            f"{mechanism.method!r} needs a schema with declared domains, because what is found in the data would be "
+            "released; write one to fill in with 'sfumato inspect INPUT --declare -o schema.toml'"
+        )
     schema = schema_of(
         arrow,
         options.schema,
@@ -148,6 +153,7 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
         weight=options.weight,
         level=options.level,
         coarsens=True,
+        keep_empty=declared,
         missing=options.missing,
     )
     if found:

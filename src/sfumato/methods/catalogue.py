@@ -22,6 +22,7 @@ from sfumato.methods.modify.downgrade import Downgrading
 from sfumato.methods.modify.swap import Subsampling, Swapping
 from sfumato.methods.perturb import make_noise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.methods.private import PrivateChain
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
 
@@ -50,6 +51,7 @@ METHODS: dict[str, Callable[..., Mechanism]] = {
     "condense-paper": partial(Condensation, grouping="paper"),
     "classwise": ClasswiseCondensation,
     "chain": Chain,
+    "private": PrivateChain,
     "translate": Translation,
     "scale": Scaling,
     "rotate": Rotation,

@@ -72,6 +72,9 @@ class Traits:
         It makes rows from groups of records, whose size a policy may ask for.
     control : bool
         The rows that it leaves out of the release are a control group to compare attacks with.
+    declared : bool
+        What leaves depends on the records through noisy counts alone: domains are declared, and nothing that was found
+        in the data is released.
     coarsened : tuple of Coarsened, optional
         Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
         method that asks for none.
@@ -92,6 +95,7 @@ class Traits:
     classed: bool = False
     grouped: bool = False
     control: bool = False
+    declared: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,6 +45,7 @@ from sfumato.core.facts import (
     PersonsApart,
     PersonsBounded,
     PersonsLinked,
+    PrivatelyMeasured,
     Randomized,
     RareValues,
     RowsDrawn,
@@ -171,6 +172,8 @@ def _levels(certificate: Certificate) -> Check:
     rows = {certificate.rows_out}
     with_rows = Alike | Blocked | Chained | Downgraded | Sampled | Shuffled | Swapped | Synthesized
     rows |= {fact.rows for fact in certificate.facts if isinstance(fact, with_rows)}
+    if any(isinstance(fact, PrivatelyMeasured) for fact in certificate.facts):
+        return _levels_check(certificate.rows_in is None and len(rows) == 1, "this method makes no groups")
     records = {certificate.rows_in}
     records |= {fact.records for fact in certificate.facts if isinstance(fact, Chained | Grouped | Sampled)}
     asked = [fact for fact in certificate.facts if isinstance(fact, RowsDrawn)]
@@ -232,6 +235,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
         ),
     ),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
+    "private": ((PrivatelyMeasured, Shuffled), ()),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
     "scale": _MOVED,
@@ -300,6 +304,9 @@ def _fits(method: str, parameters: dict[str, Any], facts: Sequence[Fact]) -> boo
             return _fits_components(mechanism, facts)
         case "noise":
             return _fits_noise(mechanism, facts)
+        case "private":
+            measured = _the(PrivatelyMeasured, facts)
+            return (measured.epsilon, measured.delta) == (parameters["epsilon"], parameters["delta"])
         case "randomize":
             return _fits_specs(mechanism, facts)
         case "swap" | "subsample" | "aggregate" | "block" | "downgrade":

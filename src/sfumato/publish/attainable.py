@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sfumato.assess.report import Exceeded, Missing, Ruling, Verdict
 from sfumato.methods.protocol import Mechanism
-from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet
+from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet, judge_proof
 from sfumato.publish.policy import PURPOSES, Policy
 
 __all__ = ["PlannedRun", "refuse_unattainable", "without_control"]
@@ -88,6 +89,8 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
     if policy is None or despite:
         return
     found = [*_control(policy, run), *_groups(policy, run), *_rare(policy, run)]
+    if run.mechanism is not None and run.mechanism.traits.declared:
+        found = _proof(policy, run.mechanism)
     if not found:
         return
     unmet = tuple(each for each, _, _ in found if isinstance(each, Exceeded))
@@ -106,6 +109,18 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
 
 
 _Found = tuple[Exceeded | Missing, str, str]  # the entry of the verdict, the reason, and what to do
+
+
+def _proof(policy: Policy, mechanism: Any) -> list[_Found]:
+    verdict = judge_proof(policy, mechanism.epsilon, mechanism.delta)
+    if verdict.outcome is Ruling.MEETS:
+        return []
+    found: list[_Found] = []
+    for each in verdict.exceeded:
+        why = f"it accepts a proof with {each.limit} at most {each.allowed:g} and this run has {each.value:g}"
+        found.append((each, why, f"take --{each.limit} {each.allowed:g}"))
+    lacking = ((each, f"the proof does not bound {each.limit!r}") for each in verdict.missing)
+    return found + [(each, why, "take a policy with a section [proof]") for each, why in lacking]
 
 
 def _control(policy: Policy, run: PlannedRun) -> list[_Found]:

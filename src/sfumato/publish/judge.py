@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from sfumato.assess.findings import Tries, difference_interval, exact_interval
 from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling, Verdict
 from sfumato.assess.risks import FAMILIES
+from sfumato.core.distributions.accounting import membership_bounds, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import (
     Chained,
@@ -35,12 +36,13 @@ from sfumato.core.facts import (
     Fact,
     Grouped,
     Maintained,
+    PrivatelyMeasured,
     RareValues,
     TransactionsReleased,
     Untouched,
 )
 from sfumato.engines.outcome import Recipe
-from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, what_to_try
+from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, proof_to_try, what_to_try
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release
@@ -60,6 +62,7 @@ __all__ = [
     "confidence_of",
     "despite_facts",
     "judge",
+    "judge_proof",
     "judge_report",
     "policy_of",
     "refuse_unmet",
@@ -223,6 +226,9 @@ def judge(
     *meets*. ``facts`` are empty where they are not known, as of a table of another tool; ``command`` are the words that
     made or measured the table, for what to try next. ``asked`` is false where the owner named no policy.
     """
+    proved = next((fact for fact in facts if isinstance(fact, PrivatelyMeasured)), None)
+    if proved is not None:
+        return judge_proof(policy, proved.epsilon, proved.delta, command=command, asked=asked)
     stakes, missing = stakes_of(report, policy)
     results = _results(stakes, policy)
     exceeded, unsure = _exceeded(results), _undecided(results)
@@ -244,6 +250,42 @@ def judge(
         edited=policy.title != policy.name,
         asked=asked,
         limits=results,
+    )
+
+
+def judge_proof(
+    policy: Policy, epsilon: float, delta: float, *, command: Sequence[str] = (), asked: bool = True
+) -> Verdict:
+    """Verdict of a policy on a proof of differential privacy; no measured figure has a part in it.
+
+    The policy's section on proofs decides, or its limits if the proof bounds all of them and nothing else is required.
+    """
+    stated = {"epsilon": epsilon, "delta": delta}
+    exceeded = [
+        Exceeded(name, None, stated[name], allowed) for name, allowed in policy.proof.items() if stated[name] > allowed
+    ]
+    missing: list[Missing] = []
+    if exceeded or not policy.proof:
+        bounds = dict(zip(_SCORES, membership_bounds(rho_of(epsilon, delta)), strict=True))
+        required = [name for name, value in policy.require.items() if value is not False]
+        open_limits = [name for name, allowed in policy.limits.items() if bounds.get(name, 1.0) > allowed]
+        missing = [Missing(name, None, "the proof does not bound it") for name in (*open_limits, *required)]
+        exceeded = exceeded if missing else []
+    outcome = Ruling.DOES_NOT_MEET if exceeded else Ruling.INCONCLUSIVE if missing else Ruling.MEETS
+    to_try: tuple[str, ...] = ()
+    if exceeded:
+        missing = []
+        to_try = proof_to_try(policy, command)
+    return Verdict(
+        policy.name,
+        outcome,
+        tuple(exceeded),
+        tuple(missing),
+        to_try,
+        purpose=PURPOSES.get(policy.title, ""),
+        edited=policy.title != policy.name,
+        by="proof",
+        asked=asked,
     )
 
 

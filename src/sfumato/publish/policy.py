@@ -66,6 +66,13 @@ REQUIRE = {
 }
 """What every requirement asks, in one sentence."""
 
+PROOF = {
+    "epsilon": "A method that proves differential privacy with at most this epsilon meets the limits and requirements "
+    "without measurement.",
+    "delta": "Largest probability that its bound may fail.",
+}
+"""What a proof must at least give, in one sentence each."""
+
 KEEP = {
     "utility-loss": "For tune only: the largest loss of predictive accuracy, compared with a model trained on the "
     "original.",
@@ -79,8 +86,8 @@ PURPOSES = {
 }
 """For whom each built-in policy is."""
 
-_PARTS = {"limits": LIMITS, "require": REQUIRE, "keep": KEEP}
-_RANGES = {"membership-auc": (0.5, 1.0)}  # of all others 0 to 1
+_PARTS = {"limits": LIMITS, "require": REQUIRE, "proof": PROOF, "keep": KEEP}
+_RANGES = {"membership-auc": (0.5, 1.0), "epsilon": (0.0, 100.0)}  # of all others 0 to 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,8 @@ class Policy:
         By the names of `REQUIRE`: ``control`` true or false, ``min_group_size`` a whole number, ``rare`` "hidden".
     keep : mapping of str to float
         By the names of `KEEP`; for tuning alone.
+    proof : mapping of str to float
+        By the names of `PROOF`, both or none.
 
     Raises
     ------
@@ -113,6 +122,7 @@ class Policy:
     limits: Mapping[str, float] = field(default_factory=dict)
     require: Mapping[str, bool | int | str] = field(default_factory=dict)
     keep: Mapping[str, float] = field(default_factory=dict)
+    proof: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -126,7 +136,9 @@ class Policy:
                 raise OptionError(f"the policy's {part!r} has an unknown entry {shown(unknown[0])}; it knows {told}")
             checked = {key: _checked(key, entries[key]) for key in known if key in entries}
             object.__setattr__(self, part, checked)
-        if not self.limits and not any(value is not False for value in self.require.values()):
+        if self.proof and len(self.proof) < len(PROOF):
+            raise OptionError("the policy's 'proof' needs both epsilon and delta; write both, or remove the section")
+        if not (self.limits or self.proof) and not any(value is not False for value in self.require.values()):
             raise OptionError("the policy has no limit and no requirement; add at least one")
 
     @property
@@ -221,16 +233,17 @@ def _wrapped(text: str) -> str:
 BUILT_IN: dict[str, Policy] = {}
 """The policies that come with the package, by name."""
 
-for _name, _gain, _auc, _tpr, _persons, _loss in (
-    ("trusted", 0.15, 0.70, 0.10, 5, 0.03),
-    ("research", 0.05, 0.60, 0.03, 10, 0.05),
-    ("public", 0.03, 0.55, 0.02, 20, 0.10),
+for _name, _gain, _auc, _tpr, _persons, _loss, _epsilon in (
+    ("trusted", 0.15, 0.70, 0.10, 5, 0.03, 2.0),  # epsilon: its bounds on membership inference are below the limits
+    ("research", 0.05, 0.60, 0.03, 10, 0.05, 1.0),
+    ("public", 0.03, 0.55, 0.02, 20, 0.10, 0.5),
 ):
     BUILT_IN[_name] = Policy(
         _name,
         {**dict.fromkeys(list(LIMITS)[:3], _gain), "membership-auc": _auc, "membership-tpr": _tpr},
         {"control": True, "min_group_size": _persons, **({} if _name == "trusted" else {"rare": "hidden"})},
         {"utility-loss": _loss},
+        {"epsilon": _epsilon, "delta": 1e-5},
     )
 
 USUAL = "research"
@@ -288,6 +301,13 @@ def what_to_try(
         same = [size for size in _sizes(report, policy, facts, gained=True) if "--method" not in size]
         lines += [_with(_without(words, *_dropped(size)), *size) for size in same[:1]]
     return tuple(shlex.join(_replacing(line)) for line in lines)
+
+
+def proof_to_try(policy: Policy, command: Sequence[str]) -> tuple[str, ...]:
+    """Command line of a proof that the policy accepts; ``command`` are the words that made the table."""
+    words = command or ("sfumato", "sanitize", "INPUT", "-o", "FOLDER", "--method", "private")
+    options = (word for name, value in policy.proof.items() for word in (f"--{name}", f"{value:g}"))
+    return (shlex.join(_replacing(_with(words, *options))),)
 
 
 def command_with(

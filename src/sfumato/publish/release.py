@@ -100,7 +100,8 @@ class Release:
 
     def _repr_html_(self) -> str:
         certificate, levels = self.certificate, self.certificate.levels
-        told = [("made by", certificate.method), ("rows", f"{certificate.rows_in} in, {certificate.rows_out} out")]
+        records = "" if certificate.rows_in is None else f"{certificate.rows_in} in, "
+        told = [("made by", certificate.method), ("rows", f"{records}{certificate.rows_out} out")]
         if levels:
             smallest = f"{levels['groups']}, the smallest of {levels['smallest_group']}"
             told += [("groups", smallest)]
@@ -212,7 +213,7 @@ class Release:
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files
         )
-        if self.report is not None and not self.together:
+        if self.report is not None and not self.together and self.certificate.privacy is None:  # it is measured
             page = self.report.to_html(edition="public", certificate=certificate.to_document())
             write_text(folder / "report-public.html", page)
             files["report-public.html"] = sha256_of(folder / "report-public.html")

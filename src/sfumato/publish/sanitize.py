@@ -51,7 +51,7 @@ from sfumato.publish.release import Release, Signing, check_time_limit, publish,
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.frames import Origin, restore, to_arrow
+from sfumato.tables.frames import Origin, frame_of, restore, to_arrow
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
@@ -403,7 +403,8 @@ def _in_memory(
         outside = known_columns(publishing.quasi_identifiers, plan.schema)
         outcome = run_in_memory(arrow, plan, native=publishing.native, report=publishing.report)
         words = publishing.command or words_of(outcome.recipe, publishing.policy)
-        suggest = suggesting(arrow, plan, words, publishing.time_limit, outside)
+        proved = chosen.traits.declared  # nothing is then chosen by measuring
+        suggest = None if proved else suggesting(arrow, plan, words, publishing.time_limit, outside)
     outcome = outcome.read_by(run.reading)
     release = publish(outcome, publishing, suggest=suggest)
     if origin is not None:
@@ -501,6 +502,8 @@ def _restore_frame_type(
     """Release whose table is of the frame type that came in, and its columns of their types unless ``native``."""
     if release.report is not None:
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
+    if release.certificate.privacy is not None:  # the original's types and metadata may tell of its cells
+        return dataclasses.replace(release, table=frame_of(release.table, origin.kind))
     codec = outcome.comparison.codec if isinstance(outcome.comparison, Comparison | Apart) else None
     if native or codec is None or not isinstance(outcome.table, pa.Table):
         return release

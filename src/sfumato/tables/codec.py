@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError, SchemaError, TableError
+from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, TableError
 from sfumato.core.progress import tell
 from sfumato.core.records import (
     CATEGORY_SCALE,
@@ -36,6 +36,7 @@ from sfumato.tables.cells import (
     MissingForms,
     codes_of_cells,
     gap_of_cells,
+    is_text,
     native_type,
     numbers_of_cells,
     plain,
@@ -45,7 +46,7 @@ from sfumato.tables.cells import (
     write_numbers,
     written_type,
 )
-from sfumato.tables.field import Field, Kind
+from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.grid import (
     SMALLEST,
     Grid,
@@ -72,8 +73,8 @@ MOST_CATEGORIES = 200
 CellsRead = tuple[NDArray[Any], NDArray[np.bool_]]
 """The cells of a column as numbers or as places in its categories, and which of them are missing."""
 
-Unseen = Literal["refuse", "mean"]
-"""What happens to a cell that the codec did not see where it was made: an error, or the column's mean."""
+Unseen = Literal["refuse", "mean", "nearest"]
+"""What happens to a cell that does not fit: an error, the column's mean, or the nearest bound, else missing."""
 
 _CATEGORICAL = (Kind.NOMINAL, Kind.BOOLEAN)
 
@@ -149,6 +150,23 @@ class Codec:
         fields = tuple(complete.get(field.name, field) for field in schema)
         return cls(dataclasses.replace(schema, fields=fields), tuple(columns))
 
+    @classmethod
+    def declared(cls, schema: Schema, types: Mapping[str, pa.DataType]) -> Codec:
+        """Codec of declared domains and Arrow types alone, whatever a table holds; any cell may be missing.
+
+        Raises
+        ------
+        PrivacyRefusal
+            For a column whose bounds or categories are not declared.
+        """
+        columns: list[EncodedColumn] = []
+        for field in schema.encoded:
+            start = columns[-1].blocks[-1].stop if columns else 0
+            columns.append(_declared_column(field, types[field.name], start))
+        complete = {column.field.name: column.field for column in columns}
+        fields = tuple(complete.get(field.name, field) for field in schema)
+        return cls(dataclasses.replace(schema, fields=fields), tuple(columns))
+
     @property
     def layout(self) -> Layout:
         """The blocks of all columns."""
@@ -168,13 +186,14 @@ class Codec:
         ----------
         table : pyarrow.Table
         levels, strata : ndarray of shape (n,), optional
-        unseen : {"refuse", "mean"}
+        unseen : {"refuse", "mean", "nearest"}
             What to do with cells that do not fit what the codec was fitted on. "refuse" raises: the records can be
             decoded to the same table. "mean" is for comparing another table with that one: a category, a missing cell
             or a text never seen takes the column's mean, a number outside the bounds or off the step stands where it
-            lies, and columns that the schema does not know are left out.
+            lies, and columns that the schema does not know are left out. "nearest" takes a number beyond a bound as
+            the bound, and any other cell that does not fit as missing.
         """
-        strict = _is_strict(unseen)
+        strict = unseen != "nearest" and _is_strict(unseen)
         check_lacking(table, [column.field.name for column in self.columns])
         if strict:
             check_extra(table, self.schema)
@@ -183,6 +202,9 @@ class Codec:
         if strict:
             cells = {each.field.name: _cells_of(table.column(each.field.name), each) for each in self.columns}
             coordinates = CellsByColumn(layout, cells)
+        elif unseen == "nearest":
+            nearest = {each.field.name: _nearest_cells(table.column(each.field.name), each)[0] for each in self.columns}
+            coordinates = CellsByColumn(layout, nearest)
         else:
             coordinates = np.zeros((table.num_rows, width(layout)))
             for column in self.columns:
@@ -193,6 +215,11 @@ class Codec:
         strata = np.zeros(table.num_rows, dtype=np.int64) if strata is None else strata
         target = self.schema.target
         return Records(coordinates, layout, levels, strata, None if target is None else target.name)
+
+    def misfits(self, table: pa.Table) -> dict[str, int]:
+        """Number of cells that lie outside the domain of each column, where there are some; for the owner."""
+        found = {each.field.name: _nearest_cells(table.column(each.field.name), each)[1] for each in self.columns}
+        return {name: count for name, count in found.items() if count}
 
     def coordinates(self, cells: Mapping[str, CellsRead]) -> NDArray[np.float64]:
         """Coordinates of cells read by `read_numbers` and `read_codes`; all cells must fit the schema."""
@@ -324,6 +351,40 @@ def _fit_column(
     return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent, crowd, persons))
 
 
+_DECLARE = "declare {} in a schema ('sfumato inspect --declare' writes one to fill in)"
+
+
+def _declared_column(field: Field, kind: pa.DataType, start: int) -> EncodedColumn:
+    """How a column is encoded by its declared domain; a number counts from the lower bound to the upper one."""
+    domain, listed = field.domain, field.kind in (*_CATEGORICAL, Kind.ORDINAL)
+    if not domain.declared or (listed and not domain.categories):
+        what = "its categories" if listed else "low and high"
+        raise PrivacyRefusal(f"the domain of column {field.name!r} is not declared; {_DECLARE.format(what)}")
+    gap = field.missing[0] if is_text(kind) and field.missing else None
+    if field.kind in _CATEGORICAL:
+        many = _check_category_count(field, coded=True)
+        count, extent = len(domain.categories or ()), extent_of_labels(field)
+        block = Block(field.name, BlockKind.CATEGORY, start, start + count, (CATEGORY_SCALE / count,) * count)
+        block = dataclasses.replace(block, extent=extent)
+        if many:
+            block = _code_block(field.name, start, np.arange(count), extent)
+        column = EncodedColumn(field, written_type(kind), (), gap=gap)
+    else:
+        if not listed and (domain.low is None or domain.high is None):
+            raise PrivacyRefusal(f"column {field.name!r} has no declared bounds; {_DECLARE.format('low and high')}")
+        if field.kind is Kind.DATE and domain.step is None:
+            field = dataclasses.replace(field, domain=dataclasses.replace(domain, step=DateStep.DAY))
+        grid = fit_grid(np.empty(0), field, kind, 0)
+        low, high = grid.to_places(np.array([grid.low, grid.high])).tolist()
+        scale = high - low or 1.0
+        centre, unit = own_units(grid, low, scale, field) or (None, None)
+        within = extent_of_numbers(field, grid, low, scale, kind)
+        block = Block(field.name, BlockKind.NUMBER, start, start + 1, (0.0,), centre, unit, within)
+        column = EncodedColumn(field, written_type(kind), (), grid, low, scale, gap)
+    missing = Block(field.name, BlockKind.MISSING, block.stop, block.stop + 1)
+    return dataclasses.replace(column, blocks=(block, missing))
+
+
 def _check_category_count(field: Field, *, coded: bool) -> bool:
     """Whether there are too many categories for a one-hot block; refuse columns that cannot be coded instead."""
     count = len(field.domain.categories or ())
@@ -358,6 +419,20 @@ def _cells_of(cells: pa.ChunkedArray, column: EncodedColumn) -> NDArray[Any]:
             "make the codec on a table that has some, or fill them"
         )
     return coordinates if column.grid is not None else smallest_codes(codes, column.blocks[0])
+
+
+def _nearest_cells(cells: pa.ChunkedArray, column: EncodedColumn) -> tuple[NDArray[Any], int]:
+    """Coordinates or places as `_cells_of` gives them, of the nearest number within bounds; and how many did not fit.
+
+    Other cells that do not fit count as missing.
+    """
+    if column.grid is None:
+        codes, absent = read_codes(cells, column.field)
+        return smallest_codes(codes, column.blocks[0]), int((codes[~absent] < 0).sum())
+    numbers, absent = read_numbers(cells, column.field)
+    inside = np.clip(numbers, column.grid.low, column.grid.high)
+    coordinates = (column.grid.to_places(inside) - column.mean) / column.scale
+    return coordinates, int((inside != numbers)[~absent].sum())
 
 
 def _place_cells(read: CellsRead, column: EncodedColumn, values: NDArray[np.float64]) -> None:

@@ -309,6 +309,23 @@ class Schema:
         """Schema without rules between columns."""
         return dataclasses.replace(self, rules=())
 
+    def to_declare(self) -> Schema:
+        """Template of declared domains: kinds and formats stay, and no bound, category or mark from the data does."""
+        return Schema(
+            tuple(
+                dataclasses.replace(
+                    field,
+                    domain=Domain(declared=True),
+                    missing=(),
+                    repair=False,
+                    coarsened=0,
+                    hierarchy=None,
+                    reason="",
+                )
+                for field in self
+            )
+        )
+
     def public_part(self) -> Schema:
         """The part that is released: released columns with declared domains only."""
         return Schema(

@@ -24,6 +24,7 @@ __all__ = [
     "FormulaTexts",
     "HeldOut",
     "Noised",
+    "PrivatelyMeasured",
     "Randomized",
     "RareValues",
     "RulesBlocked",
@@ -425,6 +426,24 @@ class ComponentNoise(Fact):
     guarantee: str
     rho1: float
     grid: float
+
+
+@dataclass(frozen=True)
+class PrivatelyMeasured(Fact):
+    """All that was learnt of the records are whole numbers with discrete Gaussian noise, in so many ``columns``.
+
+    ``rho`` is the budget of zero-concentrated differential privacy that ``epsilon`` and ``delta`` allow; of the
+    ``steps`` each ``spent`` its share. Neighbouring tables differ in all rows of one person.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float
+    steps: tuple[str, ...]
+    spent: tuple[float, ...]
+    columns: int
+    unit: Literal["person"] = "person"
+    neighbours: Literal["add or remove one person"] = "add or remove one person"
 
 
 @dataclass(frozen=True)

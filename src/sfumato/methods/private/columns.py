@@ -23,12 +23,13 @@ _FEW_SD = 3.0  # missing cells that noise explains are taken as none
 class Domain:
     """Declared places of a column: ``size`` categories, or as many steps between two bounds.
 
-    A missing cell is the place -1.
+    A missing cell is the place -1; there is none unless the column is ``nullable``.
     """
 
     name: str
     size: int
     ordered: bool
+    nullable: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,7 +185,7 @@ def measure_column(people: People, column: int, domain: Domain, rho: float, ledg
 
 def _histogram(domain: Domain, starts: Ints, noisy: Floats, sd: float, total: float) -> Histogram:
     counts = nearest_counts(noisy, max(total, 1.0))
-    if counts[0] <= _FEW_SD * sd:
+    if not domain.nullable or counts[0] <= _FEW_SD * sd:
         counts[0] = 0.0
     measured = len(noisy) if not domain.ordered else _BRANCHES + 1
     return Histogram(domain, starts, shares(counts), sd, float(total), measured)

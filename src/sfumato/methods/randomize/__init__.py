@@ -58,7 +58,8 @@ class Randomization:
         metadata=offered("randomize: noise specification of a column, as in age=age.toml; repeatable.", spelled="spec"),
     )
     epsilon: float | None = field(
-        default=None, metadata=offered("randomize: local epsilon of each column without --spec.")
+        default=None,
+        metadata=offered("private: privacy budget. randomize: local epsilon of each column without --spec."),
     )
     pass_missing: bool = field(default=False, metadata=offered("randomize: release which values are missing."))
     allow_observed: bool = field(default=False, metadata=offered("randomize: use domains observed in the data."))
