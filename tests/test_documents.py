@@ -47,9 +47,9 @@ from sfumato.core.documents import (
 )
 from sfumato.core.errors import BadInput, OptionError, SchemaError, printable, shown
 from sfumato.engines.outcome import Recipe
-from sfumato.engines.parties.config import PartyConfig
-from sfumato.engines.parties.peers import fingerprint_of
 from sfumato.methods.geometry.key import Key
+from sfumato.parties.config import PartyConfig
+from sfumato.parties.peers import fingerprint_of
 from sfumato.tables.schema import Schema
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.parties.tables import Coordinates
 from sfumato.core.records import Block, Layout
-from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS, sanitize_vertical
 from tests.parties.together import run_together
 
 __all__ = ["owned_columns", "predicted", "watch_columns"]

@@ -33,21 +33,21 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.parties.columns import owned_columns  # noqa: E402
 from benchmarks.parties.reports import COLOURS, draw, head, row, save  # noqa: E402
 from benchmarks.parties.tables import Coordinates, coordinates  # noqa: E402
-from sfumato.engines.parties import horizontal, vertical  # noqa: E402
-from sfumato.engines.parties.ledger import Entry  # noqa: E402
-from sfumato.engines.parties.plan import JointPlan, JointResult  # noqa: E402
-from sfumato.engines.parties.ports import (  # noqa: E402
+from sfumato.methods.perturb.laplace_pca import LaplacePCA  # noqa: E402
+from sfumato.parties import horizontal, vertical  # noqa: E402
+from sfumato.parties.ledger import Entry  # noqa: E402
+from sfumato.parties.plan import JointPlan, JointResult  # noqa: E402
+from sfumato.parties.ports import (  # noqa: E402
     Engine,
     PartyChannel,
     local_channels,
 )
-from sfumato.engines.parties.session import (  # noqa: E402
+from sfumato.parties.session import (  # noqa: E402
     Session,
     computing_parties,
     plain_sessions,
 )
-from sfumato.engines.parties.spu import SpuEngine  # noqa: E402
-from sfumato.methods.perturb.laplace_pca import LaplacePCA  # noqa: E402
+from sfumato.parties.spu import SpuEngine  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engines.parties.ports import Operation, evaluate
-from sfumato.engines.parties.spu import SpuEngine
+from sfumato.parties.ports import Operation, evaluate
+from sfumato.parties.spu import SpuEngine
 
 COMPUTING = {"cheetah": (0, 1), "aby3": (0, 1, 2)}
 RESULT = Path(__file__).resolve().parents[1] / "results" / "parties_engine.md"

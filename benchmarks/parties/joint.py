@@ -37,8 +37,8 @@ from benchmarks.data import load_table  # noqa: E402
 from benchmarks.parties.reports import head, row, save  # noqa: E402
 from benchmarks.parties.tables import more_rows  # noqa: E402
 from sfumato.core.errors import PrivacyLeakWarning  # noqa: E402
-from sfumato.engines.parties.config import PartyConfig  # noqa: E402
-from sfumato.publish.joint import joint_in_one_process  # noqa: E402
+from sfumato.parties.config import PartyConfig  # noqa: E402
+from sfumato.parties.publish import joint_in_one_process  # noqa: E402
 from sfumato.tables.files import read_file  # noqa: E402
 from sfumato.tables.schema import Schema  # noqa: E402
 

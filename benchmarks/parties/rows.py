@@ -15,9 +15,10 @@ from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
 from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
 from sfumato.core.groups import response_weights
-from sfumato.engines.parties.groupwise import group_sizes
-from sfumato.engines.parties.horizontal import group_statistics, leaks
-from sfumato.engines.parties.horizontal_groups import (
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.groupwise import group_sizes
+from sfumato.parties.horizontal import group_statistics, leaks
+from sfumato.parties.horizontal_groups import (
     JointRows,
     OpenCentres,
     cluster_rows,
@@ -25,10 +26,9 @@ from sfumato.engines.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.parties.ports import bits_for, decode, encode
-from sfumato.engines.parties.session import Session
-from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.ports import bits_for, decode, encode
+from sfumato.parties.session import Session
 from tests.parties.together import run_together
 
 __all__ = ["Case", "attack", "attack_rounded", "watch_rows"]

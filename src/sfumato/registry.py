@@ -1,6 +1,7 @@
 """Commands and measures by name, each with the module that holds it, which is loaded at its first use.
 
-The verticals (`stream`, `survey`, `transactions`) are known here alone: the core loads them by name and imports none.
+The verticals (`parties`, `stream`, `survey`, `transactions`) are known here alone: the core loads them by name and
+imports none.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COMMANDS", "load_command", "load_status", "vertical_checks", "vertical_measures"]
+__all__ = ["COMMANDS", "load_command", "load_status", "secure_engine", "vertical_checks", "vertical_measures"]
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -29,7 +30,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "stream": "stream.commands",
         "reconstruct": "survey.estimate_commands",
         "relate": "survey.estimate_commands",
-        "party": "cli.party",
+        "party": "parties.commands",
         "web": "cli.verbs",
         "doctor": "cli.verbs",
     }
@@ -49,6 +50,12 @@ def load_command(name: str) -> Any:
 def load_status(name: str) -> Any:
     """Function that tells the local page how a stream or a survey stands; raises KeyError if there is none."""
     return _module(_STATUS[name]).status_page
+
+
+def secure_engine() -> Path:
+    """Python interpreter with the engine for secure computation; raises OptionError if there is none."""
+    found: Path = _module("parties.spu").engine_python()
+    return found
 
 
 def vertical_measures() -> tuple[Any, ...]:

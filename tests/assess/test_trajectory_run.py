@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.parties.rows import Case, attack, attack_rounded, watch_rows
 from benchmarks.parties.tables import coordinates
-from sfumato.engines.parties.horizontal import leaks
+from sfumato.parties.horizontal import leaks
 
 RUNS = 4
 

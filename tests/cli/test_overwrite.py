@@ -24,8 +24,8 @@ from sfumato.assess.report import Report
 from sfumato.core import replacing
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import replacing_file
-from sfumato.engines.parties.config import PartyTrial, write_trial
-from sfumato.engines.parties.peers import Address
+from sfumato.parties.config import PartyTrial, write_trial
+from sfumato.parties.peers import Address
 from sfumato.publish.earlier import own_files
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.folder import replacing_folder

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.cli.party import _phases
 from sfumato.core.progress import listening, tell
-from sfumato.engines.parties.config import PartyConfig, PartyTrial, write_trial
-from sfumato.engines.parties.peers import Address
+from sfumato.parties.commands import _phases
+from sfumato.parties.config import PartyConfig, PartyTrial, write_trial
+from sfumato.parties.peers import Address
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run
 from tests.parties.meetings import HOST, self_signed

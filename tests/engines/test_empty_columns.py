@@ -15,12 +15,12 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import ColumnsDropped, Fact
-from sfumato.engines.parties.plan import JointPlan
 from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Translation
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.publish.joint import joint_in_one_process
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches

@@ -19,12 +19,12 @@ from sfumato.certificate.signature import Signer
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import DespitePolicy, Unmeasured
 from sfumato.engines.outcome import Recipe
-from sfumato.engines.parties.plan import JointPlan, leaks_of
-from sfumato.engines.parties.ports import local_channels
-from sfumato.engines.parties.session import plain_sessions
 from sfumato.methods.geometry import Translation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.publish.joint import joint_in_one_process, own_part, run_party, written_together
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import local_channels
+from sfumato.parties.publish import joint_in_one_process, own_part, run_party, written_together
+from sfumato.parties.session import plain_sessions
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release

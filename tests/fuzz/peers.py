@@ -15,19 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import TableError
-from sfumato.engines import joint, joint_part
-from sfumato.engines.parties import codecs, vertical
-from sfumato.engines.parties.codecs import ReadColumn, read_columns
-from sfumato.engines.parties.config import PartyConfig
-from sfumato.engines.parties.engine.party import EngineRefusal, _join, _part, _words
-from sfumato.engines.parties.engine.worker import FrameError, pack, unpack
-from sfumato.engines.parties.groupwise import tell_numbers
-from sfumato.engines.parties.links import Link, Mail
-from sfumato.engines.parties.peers import _trust, fingerprint_of, read_fingerprint
-from sfumato.engines.parties.ports import PartyError, read_secret, read_words
-from sfumato.engines.parties.vertical import align_keys
-from sfumato.engines.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
-from sfumato.publish import joint as published
+from sfumato.parties import codecs, part, publish, run, vertical
+from sfumato.parties.codecs import ReadColumn, read_columns
+from sfumato.parties.config import PartyConfig
+from sfumato.parties.engine.party import EngineRefusal, _join, _part, _words
+from sfumato.parties.engine.worker import FrameError, pack, unpack
+from sfumato.parties.groupwise import tell_numbers
+from sfumato.parties.links import Link, Mail
+from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
+from sfumato.parties.ports import PartyError, read_secret, read_words
+from sfumato.parties.vertical import align_keys
+from sfumato.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import Parser
@@ -86,8 +84,8 @@ def _told(read: Callable[..., Any], *more: Any, rank: int = 0, lengths: tuple[in
 
 
 def _told_agreement(data: bytes) -> Any:
-    told = joint_part._document(data, "shop")
-    return joint_part._schema(told.schema, "shop"), told.dropped
+    told = part._document(data, "shop")
+    return part._schema(told.schema, "shop"), told.dropped
 
 
 def _told_numbers(session: Any) -> Any:
@@ -206,8 +204,8 @@ PEERS = (
     Parser("told-digests", _told(_told_columns), refuses=_OF_PEER),
     Parser("told-keys", _told(align_keys, ["quetzal", "b"], lengths=(40,)), refuses=(*_OF_PEER, TableError)),
     Parser("told-numbers", _told(_told_numbers), refuses=_OF_PEER),
-    Parser("told-cells", lambda data: joint._from_ipc(data, "shop", 2), refuses=_OF_PEER),
-    Parser("told-time", _told(joint._time, rank=1), str.encode, refuses=_OF_PEER),
-    Parser("told-traffic", _told(joint._traffic), refuses=_OF_PEER),
-    Parser("told-hashes", lambda data: published._differing(data, {"table.csv": "0" * 64})),
+    Parser("told-cells", lambda data: run._from_ipc(data, "shop", 2), refuses=_OF_PEER),
+    Parser("told-time", _told(run._time, rank=1), str.encode, refuses=_OF_PEER),
+    Parser("told-traffic", _told(run._traffic), refuses=_OF_PEER),
+    Parser("told-hashes", lambda data: publish._differing(data, {"table.csv": "0" * 64})),
 )

@@ -23,9 +23,9 @@ import pyarrow.csv
 
 import sfumato as sf
 from sfumato.core.errors import PrivacyLeakWarning
-from sfumato.engines.parties.plan import JointPlan
 from sfumato.methods.geometry import Hybrid, Rotation
-from sfumato.publish.joint import joint_in_one_process
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream

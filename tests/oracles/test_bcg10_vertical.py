@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.engines.parties import vertical, vertical_noise
-from sfumato.engines.parties.groupwise import component_scales, draw_noise, told_axes
-from sfumato.engines.parties.session import Session
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties import vertical, vertical_noise
+from sfumato.parties.groupwise import component_scales, draw_noise, told_axes
+from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical
 from tests.parties.owners import joint_run, no_noise, random_numbers, split_numbers

@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 import pytest
 
 from sfumato.core.errors import SfumatoError
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
-from sfumato.engines.parties.session import Session, computing_parties
-from sfumato.engines.parties.spu import SpuEngine
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import LocalChannel, PartyError, local_channels
+from sfumato.parties.session import Session, computing_parties
+from sfumato.parties.spu import SpuEngine
 from tests.parties.engines import free_addresses, need_engine
 from tests.parties.together import run_together
 

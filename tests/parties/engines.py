@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.parties.ports import Operation, evaluate
-from sfumato.engines.parties.spu import SpuEngine, engine_python
+from sfumato.parties.ports import Operation, evaluate
+from sfumato.parties.spu import SpuEngine, engine_python
 from tests.ports import free_port
 
 T = TypeVar("T")

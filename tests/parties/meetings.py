@@ -11,9 +11,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.core.errors import SfumatoError
-from sfumato.engines.parties import peers
-from sfumato.engines.parties.network import NetworkChannel
-from sfumato.engines.parties.peers import Address, Identity, KeyAndCertificate, NetworkSettings, Peer
+from sfumato.parties import peers
+from sfumato.parties.network import NetworkChannel
+from sfumato.parties.peers import Address, Identity, KeyAndCertificate, NetworkSettings, Peer
 from tests.ports import free_port
 
 HOST = "127.0.0.1"

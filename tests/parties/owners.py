@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Extent, Layout, width
-from sfumato.engines.parties.ledger import Transcript
-from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS, sanitize_vertical
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.ledger import Transcript
+from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS, sanitize_vertical
 
 if TYPE_CHECKING:
     from tests.parties.conftest import Together

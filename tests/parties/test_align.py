@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import SfumatoError, TableError
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS, align_keys, key_texts
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS, align_keys, key_texts
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.engines.parties.config import PartyConfig, PartyTrial, write_trial
-from sfumato.engines.parties.peers import Address
-from sfumato.engines.parties.wire import Hello, digest_of
+from sfumato.parties.config import PartyConfig, PartyTrial, write_trial
+from sfumato.parties.peers import Address
+from sfumato.parties.wire import Hello, digest_of
 
 SCHEMA = """
 format = 1

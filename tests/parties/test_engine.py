@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.engines.parties.ports import Operation
-from sfumato.engines.parties.spu import SpuEngine
+from sfumato.parties.ports import Operation
+from sfumato.parties.spu import SpuEngine
 from tests.examples import at_length, examples, sized
 from tests.parties.engines import assert_exact, need_engine, run_shares, start_engines
 

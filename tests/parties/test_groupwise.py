@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import BlockKind, width
-from sfumato.engines.parties.groupwise import (
+from sfumato.parties.groupwise import (
     MOST_CELLS,
     Statistics,
     batches,
@@ -21,9 +21,9 @@ from sfumato.engines.parties.groupwise import (
     tell_numbers,
     told_axes,
 )
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, mixed_columns

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups import summarize
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.engines.parties.codecs import count_cells, joint_codec, refuse_exposed_rows
-from sfumato.engines.parties.groupwise import draw_noise
-from sfumato.engines.parties.horizontal import (
+from sfumato.methods.perturb.laplace_pca import LaplacePCA, most_components
+from sfumato.parties.codecs import count_cells, joint_codec, refuse_exposed_rows
+from sfumato.parties.groupwise import draw_noise
+from sfumato.parties.horizontal import (
     form_groups,
     group_statistics,
     leaks,
     sanitize_horizontal,
     secure_ranges,
 )
-from sfumato.engines.parties.ledger import Transcript, check
-from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session
-from sfumato.methods.perturb.laplace_pca import LaplacePCA, most_components
+from sfumato.parties.ledger import Transcript, check
+from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sfumato.core.errors import BadInput
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import Block, BlockKind, Layout
-from sfumato.engines.parties import horizontal_groups
-from sfumato.engines.parties.horizontal import form_groups, leaks
-from sfumato.engines.parties.horizontal_groups import (
+from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties import horizontal_groups
+from sfumato.parties.horizontal import form_groups, leaks
+from sfumato.parties.horizontal_groups import (
     Centres,
     HiddenCentres,
     OpenCentres,
@@ -24,10 +25,9 @@ from sfumato.engines.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session
-from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
 from tests.parties.conftest import Together

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.engines.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
-from sfumato.engines.parties.session import Session
+from sfumato.parties.ledger import ACTIONS, Leak, Transcript, check, draw_ledger
+from sfumato.parties.session import Session
 from tests.parties.together import run_together
 
 NAMES = ("a", "b", "c")

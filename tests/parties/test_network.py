@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SfumatoError, TableError
-from sfumato.engines.parties.links import MOST_MESSAGE, Mail
-from sfumato.engines.parties.network import NetworkChannel, _turns
-from sfumato.engines.parties.peers import Address, Identity, Peer, TrialAuthority, tls_contexts
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
+from sfumato.parties.links import MOST_MESSAGE, Mail
+from sfumato.parties.network import NetworkChannel, _turns
+from sfumato.parties.peers import Address, Identity, Peer, TrialAuthority, tls_contexts
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
 from tests.parties.meetings import HOST, make_places, run_all, self_signed, write_made
 from tests.ports import free_port
 
@@ -263,7 +263,7 @@ def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("sfumato.engines.parties.links.Link.send", never)
+    monkeypatch.setattr("sfumato.parties.links.Link.send", never)
 
     def work(channel: NetworkChannel) -> None:
         if channel.rank == 0:
@@ -296,7 +296,7 @@ def test_who_holds_all_up_is_the_one_that_waits_for_nobody(told: dict[int, tuple
 
 
 def test_a_party_that_cannot_begin_tells_those_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.engines.parties.network._NOTICE", 600.0)
+    monkeypatch.setattr("sfumato.parties.network._NOTICE", 600.0)
     first, second, third = make_places(tmp_path, wait=600.0)
 
     def decline() -> None:
@@ -316,7 +316,7 @@ def test_a_party_that_cannot_begin_tells_those_who_wait(tmp_path: Path, monkeypa
 def test_a_party_that_cannot_begin_and_is_alone_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.engines.parties.network._NOTICE", 0.2)
+    monkeypatch.setattr("sfumato.parties.network._NOTICE", 0.2)
     NetworkChannel.decline(make_places(tmp_path, wait=600.0)[1], "it could not begin")
     assert [thread.name for thread in threading.enumerate() if "network" in thread.name] == []
 

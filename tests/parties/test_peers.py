@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.parties.peers import (
+from sfumato.parties.peers import (
     Identity,
     TrialAuthority,
     fingerprint_of,

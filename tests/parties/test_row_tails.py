@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
-from sfumato.engines.parties.codecs import count_cells
-from sfumato.engines.parties.row_tails import LEAKS, joint_tails
-from sfumato.engines.parties.session import Session
+from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
+from sfumato.parties.codecs import count_cells
+from sfumato.parties.row_tails import LEAKS, joint_tails
+from sfumato.parties.session import Session
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import Tails

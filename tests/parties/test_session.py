@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.ports import Operation, PartyError, evaluate
-from sfumato.engines.parties.session import Session, plain_sessions
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import Operation, PartyError, evaluate
+from sfumato.parties.session import Session, plain_sessions
 from tests.examples import examples
 from tests.parties.together import run_together
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engines.parties.links import Tunnel
-from sfumato.engines.parties.network import NetworkChannel
-from sfumato.engines.parties.peers import NetworkSettings
+from sfumato.parties.links import Tunnel
+from sfumato.parties.network import NetworkChannel
+from sfumato.parties.peers import NetworkSettings
 from tests.parties.meetings import make_places
 
 Pair = list[tuple[NetworkChannel, Tunnel | None]]

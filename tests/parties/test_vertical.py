@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sfumato.core.errors import BadInput, LevelError, OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.groups.discrete import category_counts, missing_counts
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.engines.parties import vertical, vertical_noise
-from sfumato.engines.parties.groupwise import Statistics
-from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
-from sfumato.engines.parties.vertical_noise import add_noise, with_fills
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties import vertical, vertical_noise
+from sfumato.parties.groupwise import Statistics
+from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS, agree_on_columns, sanitize_vertical
+from sfumato.parties.vertical_noise import add_noise, with_fills
 from tests.examples import examples, sized
 from tests.parties.conftest import Together
 from tests.parties.owners import (

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.groups.kmeans import fill_clusters
-from sfumato.engines.parties import groupwise, vertical
-from sfumato.engines.parties.groupwise import next_to_fill
-from sfumato.engines.parties.ledger import Transcript
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session, Shared
-from sfumato.engines.parties.vertical import LEAKS, cluster_rows, distances, fill_groups
+from sfumato.parties import groupwise, vertical
+from sfumato.parties.groupwise import next_to_fill
+from sfumato.parties.ledger import Transcript
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session, Shared
+from sfumato.parties.vertical import LEAKS, cluster_rows, distances, fill_groups
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, random_numbers

@@ -13,12 +13,12 @@ from scipy import stats
 
 from sfumato.core.groups import summarize
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.engines.parties import groupwise, vertical_noise
-from sfumato.engines.parties.groupwise import Statistics, component_scales
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import LEAKS
-from sfumato.engines.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties import groupwise, vertical_noise
+from sfumato.parties.groupwise import Statistics, component_scales
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import LEAKS
+from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, joint_run, no_noise, random_numbers, split_numbers

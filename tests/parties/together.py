@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.session import Session, plain_sessions, play_together
+from sfumato.parties.ledger import Leak
+from sfumato.parties.session import Session, plain_sessions, play_together
 
 T = TypeVar("T")
 

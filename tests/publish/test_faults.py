@@ -25,11 +25,11 @@ from sfumato.assess.report import Report
 from sfumato.certificate.signature import Signer
 from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
-from sfumato.engines.parties.config import PartyTrial, write_trial
-from sfumato.engines.parties.peers import Address
 from sfumato.methods.geometry.key import Add, Key
+from sfumato.parties.config import PartyTrial, write_trial
+from sfumato.parties.peers import Address
+from sfumato.parties.publish import written_together
 from sfumato.publish.evaluate import Evaluation
-from sfumato.publish.joint import written_together
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.publish import publish_stream

@@ -119,9 +119,9 @@ def _make_joint(case: Case, folder: Path, originals: Sequence[Path]) -> None:
     """Play all owners in one process, which is a trial: what goes between processes has tests of its own."""
     import pyarrow as pa
 
-    from sfumato.engines.parties.plan import JointPlan
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
-    from sfumato.publish.joint import joint_in_one_process
+    from sfumato.parties.plan import JointPlan
+    from sfumato.parties.publish import joint_in_one_process
     from sfumato.tables.schema import Domain, Field, Kind, Schema
 
     options, tables = (

@@ -445,10 +445,10 @@ def _browser() -> str | None:
 
 
 def _engine() -> str | None:
-    from sfumato.engines.parties.spu import engine_python
+    from sfumato.registry import secure_engine
 
     try:
-        return str(engine_python())
+        return str(secure_engine())
     except SfumatoError:
         return None
 

@@ -74,7 +74,7 @@ from sfumato.core.facts import (
 from sfumato.tables.levels import parse_conditions
 
 if TYPE_CHECKING:
-    from sfumato.engines.parties.plan import JointPlan
+    from sfumato.parties.plan import JointPlan
 
 __all__ = ["Check", "agreement_checks", "are_possible", "columns_check", "unfit_method"]
 
@@ -485,8 +485,8 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 
 def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
-    from sfumato.engines.parties.plan import JointPlan
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
+    from sfumato.parties.plan import JointPlan
 
     joint = _the(Joint, facts)
     plan = JointPlan.from_document(parameters)
@@ -507,7 +507,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 def _is_declared(line: Opened, plan: JointPlan) -> bool:
     """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
-    from sfumato.engines.parties.plan import leaks_of
+    from sfumato.parties.plan import leaks_of
 
     leak = leaks_of(plan).get(line.label)
     to = line.to == plan.parties if leak is not None and leak.to == "all" else len(line.to) == 1

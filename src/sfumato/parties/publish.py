@@ -9,12 +9,12 @@ from typing import Any
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError
-from sfumato.engines.joint import reason_of, run_joint
-from sfumato.engines.joint_part import OwnPart, own_part
-from sfumato.engines.parties.plan import JointPlan, leaks_of
-from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
-from sfumato.engines.parties.session import Session, computing_parties, plain_sessions, play_together
 from sfumato.options import PublishOptions
+from sfumato.parties.part import OwnPart, own_part
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.parties.run import reason_of, run_joint
+from sfumato.parties.session import Session, computing_parties, plain_sessions, play_together
 from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.engines.parties.codecs import JointCounts
-from sfumato.engines.parties.groupwise import shared_sum
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.ports import possible
-from sfumato.engines.parties.session import Session
+from sfumato.parties.codecs import JointCounts
+from sfumato.parties.groupwise import shared_sum
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import possible
+from sfumato.parties.session import Session
 from sfumato.tables.cells import numbers_of_cells
 from sfumato.tables.field import Field
 from sfumato.tables.grid import Grid, fit_grid

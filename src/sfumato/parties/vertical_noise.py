@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sfumato.core.groups import Groups
 from sfumato.core.groups.discrete import coded_blocks, missing_counts, ranked_rows
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
-from sfumato.engines.parties.groupwise import (
+from sfumato.methods.perturb.laplace_pca import component_places, project
+from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
     Statistics,
@@ -22,9 +23,8 @@ from sfumato.engines.parties.groupwise import (
     tell_numbers,
     varying_ranges,
 )
-from sfumato.engines.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
-from sfumato.engines.parties.session import Session, Shared
-from sfumato.methods.perturb.laplace_pca import component_places, project
+from sfumato.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
+from sfumato.parties.session import Session, Shared
 
 __all__ = [
     "add_noise",

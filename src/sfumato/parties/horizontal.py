@@ -16,9 +16,10 @@ from sfumato.core.errors import OptionError
 from sfumato.core.groups import Groups, response_weights, summarize
 from sfumato.core.groups.discrete import coded_blocks
 from sfumato.core.records import BlockKind, Layout
-from sfumato.engines.parties.codecs import LEAKS as CODEC_LEAKS
-from sfumato.engines.parties.codecs import refuse_exposed_rows
-from sfumato.engines.parties.groupwise import (
+from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
+from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
+from sfumato.parties.codecs import refuse_exposed_rows
+from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
     Statistics,
@@ -30,7 +31,7 @@ from sfumato.engines.parties.groupwise import (
     told_axes,
     varying_ranges,
 )
-from sfumato.engines.parties.horizontal_groups import (
+from sfumato.parties.horizontal_groups import (
     HiddenCentres,
     OpenCentres,
     cluster_rows,
@@ -38,12 +39,11 @@ from sfumato.engines.parties.horizontal_groups import (
     first_centres,
     joint_rows,
 )
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.plan import CENTRES, JointPlan, JointResult
-from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
-from sfumato.engines.parties.row_tails import LEAKS as TAIL_LEAKS
-from sfumato.engines.parties.session import Session
-from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
+from sfumato.parties.ledger import Leak
+from sfumato.parties.plan import CENTRES, JointPlan, JointResult
+from sfumato.parties.ports import PartyError, bits_for, decode, encode, possible
+from sfumato.parties.row_tails import LEAKS as TAIL_LEAKS
+from sfumato.parties.session import Session
 
 __all__ = ["form_groups", "group_statistics", "leaks", "sanitize_horizontal", "secure_ranges"]
 
@@ -129,7 +129,7 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     plan : JointPlan
         The same at every owner.
     values : ndarray of shape (n_l, d)
-        This owner's rows, standardized alike at all owners (`sfumato.engines.parties.codecs.joint_codec`).
+        This owner's rows, standardized alike at all owners (`sfumato.parties.codecs.joint_codec`).
     n : int
         Rows of all owners [line 2].
 

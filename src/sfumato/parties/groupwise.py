@@ -19,9 +19,6 @@ from sfumato.core.groups import check_feasible
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised
 from sfumato.core.records import BlockKind, Layout, Records, width
 from sfumato.core.threads import one_blas_thread
-from sfumato.engines.parties.plan import JointResult
-from sfumato.engines.parties.ports import PartyError, possible
-from sfumato.engines.parties.session import Session, Shared
 from sfumato.methods.perturb.laplace_pca import (
     LaplacePCA,
     levels_to_reach,
@@ -29,6 +26,9 @@ from sfumato.methods.perturb.laplace_pca import (
     noise_scales,
     principal_axes,
 )
+from sfumato.parties.plan import JointResult
+from sfumato.parties.ports import PartyError, possible
+from sfumato.parties.session import Session, Shared
 from sfumato.tables.evidence import MIN_EVIDENCE
 
 __all__ = [

@@ -24,7 +24,8 @@ from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError, TableError
 from sfumato.core.groups import check_partition, check_values, response_weights
 from sfumato.core.records import Block, BlockKind, Layout, width
-from sfumato.engines.parties.groupwise import (
+from sfumato.methods.perturb.laplace_pca import most_components
+from sfumato.parties.groupwise import (
     group_sizes,
     next_to_fill,
     padded_choice,
@@ -33,11 +34,11 @@ from sfumato.engines.parties.groupwise import (
     shared_sum,
     told_axes,
 )
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.plan import JointPlan, JointResult
-from sfumato.engines.parties.ports import PartyError, bits_for, encode, possible
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical_noise import (
+from sfumato.parties.ledger import Leak
+from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.ports import PartyError, bits_for, encode, possible
+from sfumato.parties.session import Session
+from sfumato.parties.vertical_noise import (
     add_noise,
     component_ranges,
     group_statistics,
@@ -47,7 +48,6 @@ from sfumato.engines.parties.vertical_noise import (
     told_codes,
     with_fills,
 )
-from sfumato.methods.perturb.laplace_pca import most_components
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,14 +27,14 @@ from sfumato.core.errors import (
     TableError,
 )
 from sfumato.core.facts import BoundsKept, Joint, Opened
-from sfumato.engines.joint import JointWorkings
-from sfumato.engines.parties.ledger import Ledger
-from sfumato.engines.parties.plan import JointPlan, leaks_of
-from sfumato.engines.parties.ports import LocalChannel, PartyError, local_channels
-from sfumato.engines.parties.session import plain_sessions
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.ledger import Ledger
+from sfumato.parties.plan import JointPlan, leaks_of
+from sfumato.parties.ports import LocalChannel, PartyError, local_channels
+from sfumato.parties.publish import joint_in_one_process, own_part, run_party
+from sfumato.parties.run import JointWorkings
+from sfumato.parties.session import plain_sessions
 from sfumato.publish.agreement import unfit_method
-from sfumato.publish.joint import joint_in_one_process, own_part, run_party
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -515,7 +515,7 @@ def test_other_formats_are_the_same_at_all_parties_too(people: pa.Table, tmp_pat
 
 
 def test_parties_that_wrote_different_files_release_nothing(people: pa.Table, tmp_path: Path) -> None:
-    from sfumato.publish.joint import written_together
+    from sfumato.parties.publish import written_together
     from sfumato.tables.files import FileForm, FileFormat
 
     releases = play(people, plan_of("vertical"))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.engines.parties.engine import worker
-from sfumato.engines.parties.ports import Operation, PartyError, result_shapes
+from sfumato.parties.engine import worker
+from sfumato.parties.ports import Operation, PartyError, result_shapes
 
 __all__ = ["SpuEngine", "engine_python"]
 

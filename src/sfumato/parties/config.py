@@ -14,7 +14,7 @@ from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, par
 from sfumato.core.documents import toml_value as _toml
 from sfumato.core.errors import OptionError, PrivacyLeakWarning, SfumatoError, shown
 from sfumato.core.replacing import put_in_place, reason, work_folder
-from sfumato.engines.parties.peers import (
+from sfumato.parties.peers import (
     Address,
     Identity,
     KeyAndCertificate,
@@ -27,7 +27,7 @@ from sfumato.engines.parties.peers import (
 )
 
 if TYPE_CHECKING:
-    from sfumato.engines.parties.plan import JointPlan
+    from sfumato.parties.plan import JointPlan
     from sfumato.tables.schema import Schema
 
 __all__ = ["PartyConfig", "PartyTrial", "write_trial"]
@@ -275,8 +275,8 @@ def _identity(tls: _Tls, folder: Path, others: list[str | None]) -> Identity:
 
 
 def _plan(file: _File, names: tuple[str, ...]) -> JointPlan:
-    from sfumato.engines.parties.plan import JointPlan
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
+    from sfumato.parties.plan import JointPlan
 
     given = {name: value for name, value in vars(file.method).items() if value is not None}
     mechanism = LaplacePCA(**{name: value for name, value in given.items() if name not in _OF_PLAN})
@@ -340,8 +340,8 @@ class PartyTrial:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        from sfumato.engines.parties.plan import JointPlan
         from sfumato.methods.perturb.laplace_pca import LaplacePCA
+        from sfumato.parties.plan import JointPlan
 
         JointPlan(self.partition, tuple(self.parties), LaplacePCA(k=self.k), self.target, self.engine)
         for name in self.parties:

@@ -12,9 +12,9 @@ import pytest
 
 from sfumato.core.errors import SchemaError
 from sfumato.core.facts import CountsKept, Opened
-from sfumato.engines.parties.plan import JointPlan
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.publish.joint import joint_in_one_process, own_part
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.publish import joint_in_one_process, own_part
 from sfumato.publish.verify import verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -18,13 +18,13 @@ from typing import Any, Self, TypeVar
 
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
-from sfumato.engines.parties.config import PartyConfig
-from sfumato.engines.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tunnel
-from sfumato.engines.parties.meeting import Meeting
-from sfumato.engines.parties.peers import NetworkSettings
-from sfumato.engines.parties.ports import Engine, PartyChannel, PartyError
-from sfumato.engines.parties.session import computing_parties
-from sfumato.engines.parties.wire import Frame, Lost, Wire
+from sfumato.parties.config import PartyConfig
+from sfumato.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tunnel
+from sfumato.parties.meeting import Meeting
+from sfumato.parties.peers import NetworkSettings
+from sfumato.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.parties.session import computing_parties
+from sfumato.parties.wire import Frame, Lost, Wire
 
 __all__ = ["NetworkChannel", "joined", "telling_others"]
 
@@ -42,7 +42,7 @@ _PATIENCE = 10  # an engine may compute for long; that its party is alive, the c
 
 
 class NetworkChannel(PartyChannel):
-    """One party's connections to all others; see `sfumato.engines.parties.ports.PartyChannel`.
+    """One party's connections to all others; see `sfumato.parties.ports.PartyChannel`.
 
     Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
     channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
@@ -334,7 +334,7 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
 
 def _check_engine(config: PartyConfig) -> None:
     """Refuse a party that could not compute before the others are called."""
-    from sfumato.engines.parties.spu import engine_python
+    from sfumato.parties.spu import engine_python
 
     if config.rank in computing_parties(config.plan.engine, len(config.peers)):
         engine_python(config.interpreter)
@@ -342,7 +342,7 @@ def _check_engine(config: PartyConfig) -> None:
 
 def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     """Start the engine, whose connections go through the channel's port."""
-    from sfumato.engines.parties.spu import SpuEngine
+    from sfumato.parties.spu import SpuEngine
 
     computing = computing_parties(config.plan.engine, len(config.peers))
     if config.rank not in computing:

@@ -22,7 +22,7 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.engines.outcome import Recipe
-    from sfumato.engines.parties.config import PartyConfig
+    from sfumato.parties.config import PartyConfig
     from sfumato.publish.release import Release
 
 __all__ = ["party"]
@@ -100,8 +100,8 @@ def init(
     For trials only: this machine holds the keys of all parties. In production each owner creates its own key and sends
     the others its certificate and fingerprint.
     """
-    from sfumato.engines.parties.config import PartyTrial, write_trial
-    from sfumato.engines.parties.peers import Address
+    from sfumato.parties.config import PartyTrial, write_trial
+    from sfumato.parties.peers import Address
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
@@ -138,12 +138,12 @@ def _run(
     no_sign: bool,
 ) -> None:
     """Take part in a joint run."""
-    from sfumato.engines.joint_part import own_part
     from sfumato.engines.outcome import Recipe
-    from sfumato.engines.parties.config import PartyConfig
-    from sfumato.engines.parties.network import joined, telling_others
+    from sfumato.parties.config import PartyConfig
+    from sfumato.parties.network import joined, telling_others
+    from sfumato.parties.part import own_part
+    from sfumato.parties.publish import run_party
     from sfumato.publish.attainable import refuse_unattainable, without_control
-    from sfumato.publish.joint import run_party
     from sfumato.publish.judge import asked_policy
     from sfumato.tables.files import read_file
 
@@ -184,7 +184,7 @@ def _run(
 
 def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:
     """The settings of a party with the plan of a recipe, which all parties must take alike."""
-    from sfumato.engines.parties.plan import JointPlan
+    from sfumato.parties.plan import JointPlan
 
     if recipe.method != "joint-laplace-pca":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")

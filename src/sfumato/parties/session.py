@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell as tell_progress
 from sfumato.core.randomness import Randomness
-from sfumato.engines.parties.ledger import Leak, Transcript, refuse_undeclared
-from sfumato.engines.parties.ports import (
+from sfumato.parties.ledger import Leak, Transcript, refuse_undeclared
+from sfumato.parties.ports import (
     SECRET_BYTES,
     Engine,
     LocalChannel,
@@ -63,7 +63,7 @@ class Shared:
 class Session:
     """One party's session; all parties call the same methods in the same order.
 
-    Numbers are whole, modulo 2^64; `engines.parties.ports` makes them of others. Those that are compared differ by less
+    Numbers are whole, modulo 2^64; `parties.ports` makes them of others. Those that are compared differ by less
     than 2^62.
 
     Parameters

@@ -22,8 +22,8 @@ from functools import partial
 from weakref import WeakSet
 
 from sfumato.core.documents import Unparsable, from_json
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.wire import MOST_FRAME, Frame, Lost, Purpose, Wire
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import MOST_FRAME, Frame, Lost, Purpose, Wire
 
 __all__ = ["MOST_MESSAGE", "Farewell", "Link", "Mail", "Tunnel"]
 
@@ -292,7 +292,7 @@ Call = Callable[[int, Purpose], Awaitable[Wire]]
 
 
 class Tunnel:
-    """The ways of one computing party; made by `sfumato.engines.parties.network.NetworkChannel.open_tunnel`.
+    """The ways of one computing party; made by `sfumato.parties.network.NetworkChannel.open_tunnel`.
 
     Parameters
     ----------

@@ -11,10 +11,10 @@ from functools import partial
 from typing import NoReturn
 from weakref import WeakSet
 
-from sfumato.engines.parties.links import Mail
-from sfumato.engines.parties.peers import NetworkSettings, tls_contexts
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.wire import (
+from sfumato.parties.links import Mail
+from sfumato.parties.peers import NetworkSettings, tls_contexts
+from sfumato.parties.ports import PartyError
+from sfumato.parties.wire import (
     MOST_FRAME,
     Frame,
     Hello,

@@ -17,19 +17,19 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened, TailsCoded
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
-from sfumato.engines.joint_part import Agreement, OwnPart, agree
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
-from sfumato.engines.parties.codecs import count_cells, joint_codec
-from sfumato.engines.parties.groupwise import group_sizes, tail_persons
-from sfumato.engines.parties.ledger import Ledger, check, draw_ledger
-from sfumato.engines.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.row_tails import joint_tails
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import align_keys
 from sfumato.methods.perturb import number_blocks
 from sfumato.methods.perturb.laplace_pca import most_components, state_facts
 from sfumato.options import RunOptions
+from sfumato.parties.codecs import count_cells, joint_codec
+from sfumato.parties.groupwise import group_sizes, tail_persons
+from sfumato.parties.ledger import Ledger, check, draw_ledger
+from sfumato.parties.part import Agreement, OwnPart, agree
+from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
+from sfumato.parties.ports import PartyError
+from sfumato.parties.row_tails import joint_tails
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import align_keys
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.tails import NUMERIC
@@ -173,7 +173,7 @@ def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWork
 
 def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
     """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
-    from sfumato.engines.parties.vertical import sanitize_vertical
+    from sfumato.parties.vertical import sanitize_vertical
 
     codec, keys = part.codec, part.keys
     if codec is None or keys is None:
@@ -218,7 +218,7 @@ def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dt
 
 def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
     """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
-    from sfumato.engines.parties.horizontal import sanitize_horizontal
+    from sfumato.parties.horizontal import sanitize_horizontal
 
     counts = count_cells(session, part.table, part.schema, few=part.plan.few)
     level, _ = group_sizes(part.plan.mechanism, counts.rows)

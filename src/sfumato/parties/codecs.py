@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sfumato.core.documents import write_json
 from sfumato.core.errors import PrivacyRefusal, SchemaError, TableError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
-from sfumato.engines.parties.ledger import Leak
-from sfumato.engines.parties.ports import PartyError, possible
-from sfumato.engines.parties.session import Session
+from sfumato.parties.ledger import Leak
+from sfumato.parties.ports import PartyError, possible
+from sfumato.parties.session import Session
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain, written_type
 from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
 from sfumato.tables.field import Field, Kind

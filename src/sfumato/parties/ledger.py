@@ -118,7 +118,7 @@ class LedgerRow:
 
     label: str  # its name in the protocol
     what: str  # what it is, for people
-    action: str  # one of `sfumato.engines.parties.ledger.ACTIONS`
+    action: str  # one of `sfumato.parties.ledger.ACTIONS`
     clear: bool  # whether it was seen in the clear; else it was held as shares
     to: tuple[str, ...]  # who saw it
     owner: str | None  # whose it is, where it is one party's

@@ -14,13 +14,13 @@ from sfumato.core.documents import MOST_BYTES, UNLESS_DEFAULT, Unparsable, from_
 from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
-from sfumato.engines.parties.codecs import read_columns
-from sfumato.engines.parties.groupwise import group_sizes, tail_persons
-from sfumato.engines.parties.plan import AGREEMENT, JointPlan
-from sfumato.engines.parties.ports import PartyError
-from sfumato.engines.parties.session import Session
-from sfumato.engines.parties.vertical import key_texts
 from sfumato.methods.perturb.laplace_pca import most_components
+from sfumato.parties.codecs import read_columns
+from sfumato.parties.groupwise import group_sizes, tail_persons
+from sfumato.parties.plan import AGREEMENT, JointPlan
+from sfumato.parties.ports import PartyError
+from sfumato.parties.session import Session
+from sfumato.parties.vertical import key_texts
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from sfumato.core.documents import Unparsable, from_json, parse_json, typed, write_json
 from sfumato.core.errors import printable
-from sfumato.engines.parties.ports import PartyError
+from sfumato.parties.ports import PartyError
 
 __all__ = [
     "MOST_FRAME",

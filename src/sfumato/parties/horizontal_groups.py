@@ -19,10 +19,10 @@ from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
 from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
-from sfumato.engines.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
-from sfumato.engines.parties.plan import JointPlan
-from sfumato.engines.parties.ports import PartyError, bits_for, decode, encode, possible
-from sfumato.engines.parties.session import Session, Shared
+from sfumato.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
+from sfumato.parties.plan import JointPlan
+from sfumato.parties.ports import PartyError, bits_for, decode, encode, possible
+from sfumato.parties.session import Session, Shared
 
 __all__ = [
     "Centres",

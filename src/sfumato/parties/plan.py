@@ -14,8 +14,8 @@ from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.documents import UNLESS_DEFAULT, plain, write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout
-from sfumato.engines.parties.ledger import Leak
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.ledger import Leak
 
 __all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
 
@@ -153,9 +153,9 @@ class JointResult:
 def leaks_of(plan: JointPlan) -> dict[str, Leak]:
     """All that a run of this plan declares to show, by label."""
     if plan.partition == "vertical":
-        from sfumato.engines.parties import vertical
+        from sfumato.parties import vertical
 
         return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS}
-    from sfumato.engines.parties import horizontal
+    from sfumato.parties import horizontal
 
     return {**_ABOUT, **horizontal.leaks(plan.centres)}
