@@ -12,6 +12,9 @@ from tests.recount.patterns import Parts, differs
 
 __all__ = ["coded", "coded_before_noise", "coded_sums", "left"]
 
+_MOST_OF_A_JOINT_TAIL = 10
+"""Persons that a cut-off of a joint run takes at most, as ``docs/several-owners.md`` has it."""
+
 _MOSTLY = 0.9  # share of who holds another value than the commonest, from which on values are mostly common
 
 
@@ -28,7 +31,7 @@ def coded(evidence: Evidence, parts: Parts) -> Iterator[str]:
         if name in exempt:
             continue
         if "smooth" not in parts:
-            yield from _beyond_limits(evidence, name)
+            yield from _beyond_limits(evidence, name, _level(evidence))
         if evidence.request["method"] == "chain":
             yield from _held_by_few(evidence, name, int(parts["k"]))
 
@@ -64,8 +67,7 @@ def _made_by_rules(evidence: Evidence) -> set[str]:
     return {rule.split(" = ")[0] for rule in rules if " = " in rule}
 
 
-def _beyond_limits(evidence: Evidence, name: str) -> Iterator[str]:
-    k = _level(evidence)
+def _beyond_limits(evidence: Evidence, name: str, k: int) -> Iterator[str]:
     least, greatest = evidence.person_extremes(name)
     cells = evidence.numbers(evidence.released, name)
     cells = cells[~np.isnan(cells)]
@@ -99,13 +101,20 @@ def left(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def coded_before_noise(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Levels and columns; noise leads no number beyond that of the k-th most extreme person, where none is declared."""
-    for name in evidence.columns(NUMBERS):
-        yield from _beyond_limits(evidence, name)
-    k = int(parts["k"])
-    yield from differs("level", k, evidence.options["k"])
-    for part, expected in (("between", k), ("beyond", k - 1), ("rare", k), ("columns", len(evidence.columns(NUMBERS)))):
-        yield from differs(part, int(parts[part]), expected)
+    """Levels and columns; noise leads no number beyond that of the k-th most extreme person, where none is declared.
+
+    Owners of rows declare bounds, within which noise leads beyond a cut-off, and count no common values.
+    """
+    together = evidence.options["partition"] == "horizontal"
+    k = min(int(evidence.options["k"]), _MOST_OF_A_JOINT_TAIL)
+    columns = evidence.columns(NUMBERS)
+    for name in () if together else columns:
+        yield from _beyond_limits(evidence, name, k)
+    yield from differs("level", int(parts["k"]), k)
+    yield from differs("common values spoken of", "rare" in parts, not together)
+    for part, expected in (("between", k), ("beyond", k - 1), ("rare", k), ("columns", len(columns))):
+        if part in parts:
+            yield from differs(part, int(parts[part]), expected)
 
 
 def coded_sums(evidence: Evidence, name: str) -> tuple[float, float]:

@@ -247,7 +247,7 @@ SENTENCES = (
     counted(
         "In each column separately, numbers and dates beyond a cut-off computed from at least <k> persons were "
         "replaced by it before noise and, without declared bounds, again after noise.",
-        f"The data owners applied top and bottom coding to <columns> column{{s|}}. {_TAILS_RANK}{_TAILS_COMMON}",
+        f"The data owners applied top and bottom coding to <columns> column{{s|}}. {_TAILS_RANK}[[{_TAILS_COMMON}]]",
         tails.coded_before_noise,
     ),
     # ------------------------------------------------------------------------------------------ groups and their rows

@@ -294,7 +294,7 @@ def _geometric(case: Case, rng: Rng) -> Case:
     if _chance(rng, 0.2):
         _ask(case, target="pay")
     if _chance(rng, 0.2) and "enhance" not in case.options:
-        _ask(case, chunked=True, batch_rows=50)
+        _ask(case, engine="partitions", batch_rows=50)
     if _chance(rng, 0.2):
         _ask(case, exact_digits=True)
     case.arguments += ["--new-key", "{folder}/key.toml"]
@@ -428,7 +428,7 @@ def _partitions(case: Case, rng: Rng) -> Case:
         _ask(case, k=5)
     if case.method != "noise" and _chance(rng, 0.3):
         frame = _add_persons(rng, case, frame)
-    _ask(case, chunked=True)
+    _ask(case, engine="partitions")
     return dataclasses.replace(case, frames=[frame])
 
 

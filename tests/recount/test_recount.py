@@ -55,7 +55,7 @@ def test_the_recount_imports_nothing_of_the_package() -> None:
 def test_every_sentence_of_the_golden_files_is_known() -> None:
     unknown, count = [], 0
     form = re.compile(r"^(?:proved|assumed|refused): (.*)\n  (?:basis|because): (.*)$", re.MULTILINE)
-    for path in sorted((_HERE.parent / "privacy/golden").glob("*.txt")):
+    for path in sorted((_HERE.parent / "certificate/golden").glob("*.txt")):
         for sentence, behind in form.findall(path.read_text(encoding="utf-8")):
             count += 1
             unknown += [(path.name, sentence)] if entry_of(sentence, behind) is None else []
