@@ -1,7 +1,7 @@
 """Runs the README's example as a reader has it: ``python readme.py README.md``, in an empty folder, sfumato installed.
 
 The file ``patients.csv`` of the example is made from the demo's made-up patients, of whom there are enough that the
-attacks can be told from chance.
+attacks are significant.
 """
 
 from __future__ import annotations

@@ -308,7 +308,7 @@ def join_apart(values: Floats, labels: Labels) -> list[tuple[int, int]]:
 def stop_at(labels: Labels, merges: list[tuple[int, int]], n_clusters: int, smallest: float) -> int:
     """Give the number of merges after which n_clusters clusters of `smallest` rows or more are left, the last such.
 
-    Where there are never so many, `smallest` is halved until there are.
+    If that number is never reached, `smallest` is halved until it is.
     """
     size = np.bincount(labels)
     left = [int((size >= max(smallest, 1.0)).sum())]

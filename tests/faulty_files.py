@@ -141,7 +141,7 @@ _OPEN = io.open
 
 @contextmanager
 def short_files(most: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, whoever writes it: the last write is short, the next fails."""
+    """Let no file grow beyond a number of bytes, whoever writes it: the last write is short, the next fails."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:

@@ -26,7 +26,7 @@ TABLES = {"ionosphere": "Ionosphere", "ecoli": "Ecoli", "pima_diabetes": "Pima",
 # verdict, "holds in the means only", was added after a first run and is given to every claim about a direction alike.
 CLOSE = 0.05  # "close to the baseline": at most 5 points of accuracy below it
 MOST, MANY = 1 / 2, 1 / 3  # shares of the curves' points
-CLEARLY = 2.0  # a difference counts when it exceeds so many standard errors
+CLEARLY = 2.0  # a difference counts if it exceeds this number of standard errors
 TEST_SHARE = 1 / 3  # test rows per training row
 
 

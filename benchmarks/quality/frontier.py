@@ -2,7 +2,7 @@
 
 Run from the repository root: ``python benchmarks/quality/frontier.py [--tables a,b] [--methods a,b] [--splits N]``.
 Each table is split in half, at most 10,000 people inside and as many outside; every method makes a table from those
-inside; ``frontier_judge.py`` says how useful it is to people outside and what five attackers learn. Peers run in
+inside; ``frontier_judge.py`` says how useful it is on the control group and what five attackers learn. Peers run in
 environments of their own, which are made where they are missing (``--environments FOLDER``), and are stopped after
 ``--limit`` CPU seconds. What was judged is kept (``--cache FOLDER``, which begins with what stands in
 benchmarks/results/frontier.json), so a run goes on where it stopped; ``--again`` measures anew. ``--report`` writes

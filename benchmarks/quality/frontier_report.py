@@ -26,7 +26,7 @@ _TEXT = """# Use against leak
 
 `python benchmarks/quality/frontier.py`, then `--report`; the scripts' first lines say how. Half of a table is inside
 (at most 10,000 people), half outside. *Use*: a boosted model (several classes: a random forest) trained on the
-release, tested on people outside: AUC of two classes, accuracy of several, R2 of a number; *linear*: a logistic or
+release, tested on the control group: AUC of two classes, accuracy of several, R2 of a number; *linear*: a logistic or
 ridge model. *Marginals*: mean distance of the columns' distributions. *Pairs*: mean difference of correlations.
 *Leak*: the strongest of five membership attackers (distance; distance over that to a reference sample, 1st and 5th
 neighbour; trees and boosting that tell the release from a reference sample), as AUC: 0.5 is nothing. *TPR*: members

@@ -56,7 +56,7 @@ def measure(method: str, rows: int, categories: int) -> dict[str, float]:
 
 
 def _streamed(table: pa.Table, first: int) -> pa.Table:
-    """What a stream publishes that begins with so many rows and takes in the others."""
+    """What a stream publishes that starts with the given number of rows and ingests the others."""
     import sfumato as sf
 
     with tempfile.TemporaryDirectory() as folder:

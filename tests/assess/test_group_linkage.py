@@ -26,7 +26,7 @@ def grouped(groups: int, smallest: int = SIZE) -> tuple[Fact, ...]:
 
 
 def by_x(table: pa.Table, size: int = SIZE) -> np.ndarray:
-    """Group the rows whose x is alike, so many to a group."""
+    """Group the rows of similar x, a given number to a group."""
     labels = np.empty(table.num_rows, dtype=np.int64)
     labels[np.argsort(table.column("x").to_numpy())] = np.arange(table.num_rows) // size
     return labels

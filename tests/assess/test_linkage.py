@@ -73,7 +73,7 @@ def test_a_copy_is_linked_whole_and_held_out_people_are_not() -> None:
     findings = found(study(draw_table(1), draw_table(1), holdout=draw_table(3)))
     for finding in (findings[f"linkage-{way}"] for way in WHOLE):
         assert finding.value == 1.0
-        assert finding.baseline == pytest.approx(0.45, abs=0.1)  # an independent redraw links so many
+        assert finding.baseline == pytest.approx(0.45, abs=0.1)  # an independent redraw links this share
         assert finding.control is not None
         assert finding.control < 0.1
 

@@ -64,7 +64,7 @@ def test_pmse_agrees_with_a_fit_of_scikit_learn() -> None:
 
 
 DRAWS = pytest.mark.parametrize(("draws", "near"), [(150, 0.2), *at_length((400, 0.12))])
-"""How many tables are drawn, and four deviations of the mean of so many chi-squares / 8, or more."""
+"""Number of tables, and at least four deviations of the mean of that number of chi-squares / 8."""
 
 
 @DRAWS

@@ -85,7 +85,7 @@ SMALL = "age > 200: 30, else: 5"  # how small groups may get is not known before
 
 HELD = ("--holdout", 0.4)
 
-unmeasured = pytest.mark.usefixtures("short_reports")  # without attacks no limit can be told
+unmeasured = pytest.mark.usefixtures("short_reports")  # without attacks no limit is judged
 
 
 def facts_of(release: Path) -> list[str]:

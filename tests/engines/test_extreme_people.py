@@ -39,7 +39,7 @@ def numbers(rng: np.random.Generator, rows: int = ROWS) -> dict[str, np.ndarray[
 
 
 def people(extreme: int, seed: int) -> tuple[pa.Table, Ends]:
-    """People of whom so many hold extreme values at both ends of all columns, and the ends of everybody else's."""
+    """People some of whom hold extreme values at both ends of all columns, and the range of everybody else's."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {}
     ends: Ends = {}
@@ -170,7 +170,7 @@ def test_a_table_in_partitions_hides_extreme_people(method: str, extreme: int) -
 
 
 def visits(extreme: int, seed: int) -> tuple[pa.Table, Ends]:
-    """Stays that a rule makes of two dates, and sums of two numbers, with so many long and costly ones."""
+    """Stays computed from two dates, and sums of two numbers, with a given number of long and costly ones."""
     rng = np.random.default_rng(seed)
     admission, stay = rng.integers(0, 300, ROWS), rng.poisson(4, ROWS)
     net, tax = rng.integers(100, 9_999, ROWS), rng.integers(1, 2_000, ROWS)

@@ -31,7 +31,7 @@ def standardized(values: Matrix) -> Matrix:
 
 
 def number_columns(count: int, first: int = 0) -> Layout:
-    """So many columns of numbers."""
+    """A schema with a number of numeric columns."""
     return tuple(Block(f"x{first + j}", BlockKind.NUMBER, j, j + 1, (0.0,)) for j in range(count))
 
 

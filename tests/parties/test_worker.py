@@ -25,7 +25,7 @@ def test_a_frame_comes_back_as_it_was_packed() -> None:
 
 
 def header_of(length: int) -> bytes:
-    """A header of so many bytes."""
+    """A header that announces the given number of bytes."""
     text = json.dumps({"shapes": []})
     return (text + " " * (length - len(text))).encode()
 

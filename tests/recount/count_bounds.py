@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _rounded_up(what: str, stated: float, true: float, digits: int = 4) -> Iterator[str]:
-    """A complaint unless a number is the true one, rounded up to so many digits."""
+    """A complaint unless a number is the true one, rounded up to the given number of digits."""
     if not true * (1 - 1e-9) <= stated <= true * (1 + 10.0 ** (1 - digits)) + 1e-12:
         yield f"{what}: {stated} is stated, {true:.6g} follows"
 
@@ -227,7 +227,7 @@ def person_transactions(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def item_count(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many items are declared, or were in the transactions."""
+    """The number of items is the declared one, or that of the transactions."""
     yield from differs("items", int(parts["items"]), _widths(evidence))
 
 

@@ -225,7 +225,7 @@ def _interval(value: float, width: float) -> str:
 
 
 def drawn_persons(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many persons with all of their rows, which are rows of the original."""
+    """The number of persons, with all of their rows, which are rows of the original."""
     yield from differs("rows", int(parts["rows"]), len(evidence.released))
     yield from differs("persons", int(parts["persons"]), evidence.person_count)
     drawn = int(parts["drawn"])
@@ -282,7 +282,7 @@ def noise(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def _added(name: str, before: NDArray[Any], after: NDArray[Any], size: float, extra: float) -> Iterator[str]:
-    """The variance of the sum is that of both, up to the chance of so many rows; and so is the mean."""
+    """The variance of the sum is that of both, up to sampling error; and so is the mean."""
     n, variance = len(before), float(before.var())
     added = size**2 + extra
     error = variance * math.sqrt((4 * added + 8 * added**2) / n)

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def joined(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """The lowest level is that of the stream; of a person at most so many records are taken in."""
+    """The lowest level is that of the stream; the records of a person are limited."""
     yield from differs("level", int(parts["level"]), evidence.options["k"])
     if "most" in parts:
         yield from differs("records of a person", int(parts["most"]), evidence.options["person_rows"])

@@ -57,7 +57,7 @@ def groups(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def group_count(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many groups of the smallest size or more fit into the records."""
+    """The groups, of the smallest size or more, fit into the records."""
     sizes, groups_told = evidence.certificate["levels"], int(parts.get("groups", 1))
     yield from differs("groups", groups_told, sizes["groups"])
     yield from beyond("groups", groups_told, 1, len(evidence.original) / max(1, sizes["smallest_group"]))
@@ -76,7 +76,7 @@ def alone(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def drawn_rows(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many rows; and where a column is fine, no row is an original record but those of groups that do not vary."""
+    """The number of rows; with a fine column, only rows of groups that do not vary equal an original record."""
     rows = len(evidence.released)
     if "rows" in parts:
         yield from differs("rows", int(parts["rows"]), rows)
@@ -303,7 +303,7 @@ def chosen_size(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def unlabelled(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """So many rows of the original lack a class, or they are of fewer persons, and no released row does."""
+    """The number of original rows without a class, or of persons if fewer; no released row lacks one."""
     whole = pd.concat(evidence.tables, ignore_index=True)
     absent = evidence.missing(whole, parts["column"])
     if "rows" in parts:
@@ -333,7 +333,7 @@ def noised_groups(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def same_records(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Of groups that do not vary, so many rows have the numbers of an original record, unless tails were coded."""
+    """Rows of groups that do not vary have the numbers of an original record, unless tails were coded."""
     same = int(parts["same"])
     yield from beyond("rows that are records", same, 1, len(evidence.original))
     numbers = evidence.columns(NUMBERS)

@@ -53,7 +53,7 @@ def order(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def _in_order(values: NDArray[np.float64], distance: int) -> tuple[float, int]:
-    """How the ranks of numbers go with their places, or with the rank so many rows before."""
+    """Correlation of ranks with row positions, or with the rank a given lag before."""
     ranks = pd.Series(values).rank()
     other = ranks.shift(distance) if distance else pd.Series(np.arange(len(values), dtype=np.float64))
     both = pd.DataFrame({"rank": ranks, "other": other}).dropna()
@@ -276,7 +276,7 @@ def _pooled(evidence: Evidence, name: str, shown: set[Any]) -> Iterator[str]:
 
 
 def _lost(evidence: Evidence, name: str, shown: set[Any]) -> Iterator[str]:
-    """A category is not lost that so many hold that rows by chance show it, unless by a chance of 1e-10."""
+    """A frequent category is not lost, except with probability 1e-10."""
     shares = evidence.cells(evidence.original, name).value_counts(normalize=True).to_dict()
     for value, persons in evidence.holders(name).to_dict().items():
         share = shares[value]

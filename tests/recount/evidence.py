@@ -27,7 +27,7 @@ LABELS = ("nominal", "boolean", "ordinal")
 
 _PUBLIC_LEVELS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _ASKING = 10
-"""Levels that may be stated, if so many persons ask for one or a higher one, as ``docs/levels.md`` has it."""
+"""Levels that may be stated, given how many persons have one or a higher one, as ``docs/levels.md`` says."""
 
 
 def names_in(text: str) -> list[str]:

@@ -69,7 +69,7 @@ def _declare_rules(case: Case, original: Path, folder: Path) -> None:
 
 
 def _small_partitions(rows: int | None) -> contextlib.AbstractContextManager[object]:
-    """Cut tables into partitions of so many rows, which else take millions."""
+    """Cut tables into partitions of a given number of rows, instead of millions."""
     return (
         contextlib.nullcontext()
         if rows is None

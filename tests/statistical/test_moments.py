@@ -21,7 +21,7 @@ ROWS = 40_000
 
 
 def one_large_group(dim: int, seed: int) -> Groups:
-    """Give a group with a random covariance and so many records that one draw is a sample."""
+    """Give a group with a random covariance and enough records that one draw is a sample."""
     rng = np.random.default_rng(seed)
     factor = rng.normal(size=(dim, dim)) * 10.0 ** rng.integers(-2, 3, dim)
     return from_moments(np.array([ROWS]), rng.normal(size=(1, dim)), (factor @ factor.T)[None])

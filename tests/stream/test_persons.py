@@ -1,4 +1,4 @@
-"""Persons of a stream: so many rows of each, known by keyed digests, and groups as many times as large."""
+"""Persons of a stream: a limit of rows for each, keyed digests, and groups as many times as large."""
 
 from __future__ import annotations
 

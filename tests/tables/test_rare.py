@@ -143,7 +143,7 @@ def test_what_is_pooled_is_held_by_k_persons_too(seed: int, k: int) -> None:
 
 
 def people(rows: int = 60) -> dict[str, list[Any]]:
-    """People of two large towns, and so many of three small ones that a pooled label stands for enough at k = 5."""
+    """People of two large towns, and of three small ones that together are enough for a pooled label at k = 5."""
     town = ["Bonn"] * 26 + ["Ulm"] * 22 + ["Mainz"] * 4 + ["Trier"] * 4 + ["Worms"] * 4
     return {"town": town[:rows], "age": [20 + place % 17 for place in range(rows)]}
 
@@ -336,7 +336,7 @@ def test_a_date_of_birth_that_few_have_is_dropped_and_not_said_to_be_coarsened()
 
 
 def citizens(rare: int, seed: int = 1) -> pa.Table:
-    """600 people of three towns, of whom so many are from others, from one or two each."""
+    """600 people of three towns, a given number of whom are from others, one or two from each."""
     rng = np.random.default_rng(seed)
     town = rng.permutation(np.repeat(["Bonn", "Mainz", "Ulm"], 200)).astype(object)
     town[:rare] = [f"village {place // 2}" for place in range(rare)]

@@ -1,4 +1,4 @@
-"""Rules between columns: found where every row obeys, kept in every row that is made anew."""
+"""Rules between columns: found if every row obeys them, kept in every synthetic row."""
 
 from __future__ import annotations
 

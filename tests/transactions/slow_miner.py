@@ -32,7 +32,7 @@ def count_slowly(transactions: list[list[int]], items: tuple[int, ...]) -> int:
 
 
 def frequent_slowly(transactions: list[list[int]], least: int, longest: int) -> dict[tuple[int, ...], int]:
-    """Every set of at most so many items that enough transactions hold."""
+    """Every itemset up to a size that enough transactions hold."""
     items = sorted({item for transaction in transactions for item in transaction})
     sets = [some for size in range(1, longest + 1) for some in combinations(items, size)]
     return {some: count for some in sets if (count := count_slowly(transactions, some)) >= least}

@@ -12,7 +12,7 @@ from sfumato.transactions.selection import edges, selected_ends, simultaneous_de
 from tests.transactions.slow_miner import draw_transactions
 
 DRAWS = 40_000
-FAR = 5.0 * np.sqrt(0.05 * 0.95 / DRAWS)  # deviations of a share of so many draws; passed by chance once in 3e6
+FAR = 5.0 * np.sqrt(0.05 * 0.95 / DRAWS)  # deviations of a share of DRAWS draws; exceeded by chance once in 3e6
 
 
 @pytest.mark.parametrize("above", [-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 4.0])

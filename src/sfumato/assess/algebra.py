@@ -50,8 +50,8 @@ NO_CONTROL = " No control: no records were held out."
 STAND_IN = " No control: no records were held out. The baseline is the same attack on other original rows."
 """What follows the meaning of an attack whose baseline was measured so."""
 
-_FOLDS = 10  # one in so many people is attacked at a time, by the rows of all others
-_TURNS = 3  # of which so many are made at most: models learn anew in each
+_FOLDS = 10  # one in ten people is attacked at a time, with the rows of all others
+_TURNS = 3  # at most three folds are run: models are fitted again in each
 _FEWEST = 4  # rows of an original that can be parted
 
 

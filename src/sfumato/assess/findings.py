@@ -148,7 +148,7 @@ def clustered_interval(share: float, tries: int, cluster: float) -> tuple[float,
 
 
 def effective_tries(tries: int, cluster: float) -> int:
-    """How many tries are left where so many hang on the same thing."""
+    """Effective number of attempts if several depend on the same row."""
     return max(1, round(tries / cluster))
 
 

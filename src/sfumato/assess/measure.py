@@ -147,7 +147,7 @@ _FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the o
 
 EPOCHS = Measure("epochs", Family.PRIVACY, "Aggarwal & Yu 2005 published by epochs", lambda _: ()).finds(
     Number("epoch-change-smallest", "Fewest records behind a change between epochs", COUNT.more).means(
-        "The fewest new records behind any group whose rows changed between epochs; comparing epochs reveals so many "
+        "The fewest new records behind any group whose rows changed between epochs; comparing epochs reveals as many "
         "records together, never one. Baseline: the fewest there may ever be"
     ),
     Number("epoch-rows-repeated", "Rows repeated from the last epoch", SHARE.more).means(

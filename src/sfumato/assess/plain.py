@@ -45,7 +45,7 @@ _LEAST = 0.005  # a share of people that is worth a word
 
 
 def fitting(parts: Sequence[tuple[int, str]], width: int | None, most: int) -> list[str]:
-    """Lines of a text of at most so many, broken at a width; what has the highest number is left out first.
+    """Wrap a text to a width and a maximum number of lines; parts with the highest number are dropped first.
 
     Examples
     --------

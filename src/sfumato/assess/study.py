@@ -85,12 +85,12 @@ class Sizes:
 def choose_sizes(
     rows: int, coordinates: int, columns: int, time_limit: float | None = None, *, judged: bool = False
 ) -> Sizes:
-    """Choose sizes for a table of so many rows.
+    """Choose sample sizes for a table of the given number of rows.
 
     Without a time limit the usual ones, with fewer attempts where the table is so large that each costs much. With a
     time limit the largest whose expected time, from a short trial on this machine, fits; the smallest where none does.
-    Where a policy is judged by the findings, five times as many people are attacked; else so many as far as that is
-    quick, for the usual policy is judged by them, too.
+    If a policy is judged by the findings, five times as many people are attacked, or as many as are still quick,
+    because the default policy is judged by them too.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _scaled(scale: float, rows: int, coordinates: int, judged: bool) -> Sizes:
 
 
 def _seconds(sizes: Sizes, rows: int, coordinates: int, columns: int) -> float:
-    """Expect so many seconds for a whole report on the machine of `_TRIAL`."""
+    """Expected seconds for a whole report on the machine of `_TRIAL`."""
     pairs = min(min(sizes.attempts, rows) * rows, _MOST_PAIRS) / 1e6 * (1 + coordinates / 100)
     learned = min(sizes.training, rows) * columns / 1e5
     read = rows * columns / 1e6
@@ -201,7 +201,7 @@ class ColumnPair:
         return self.field.kind not in (Kind.NOMINAL, Kind.BOOLEAN)
 
     def cuts(self, parts: int) -> Matrix | None:
-        """Cuts between so many equal parts of the original's numbers; None for categories, which are as they are."""
+        """Quantiles of the original's numbers as cuts; None for categories."""
         if not self.is_number:
             return None
         present = self.original.present
@@ -340,7 +340,7 @@ class Study:
         return next(pair for pair in self.pairs if pair.name == name)
 
     def attacked(self, most: int, rng: np.random.Generator, among: Places | None = None) -> Places:
-        """Original rows to attack, at most so many and of as many persons: of each one row, drawn at random."""
+        """Original rows to attack, one random row of each person, at most ``most``."""
         return _one_each(len(self.original), self.persons, most, rng, among)
 
     def attacked_outside(self, most: int, rng: np.random.Generator, among: Places | None = None) -> Places:
@@ -414,12 +414,12 @@ def holders_of(codes: Places, persons: Places | None, slots: int) -> Places:
 
 
 def sample(rows: int, most: int, rng: np.random.Generator) -> Places:
-    """Draw at most so many of the rows' places without replacement, in rising order; all where there are no more."""
+    """Draw at most ``most`` row indices without replacement, in rising order; all of them if there are no more."""
     return np.sort(rng.choice(rows, most, replace=False)) if rows > most else np.arange(rows)
 
 
 def _one_each(rows: int, persons: Places | None, most: int, rng: np.random.Generator, among: Places | None) -> Places:
-    """Draw at most so many rows, of all or among some, and of each person at most one."""
+    """Draw at most ``most`` rows, of all or among some, at most one of each person."""
     if persons is None:
         chosen = sample(rows if among is None else len(among), most, rng)
         return chosen if among is None else among[chosen]
@@ -429,7 +429,7 @@ def _one_each(rows: int, persons: Places | None, most: int, rng: np.random.Gener
 
 
 def equivalence_classes(study: Study, most: int, rng: np.random.Generator) -> tuple[Places, Places, str]:
-    """At most so many rows of the original and of the released table, and a note on how many where these are not all.
+    """A sample of the original and of the released rows, and a note on its size if it is not all of them.
 
     Tables of one length are looked at in the same places, so that a copy stays a copy and a table that was changed
     row by row is compared with the rows that it came from.

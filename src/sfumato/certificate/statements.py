@@ -94,7 +94,7 @@ def whom_rows_describe(*, by_person: bool) -> str:
 
 
 def at_most(number: float, digits: int = 4) -> str:
-    """Round a number up to so many digits, for an upper bound.
+    """Round a number up to the given number of digits, for an upper bound.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def at_most(number: float, digits: int = 4) -> str:
 
 
 def at_least(number: float, digits: int = 4) -> str:
-    """Round a number down to so many digits, for a lower bound."""
+    """Round a number down to the given number of digits, for a lower bound."""
     return _rounded(number, digits, ROUND_FLOOR)
 
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 __all__ = ["text_table", "wrap_lines"]
 
 _GAP = "  "
-_SHARE = 4  # a column but the last takes at most one part in so many of a width
+_SHARE = 4  # every column but the last takes at most a quarter of the width
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:

@@ -70,7 +70,7 @@ class Randomness:
     def generator(self, purpose: str, *, after: int = 0) -> np.random.Generator:
         """Generator for one purpose; no two purposes share a stream.
 
-        With a seed it may begin ``after`` so many uniform numbers, as if they had been drawn; without one its numbers
+        With a seed it may start ``after`` a number of uniform draws, as if they had been made; without one its numbers
         are then others, which nobody can tell.
         """
         if self.seed is None:

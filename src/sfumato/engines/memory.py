@@ -278,7 +278,7 @@ def crowd_of(job: Prepared, plan: Plan) -> int:
 
 
 def _rules(job: Prepared, plan: Plan) -> RuleEnforcement | None:
-    """Rules that rows made anew are to obey; rows that descend from others obey what their numbers let them."""
+    """Rules that synthetic rows must satisfy; perturbed rows satisfy what their numbers allow."""
     if not plan.mechanism.traits.synthetic or not job.codec.schema.rules:
         return None
     return enforce_rules(
@@ -337,7 +337,7 @@ def _with_rules(job: Prepared, plan: Plan, kept: RuleEnforcement | None) -> Sche
 def _made_from(job: Prepared, workings: OwnerDetails | None) -> tuple[int, Prepared]:
     """How many rows came in, and what the release was made from.
 
-    Rows that no group could take are left out; those that were not drawn into a sample are people outside, unless
+    Rows that no group could take are left out; those that were not drawn into a sample are the control group, unless
     others were held out.
     """
     if workings is None or (workings.kept is None and workings.sample is None):
@@ -524,7 +524,7 @@ def _centres(table: pa.Table, codec: Codec, labels: Places) -> Matrix:
 
 
 def _part_of(workings: OwnerDetails, rows: MeasuredRows, many: int) -> OwnerDetails:
-    """Workings that speak of some of so many people and of some released rows."""
+    """Details of some of the people and of some released rows."""
     labels, drawn, origin = workings.labels, workings.drawn_from, workings.origin
     if labels is not None:
         found, labels = np.unique(labels[rows.inside], return_inverse=True)

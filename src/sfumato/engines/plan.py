@@ -189,7 +189,7 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
 
 
 def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
-    """Plan of a chain of which nobody said k, with what is usual for so many people as will be inside.
+    """Plan of a chain without a given k, with the default for the number of people in the release.
 
     Cut-offs of tails stay where they are: of few people a tenth would be a large part of a column. The plan stays as it
     is if a class of the target would be rare then, or a leaf be larger than was told.

@@ -109,7 +109,7 @@ class OwnerDetails:
     are the places of the records that labels and levels speak of, where some were left out. ``likelihood`` scores
     people, by their coordinates, as somebody can who knows the algorithm and what was grown by it, ``regrown`` as one
     who grows that anew on the release; more is likelier among the records. ``sample`` are the places of the records
-    that were drawn into the release, among which ``origin`` counts; all others are people outside. ``texts`` are
+    that were drawn into the release, to which ``origin`` refers; all others are the control group. ``texts`` are
     further files for the owner, by name. ``answers`` are the codes of cells that leave as values of another kind, by
     column.
     """

@@ -198,7 +198,7 @@ def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64
 
 
 def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64]:
-    """Put 0 for components that do not vary: of so many rounded summands rounding alone can be as many steps."""
+    """Put 0 for components that do not vary: rounding alone can add one step for each rounded summand."""
     return np.where(ranges > summands, ranges, 0)
 
 

@@ -203,7 +203,7 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
 
 
 def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
-    """Encode own columns, their tails coded; refuse so many that products with them give another's columns away.
+    """Encode own columns with coded tails; refuse a number of columns whose products reveal another owner's.
 
     A number or date that noise has moved is brought back to the declared bounds of its column; without such, to the
     cut-offs of its tails.

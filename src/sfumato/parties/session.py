@@ -272,7 +272,7 @@ class Session:
         return self._seen(entry, total.view(np.int64))
 
     def tell(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
-        """Send the owner's message to all; it holds so many numbers."""
+        """Send the owner's message of the given number of values to all."""
         refuse_undeclared(self._leaks, "told", label, self.names, self.parties)
         entry = self._log("told", label, (count,), tuple(range(self.parties)), owner)
         kind = f"{entry}:tell"

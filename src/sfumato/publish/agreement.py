@@ -506,7 +506,7 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
 
 def _is_declared(line: Opened, plan: JointPlan) -> bool:
-    """Tell whether the protocol of the plan declares to show that, in these words, and to so many."""
+    """Whether the plan's protocol declares this disclosure, in these words and to this number of parties."""
     from sfumato.parties.plan import leaks_of
 
     leak = leaks_of(plan).get(line.label)

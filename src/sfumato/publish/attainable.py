@@ -27,7 +27,7 @@ class PlannedRun:
     how_to_control : str
         How to get one, as the end of a sentence.
     control_rows : int, optional
-        At most so many rows are in the control group.
+        Maximum number of rows in the control group.
     mechanism : Mechanism, optional
     level : str or int, optional
         Privacy levels, as `sfumato.sanitize` takes them.

@@ -73,7 +73,7 @@ def _refuse_standing(path: Path, named: Path, *, overwrite: bool) -> None:
 
 
 def _check_name(path: Path) -> None:
-    """Refuse a name that the writers of tables cannot be told, that no file system has, or that is no folder's own."""
+    """Refuse a name that table writers do not accept, that a file system rejects, or that contains a folder."""
     if path.name == "..":
         raise OptionError(f"the output {shown(path)} ends in '..'; name the folder itself")
     try:

@@ -333,7 +333,7 @@ def _undecided(results: Sequence[LimitResult]) -> list[Missing]:
 def _requirements(
     report: Report, policy: Policy, facts: Sequence[Fact]
 ) -> tuple[tuple[Exceeded, ...], tuple[Missing, ...]]:
-    """List the requirements that are not met, and those that cannot be told of a table of unknown make."""
+    """List the requirements that are not met, and those that are unknown for a table of another tool."""
     unmet: list[Exceeded] = []
     unknown: list[Missing] = []
     for name, asked in policy.require.items():

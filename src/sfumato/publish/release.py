@@ -291,7 +291,7 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
     Raises
     ------
     PolicyNotMet
-        Where the policy is not met, or it cannot be told; it holds the report.
+        If the policy is not met or the verdict is inconclusive; it holds the report.
     """
     options = PublishOptions() if options is None else options
     policy, report = options.policy, options.report

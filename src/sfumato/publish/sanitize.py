@@ -235,7 +235,7 @@ def sanitize(
     seed : int, optional
         Makes a dry run: reproducible and marked as not for release.
     no_rules : bool
-        Let rows that are made anew break the rules between columns that the schema lists or that every row obeys.
+        Let synthetic rows break the rules between columns that the schema lists or that every row obeys.
     rare : {"pool", "lift", "keep"}, optional
         What becomes of categories that fewer persons hold than the highest privacy level: one named other, a wider one
         of the column's hierarchy, or nothing. By default they are lifted where there is a hierarchy and pooled
@@ -310,7 +310,7 @@ def sanitize(
     Raises
     ------
     PolicyNotMet
-        Where the policy is not met, or it cannot be told; it holds the report. Neither folder nor key is written.
+        If the policy is not met or the verdict is inconclusive; it holds the report. Neither folder nor key is written.
 
     Examples
     --------
@@ -484,7 +484,7 @@ def _on_spark(run: SanitizeRun, chosen: Mechanism, frame: Any) -> Release:
 
 
 def _by_rows(run: SanitizeRun, source: Any) -> MethodChoice:
-    """The usual method of a table of so many rows: the chain, or condensation of few and for options of its own."""
+    """The default method: the chain, or condensation for few rows or if one of its options is given."""
     parameters = run.choice.parameters
     if isinstance(source, TableSource | ClusterFile):
         rows = source.first_rows(MIN_ROWS_FOR_CHAIN)

@@ -445,7 +445,7 @@ def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
 
 
 def _some(arrow: pa.Table, plan: Plan, most: int) -> tuple[pa.Table, int]:
-    """Rows of at most so many people, drawn at random, and how many people they are."""
+    """Rows of a random sample of people, and the number of people in it."""
     persons = persons_of_table(arrow, plan.schema)
     units = np.arange(arrow.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
     count = int(units.max(initial=-1)) + 1
@@ -457,7 +457,7 @@ def _some(arrow: pa.Table, plan: Plan, most: int) -> tuple[pa.Table, int]:
 
 _MOST = 3  # columns that are looked at
 _Z = 1.96
-_PARTS = 10  # a number is coarsened to about so many intervals
+_PARTS = 10  # a number is coarsened to about ten intervals
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class PersonRows:
                     self._values.add((name, person))
 
     def check(self) -> Check:
-        """Whether so many persons with so many rows are there, and as many of each kind as the smallest group has."""
+        """Whether the counts of persons and rows agree, and each category has as many persons as the smallest group."""
         times = Counter(self._rows.values())
         if self._lacking or None in self._rows:
             return Check(_NAME, False, "rows do not state the person that they belong to")

@@ -83,7 +83,7 @@ class StreamCells:
 
 
 def cells_of_groups(session: StreamSession, most: int) -> StreamCells:
-    """Cut the groups of a stream into so many cells at most, by their means.
+    """Cut the groups of a stream into a limited number of partitions, by their means.
 
     A cell without a group as large as the highest level so far is joined with its neighbour, so that a record of that
     level finds room in each.

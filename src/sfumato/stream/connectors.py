@@ -96,7 +96,7 @@ def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
 
 
 def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
-    """Read rows of CSV, so many at a time."""
+    """Read rows of CSV in batches of a given size."""
     delimiter = max(_DELIMITERS, key=first.count) if any(mark in first for mark in _DELIMITERS) else ","
     reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
     try:
@@ -118,7 +118,7 @@ def _csv_tables(first: str, text: TextIO, rows: int) -> Iterator[pa.Table]:
 
 
 def _json_tables(first: str, text: TextIO, reading: ReadOptions) -> Iterator[pa.Table]:
-    """Read one record a line, so many at a time."""
+    """Read one record a line, in batches of a given size."""
     records = (
         _record(line, number) for number, line in enumerate(itertools.chain([first], text), start=1) if line.strip()
     )

@@ -101,7 +101,7 @@ def place_of(identity: str) -> tuple[str, int] | None:
 
 
 def cut_batches(tables: Iterable[pa.Table | pa.RecordBatch], rows: int, *, source: str = "") -> Iterator[Batch]:
-    """Cut the rows of a source into batches of so many and give each its id; the last may be shorter.
+    """Cut the rows of a source into batches of equal size and give each its id; the last may be shorter.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def entries_of_rows(rows: GroupRows) -> list[StateEntry]:
 def rows_of_entries(
     held: Sequence[bytes], d: int, stratum_of: Callable[[NDArray[np.float64]], NDArray[np.int64] | None] | None = None
 ) -> GroupRows:
-    """Read groups of so many coordinates back, in order of id; ``stratum_of`` tells their strata by their means.
+    """Read groups back in order of id; ``stratum_of`` gives their strata from their means.
 
     Raises
     ------
@@ -412,7 +412,7 @@ def _bytes_of_tally(held: Sequence[NDArray[np.int64]]) -> bytes:
 
 
 def tally_of_bytes(body: bytes, blocks: Sequence[Block], count: int) -> list[NDArray[np.int64]]:
-    """Places of the categories that a group of so many records holds in each column.
+    """Indices of the categories in each column of a group of the given size.
 
     Raises
     ------

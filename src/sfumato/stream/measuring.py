@@ -52,7 +52,7 @@ class KeptRow:
 
     @classmethod
     def from_bytes(cls, plain: bytes, d: int) -> KeptRow:
-        """Read a row of so many coordinates back; raises StateError where it is not as long as such a row."""
+        """Read a row back; raises StateError if it does not have the given number of coordinates."""
         try:
             row, level, after, family, length = _FORM.unpack_from(plain)
             name = plain[_FORM.size : _FORM.size + length].decode()

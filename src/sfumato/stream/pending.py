@@ -139,7 +139,7 @@ class Vault:
         return self.lock(str(place), struct.pack("<q", level) + np.ascontiguousarray(values, dtype="<f8").tobytes())
 
     def open(self, place: int, body: bytes, d: int) -> tuple[NDArray[np.float64], int]:
-        """Decrypt a record of so many coordinates.
+        """Decrypt a record.
 
         Raises
         ------

@@ -100,7 +100,7 @@ def publish_stream(
     Raises
     ------
     PolicyNotMet
-        Where the policy is not met, or it cannot be told. The epoch is kept, and the next call is about the same rows.
+        If the policy is not met or the verdict is inconclusive. The epoch is kept; the next call uses the same rows.
     PrivacyRefusal
         Where nothing has left before and no family has enough fresh records.
     """
@@ -133,7 +133,7 @@ def _as_frame(release: Release, kind: str) -> Release:
 
 @dataclass(frozen=True)
 class EpochPair:
-    """Two epochs: of the ``rows`` of the later one so many ``changed``, and so many of the sample ``arrived`` between.
+    """Two epochs: ``changed`` of the ``rows`` of the later one, and ``arrived`` records of the sample between them.
 
     ``fresh`` is the fewest fresh records behind any group whose rows changed; None where none did.
     """

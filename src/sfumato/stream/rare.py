@@ -146,7 +146,7 @@ def _size(field: Field) -> int:
 
 
 def counts_of_bytes(body: bytes, size: int) -> NDArray[np.int64]:
-    """Counts of the missing cells and of so many categories; raises StateError where the bytes tell no such counts."""
+    """Counts of the missing cells and of each category; raises StateError if the bytes do not hold such counts."""
     counts = np.frombuffer(body[: len(body) // 8 * 8], dtype=_NUMBER).astype(np.int64)
     if len(body) != 8 * (1 + size) or size < 0 or (counts < 0).any() or (counts > 2**50).any():
         raise _unreadable()

@@ -114,7 +114,7 @@ def init_stream(
     split : {"strict", "paper"}
         When groups split; see `sfumato.methods.condense.maintainer.Maintainer`.
     init_number : int, optional
-        Take only so many of the rows, from the first on.
+        Ingest only this number of rows, from the first on.
     pending : {"memory", "encrypted"}
         How records are kept that wait for a group large enough: nowhere but in memory, or in the state under a key.
     pending_key : path, optional
@@ -122,8 +122,8 @@ def init_stream(
     pending_limit : int
         Records at most that wait.
     measure_rows : int
-        Keep a sample of at most so many rows that were taken in, encrypted, to measure releases by, and at most as many
-        that are never taken in and play people outside; 0 keeps none.
+        Keep an encrypted sample of at most this number of ingested rows, to measure releases, and at most as many
+        that are never ingested, as the control group; 0 keeps none.
     measure_key : path, optional
         The key file of these, of at least 32 bytes and mode 600.
     measure_share : float
@@ -243,7 +243,7 @@ def init_stream(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _FirstPersons:
-    """The first records, so many of each person, and what the state is to know of these."""
+    """The first records, limited per person, and what the state keeps of these."""
 
     table: pa.Table
     column: str
@@ -254,7 +254,7 @@ class _FirstPersons:
 def _count_persons(
     arrow: pa.Table, schema: Schema, most: int, key: str | Path | None, state_id: str
 ) -> _FirstPersons | None:
-    """Take in so many rows of each person, where a column says who they are; None where each row is one."""
+    """Limit the rows of each person, if a column identifies persons; None if each row is a person."""
     field = next((field for field in schema if field.role is Role.PERSON), None)
     if field is None:
         if key is not None or most != 1:
@@ -276,7 +276,7 @@ def _count_persons(
 def _first_records(
     arrow: pa.Table, plan: Plan, k: int, times: int
 ) -> tuple[Codec, NDArray[np.float64], NDArray[np.int64]]:
-    """Encode the first records, with so many times the levels that they ask for.
+    """Encode the first records, with their levels multiplied by the rows per person.
 
     The codec takes means and scales from the records with coded tails, and ends nowhere.
     """

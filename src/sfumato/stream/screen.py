@@ -1,4 +1,4 @@
-"""Which rows of a batch a stream takes in: those that fit its codec, and so many of each person, known by digests."""
+"""Which rows of a batch a stream takes in: those that fit its codec, up to a limit for each (keyed) person."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ _PERSON = "person"
 
 
 class CountedPersons:
-    """How many rows of each person were taken in; who they are cannot be told without the key."""
+    """Number of ingested rows of each person; without the key persons cannot be identified."""
 
     def __init__(self, state: State, settings: StreamSettings, vault: Vault | None) -> None:
         self.column, self.most = settings.person, settings.person_rows
@@ -239,7 +239,7 @@ def digests_of(column: pa.ChunkedArray, missing: tuple[str, ...], vault: Vault) 
 def first_of_each(
     column: pa.ChunkedArray, missing: tuple[str, ...], most: int, vault: Vault
 ) -> tuple[NDArray[np.bool_], list[StateEntry]]:
-    """Which of the first rows are taken in, so many of each person, and what is to be written of them."""
+    """Which of the first rows are ingested, up to the limit for each person, and what is to be written of them."""
     rows: Counter[str] = Counter()
     taken = np.zeros(len(column), dtype=np.bool_)
     for place, name in enumerate(digests_of(column, missing, vault)):

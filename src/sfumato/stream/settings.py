@@ -220,7 +220,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class HandedOver:
-    """A cluster goes on with a stream, in so many cells at most; the folder that it publishes in holds the mark."""
+    """A cluster continues a stream in limited partitions; the folder that it publishes in holds the mark."""
 
     cells: int
     mark: str

@@ -98,7 +98,7 @@ def _frame(cells: list[int], bodies: list[bytes]) -> Any:
 
 
 def _persons_processor(persons: PersonsSoFar, cells: StreamCells) -> Any:
-    """Lets so many rows of each person through; a bucket of persons under each key."""
+    """Lets a limited number of rows of each person through; a bucket of persons under each key."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Persons(StatefulProcessor):  # type: ignore[misc]

@@ -130,7 +130,7 @@ class StateStore:
                     self._connection.roll_back()
 
     def commit(self, put: Iterable[StateEntry], drop: Iterable[tuple[str, str]], number: int) -> None:
-        """Write and remove entries in one step, which is commit number so many; at the return they are on disk."""
+        """Write and remove entries in one numbered commit; on return they are on disk."""
         with _plain_errors(self._location):
             with self._connection.transaction(write=True):
                 self._connection.execute_many(f"delete from {self._table} where kind = %s and key = %s", drop)  # noqa: S608

@@ -190,7 +190,7 @@ def _missing(values: NDArray[np.float64], blocks: tuple[Block, ...]) -> NDArray[
 
 
 def _inwards(numbers: NDArray[np.float64], decimals: int | None) -> NDArray[np.float64]:
-    """A lower and an upper bound rounded up and down to so many decimals."""
+    """A lower and an upper bound rounded up and down to the given number of decimals."""
     if decimals is None:
         return numbers
     scale = 10.0**decimals

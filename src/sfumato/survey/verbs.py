@@ -62,7 +62,7 @@ class Relation:
 
     table: CrossTable  # shares of all pairs of values or intervals
     # the line of the first on the second; none where one of them has more than two labels, a law does not tell means,
-    # or the second cannot be told to vary
+    # or the variance of the second is not significant
     regression: Regression | None
     why: str = ""  # why there is no line
 
@@ -105,7 +105,7 @@ def relate(
     bands : float
         Level of all bands.
     least : float
-        Refuse where the coarsest feature would be known worse than from so many plain records.
+        Refuse if the coarsest feature would be estimated less precisely than from this number of unperturbed records.
     strict : bool
         Refuse values that do not fit the laws.
 

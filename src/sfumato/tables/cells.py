@@ -176,7 +176,7 @@ def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints |
     """Find how missing cells are written; each form must be used by at least ``least`` persons.
 
     A row is a person unless ``persons`` tells whom each is about. A way that fewer hold is written as the commonest; if
-    none is held by so many, a mark is written only if it is a usual one.
+    none is that frequent, a mark is written only if it is a usual one.
     """
     gone = array.filter(pa.array(absent))
     if not len(gone) or not (is_text(array.type) or is_number(array.type)):

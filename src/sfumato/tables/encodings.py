@@ -60,7 +60,7 @@ def encoding_of(data: bytes, name: str, encoding: str | None, *, whole: bool = T
     OptionError
         For a name that no encoding of text has.
     TableError
-        For bytes that are not of UTF-8, and of no other encoding that can be told; the offset is named.
+        For bytes that are neither UTF-8 nor of another encoding that can be detected; the offset is named.
     """
     known = "utf-8" if encoding is None else codec_name(encoding)
     if known == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -274,7 +274,7 @@ def _find_decisions(
 ) -> list[Rule]:
     """Rules by which a label decides another column, fewest labels first, so that chains are found in order.
 
-    At least so many rows hold each pair. If only ``frequent`` labels count, rows of others are left aside.
+    A minimum number of rows hold each pair. If only ``frequent`` labels count, rows of others are ignored.
     """
     labels = [field.name for field in fields if field.kind in _LABELS]
     others = [field.name for field in fields if field.kind in (*_LABELS, Kind.INTEGER)]

@@ -1,7 +1,7 @@
 """Enforce rules between columns exactly: hide dependent columns from a method, and rebuild them afterwards.
 
 The later of two ordered columns is seen as its distance from the latest of those before it, so that no row is turned
-away; a column that follows from others is not seen at all, and is made anew from what was drawn.
+away; a column that follows from others is not modelled, and is computed from what was drawn.
 """
 
 from __future__ import annotations

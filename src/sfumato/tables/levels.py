@@ -131,7 +131,7 @@ def levels_of_table(
 
     ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
     which is no protection, is asked for only where it is allowed. No level is higher than the number of records: those
-    of the table, or so many that it is one part ``among``.
+    of the table, or one part in ``among`` of it.
     """
     if isinstance(spec, str) and spec not in schema.names:
         spec = int(spec.strip()) if re.fullmatch(r"[+-]?\d{1,9}", spec.strip()) else spec

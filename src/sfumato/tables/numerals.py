@@ -56,7 +56,7 @@ class Numerals:
             said.append(f"Marks between thousands in {_listed(self.thousands)}: read as numbers, released without.")
         if self.doubtful:
             said.append(
-                f"One mark and three digits in {_listed(self.doubtful)}: thousands or decimals cannot be told, so they "
+                f"One mark and three digits in {_listed(self.doubtful)}: thousands and decimals are ambiguous, so they "
                 "stay texts; say --decimal , or --decimal ."
             )
         return tuple(said)

@@ -312,7 +312,7 @@ def _most_similar(
     table: pa.Table, fields: Sequence[Field], rows: Codes, tried: Codes, rng: np.random.Generator
 ) -> Codes:
     """The donor of each row that agrees with it in most categorical columns."""
-    if len(rows) > _MOST_MATCHED:  # so many cells are common ones of a table that lacks few others
+    if len(rows) > _MOST_MATCHED:  # the cells are frequent in a table that lacks few others
         return tried[:, 0]
     agree = rng.random(tried.shape)  # breaks ties
     for each in fields:

@@ -61,7 +61,7 @@ _DURATION_NOTE = f"""
 _REPAIR_NOTE = """
 repair: true, and cells that do not fit become missing, or are rounded to the step; without it they are an error."""
 _RULES_NOTE = """rules that every row obeys: "a <= b", "c = a + b", "c = a - b", "a -> b" (a decides b).
-They are kept in rows that are made anew; take out those that hold by accident."""
+They are kept in synthetic rows; remove those that hold by accident."""
 
 _WRONG = {
     "kind": f"column {{0}} has no known kind; choose one of {', '.join(Kind)}",

@@ -122,7 +122,7 @@ def _estimate_pairs(operator: TransactionOperator, bitmaps: Bitmaps, kinds: Ints
     for first in range(0, len(sets), _CHUNK):
         some = slice(first, first + _CHUNK)
         held, rest = partial_counts(bitmaps, sets[some]), partial_counts(bitmaps, fewer[some])
-        lacking = held[:, :, 0]  # transactions that show so many items of the set, and not the one on the right
+        lacking = held[:, :, 0]  # by number of items of the set, without the item on the right
         products = np.einsum("sc,c->s", lacking, both[:, 0] * alone[:, 0])
         for shown in range(length):
             having = rest[:, :, shown] - lacking

@@ -56,7 +56,7 @@ class CountEstimates:
     rest: Counts
 
     def deviation(self, held: Counts | float | None = None) -> Counts:
-        """Standard deviation where so many transactions held a set; by default as many as seem to."""
+        """Standard deviation at a true support; by default the estimated one."""
         true = np.maximum(self.counts if held is None else held, 0.0)
         return np.asarray(np.sqrt(self.slope * true + self.rest))
 
@@ -123,9 +123,8 @@ def estimate_counts(
     Notes
     -----
     A large transaction rarely shows a whole set and then weighs much, so that a set's own large transactions tell
-    little of their number. How the transactions of a set spread over the sizes is taken from all these sets together,
-    with a tenth of what holds of all sets of this length: they are in a transaction as often as so many of its items
-    can be chosen.
+    little of their number. The distribution of a set's transactions over the sizes is taken from all these sets
+    together and mixed with a tenth of that of all sets of this length, so that no size is left without weight.
     """
     length = sets.shape[1]
     undone = np.stack([operator.undone(length, int(size)) for size in sizes])
@@ -142,7 +141,7 @@ def estimate_counts(
 
 
 def _slopes(operator: TransactionOperator, sizes: Ints, transactions: Ints, pooled: Counts | None) -> Counts:
-    """Variance that a transaction with so many items of a set adds, over the sizes that they seem to have."""
+    """Variance that a transaction with a number of items of a set adds, over the estimated sizes."""
     length = 1 if pooled is None else pooled.shape[1] - 1
     spread = np.stack([operator.spread(length, int(size)) for size in sizes])
     shares = _over_sizes(operator, sizes, transactions, length)
@@ -154,7 +153,7 @@ def _slopes(operator: TransactionOperator, sizes: Ints, transactions: Ints, pool
 
 
 def _over_sizes(operator: TransactionOperator, sizes: Ints, transactions: Ints, length: int) -> Counts:
-    """Which share of the transactions with so many items of a set has each size, for all sets of a length together."""
+    """Share of each size among transactions by their number of items of a set, for all sets of a length."""
     if not operator.by_size:
         return np.ones((1, length + 1))
     held = np.arange(length + 1)
@@ -177,7 +176,7 @@ def least_told(operator: TransactionOperator, true_sizes: Ints) -> float:
 
 
 def _times_told(candidates: int) -> float:
-    """Deviations that a threshold must be away from 0: 2, or so many that chance lifts one of all candidates there."""
+    """Deviations between 0 and a threshold: 2, or as many as chance reaches for one of all candidates."""
     from scipy.special import ndtri
 
     return max(2.0, float(-ndtri(1.0 / max(candidates, 2))))
@@ -189,9 +188,9 @@ def estimate_itemsets(
     """Sets that at least this share of the true transactions seems to hold, by Apriori over estimates [EGSA02, sec. 6].
 
     A set is looked at where all its subsets of one item less are estimated at no more than a standard deviation below
-    the threshold: a subset that chance put just below must not hide it. Where the threshold is less than two deviations
-    away from 0, or than so many that chance would lift one of all sets of this length there that nobody held, nothing
-    is said of a set, nor of larger ones.
+    the threshold: a subset that chance put just below must not hide it. If the threshold is less than two deviations
+    above 0, or within what chance reaches for one of all unsupported sets of this length, no estimate is given of
+    such a set or of larger ones.
 
     Parameters
     ----------
@@ -229,8 +228,8 @@ def estimate_itemsets(
         near = candidates[told & (share >= min_support - deviation)]
         if length == 1 and not told.any():
             raise TooFew(
-                f"{transactions} transactions are too few for their noise: no support of {min_support:g} can be told "
-                "from none; " + _enough(operator, kinds[classes])
+                f"{transactions} transactions are too few for their noise: a support of {min_support:g} is not "
+                "significant; " + _enough(operator, kinds[classes])
             )
         if length == 1:
             bitmaps = Bitmaps.of(released, near[:, 0], classes)

@@ -101,7 +101,7 @@ def _told(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:
         if (least := least_told(law, pair.original.sizes)) >= 1:
             yield "So few transactions, so randomized, tell no support; bring more, or randomize less."
         else:
-            yield f"Supports of single items can be told from about {least:.2g} on, those of larger sets from more."
+            yield f"Supports of single items are significant from about {least:.2g} on, those of larger sets from more."
 
 
 def _limits(pair: TransactionPair, facts: Sequence[Fact]) -> _Limits:
@@ -336,7 +336,7 @@ class _Index:
 def _targets(
     transactions: Transactions, persons: Places | None, least: int, most: int, rng: np.random.Generator
 ) -> Places:
-    """Transactions of at least so many items to attack, at most one of a person."""
+    """Transactions to attack with a minimum number of items, at most one of a person."""
     order = rng.permutation(np.flatnonzero(transactions.sizes >= least))
     if persons is not None:
         order = order[np.sort(np.unique(persons[order], return_index=True)[1])]

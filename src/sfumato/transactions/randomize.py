@@ -51,7 +51,7 @@ class TransactionRandomization:
         flip, uniform: chance that an item of the transaction stays; by default 0.9 and 0.5.
     insert : float, optional
         Chance that an item which is not in the transaction comes in; not for uniform. By default 0.1, and for the last
-        two operators less where there are so many items that more than 10 would come in for each true one.
+        two operators fewer if the number of items is so large that more than 10 would be added for each true one.
     cutoff : int, optional
         cut-and-paste: most items that are cut out of the transaction on purpose, by default 3.
     gamma : float, optional
@@ -84,7 +84,7 @@ class TransactionRandomization:
         self.law(Transactions.of([[0]]))
 
     def law(self, transactions: Transactions) -> TransactionOperator:
-        """The operator for these transactions: the one that was asked for, or the usual one for so many items."""
+        """The operator for these transactions: the given one, or the default for the number of items."""
         insert, width = default_insert(transactions), transactions.width
         if self.operator == "usual":
             name: OperatorName = "flip" if insert == _INSERT else "select-a-size"

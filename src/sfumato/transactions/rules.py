@@ -149,7 +149,7 @@ class _Work:
             self._take_out(rule, victims, len(part), needed)
 
     def _take_out(self, rule: TransactionRule, victims: Sequence[int], count: int, needed: int) -> None:
-        """Take one item of the rule out of so many transactions that hold all of them."""
+        """Remove one item of the rule from the given number of transactions that hold all of them."""
         holders = holding(self.transactions, rule.items)
         if self.rng is not None:
             chosen = self.rng.choice(holders, count, replace=False)
@@ -181,7 +181,7 @@ class _Work:
         return np.asarray((cost + _HAIR) / np.maximum(others, 1.0))
 
     def _near(self, item: int, needed: int) -> tuple[list[tuple[int, ...]], list[int]]:
-        """Frequent sets with the item that so many changes could push below the threshold, and how far they are."""
+        """Frequent sets with the item that this number of changes could push below the threshold, and their margin."""
         from sfumato.core.itemsets.mining import frequent_itemsets
 
         if self.watched is None:
@@ -205,7 +205,7 @@ class _Work:
         return sets, far
 
     def _put_in(self, rule: TransactionRule, how: RuleHiding, count: int, needed: int) -> None:
-        """Put the left side into so many transactions that lack little of it and do not hold the right side."""
+        """Add the left side to transactions that lack little of it and do not hold the right side."""
         held = _columns(self.transactions, rule.items)
         left = np.array([item in rule.left for item in rule.items])
         lacking = (~held[:, left]).sum(axis=1)
@@ -228,9 +228,8 @@ class _Work:
     def _cost_of_left(self, rule: TransactionRule, how: RuleHiding, free: Ints, needed: int) -> Floats:
         """What putting the left side into each transaction would cost, by its other items.
 
-        An item that few more transactions with the left side would make tell it costs the more the fewer; one that the
-        left side tells, and after so many more transactions without the item would not, is worth the more the fewer it
-        takes.
+        An item costs the more, the fewer additional transactions would make the left side imply it. An item that the
+        left side implies counts as gain: the more, the fewer additional transactions without it would end that.
         """
         transactions, confidence = self.transactions, how.min_confidence
         holders = holding(transactions, rule.left)

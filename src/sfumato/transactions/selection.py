@@ -83,14 +83,14 @@ def selected_ends(
 
 
 def simultaneous_deviations(candidates: float) -> float:
-    """Deviations that no estimate of so many lies above its truth, but for 0.5 % of the draws."""
+    """Deviations that no estimate exceeds its true value by, with probability 99.5 % over all of them."""
     from scipy.special import ndtri_exp
 
     return float(-ndtri_exp(np.log(_EVERYWHERE) - np.log(max(candidates, 1.0))))
 
 
 def wilson_ends(estimates: Floats, slope: float, rest: Floats, deviations: float) -> tuple[Floats, Floats]:
-    """Between which T an estimate of variance ``slope`` * T + ``rest`` lies within so many deviations, as Wilson's."""
+    """Bounds of T whose estimate, of variance ``slope`` * T + ``rest``, lies within the deviations (as Wilson's)."""
     shift = deviations**2 * slope / 2.0
     half = deviations * np.sqrt(np.maximum(slope * estimates + rest + (shift / deviations) ** 2, 0.0))
     return estimates + shift - half, estimates + shift + half

@@ -41,7 +41,7 @@ __all__ = [
 
 STAGE = "tuning"
 _FEWEST = 4  # candidates that go on to the next sample
-_FAR = 2.0  # a leak that surely exceeds a limit and is so many times the least of all will not do on the whole either
+_FAR = 2.0  # a risk significantly above a limit and twice the least of all is not tried on the whole table
 
 
 @dataclass(eq=False, repr=False)

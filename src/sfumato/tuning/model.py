@@ -466,7 +466,7 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
 _SIZE = (6.4, 4.2)
 _SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
 _COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
-_MOST = 6.0  # risks beyond so many times their limit are drawn at the edge
+_MOST = 6.0  # risks beyond six times their limit are drawn at the edge
 
 
 def frontier_figure(tuning: Tuning) -> Figure:

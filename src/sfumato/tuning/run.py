@@ -56,7 +56,7 @@ MOST_PEOPLE = 20_000
 """People of a larger table who are looked at."""
 
 _HOLD_OUT = 0.3
-_USUAL_SECONDS, _LONGEST, _TRIALS = 45.0, 600.0, 8  # seconds where none are told: as many as so many trials of all take
+_USUAL_SECONDS, _LONGEST, _TRIALS = 45.0, 600.0, 8  # default seconds: those of eight trials of all candidates
 _FINISH = 1.5  # seconds kept to write down what was found
 _FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
 _SPLITS = 3  # more splits on which the use of the last candidates is compared

@@ -38,7 +38,7 @@ from sfumato.tuning.candidates import Candidate
 
 __all__ = ["METRICS", "Bench", "Part", "Reading", "RowsByPerson", "Score", "Told", "check_metric", "kind_of_target"]
 
-_LEAST = 10  # rows held out of which a use can be told
+_LEAST = 10  # fewest held-out rows that utility is measured on
 _ROUNDS = 50
 
 
@@ -285,7 +285,7 @@ class RowsByPerson:
         return int(self.units.max(initial=-1)) + 1
 
     def some(self, most: int, rng: np.random.Generator) -> RowsByPerson:
-        """At most so many of them, drawn at random, with all their rows."""
+        """A random sample of them of limited size, with all their rows."""
         if self.count <= most:
             return self
         return self._of(np.isin(self.units, rng.permutation(self.count)[:most]))

@@ -96,7 +96,7 @@ class _Orders:
 
 
 def main() -> None:
-    """Work in the folder that the command line names, with files of so many bytes, until the server is gone."""
+    """Work in the folder that the command line names, with files up to a size limit, until the server is gone."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell had it ignored
     os.chdir(sys.argv[1])
     line = _Line()
@@ -131,7 +131,7 @@ COMPARED = "compared.json"
 
 _MOST_LINE = 1 << 26  # bytes of one event: a schema of very many columns
 _MOST_NOTES = 20
-_UNPACKED = 10  # a packed file may be so many times as large as one that is dropped in
+_UNPACKED = 10  # a decompressed file may be ten times as large as an uploaded one
 _BROKEN = (
     "internal error ({}); nothing was written. Please report it, with the output of the same "
     "command with --debug, without data"

@@ -96,7 +96,7 @@ def _mean(weights: _Array, values: _Array) -> _Array:
 
 
 def as_tries(share: float, of: int, variance: float) -> Tries:
-    """An estimated share as so many tries as are worth it: with the variance of the people and of the estimate.
+    """An estimated share with the number of attempts that gives its variance, of people and of the estimate.
 
     Examples
     --------

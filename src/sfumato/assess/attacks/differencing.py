@@ -83,7 +83,7 @@ def difference(before: Shown, after: Shown, *, apart: bool) -> Matrix:
     Units that are in both to the last bit cancel. Of the others sums and counts are subtracted: those of a single
     arrival are the arrival itself, those of several give no more than their mean, which is claimed for each.
 
-    ``apart`` says whether units of the two can be told to belong together: each that differs then goes with the closest
+    ``apart`` says whether units of the two can be matched: each that differs is then paired with the closest
     one before, as a group and its halves do. Rows cannot.
 
     Examples

@@ -40,12 +40,12 @@ __all__ = [
 
 _QUARTILES = 1.349  # standard deviations between the quartiles of a normal law
 CLOSE = 0.1
-"""A number is guessed where it is hit within so many standard deviations of the original's column."""
+"""A guess of a number is correct within this number of standard deviations of the original column."""
 _SEEN = 3  # columns that a neighbour knows
 _MOST = 16  # columns that are tried as the secret, where the table is not so large that each costs much
 _FEWEST = 4
 _CELLS = 4_000_000  # released rows times secrets
-_SHARE = 2  # over all secrets, an attacker makes so many times the usual number of attempts
+_SHARE = 2  # over all secrets, an attacker makes twice the usual number of attempts
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _ROOM = 1e-9  # for rounding, relative
 

@@ -324,7 +324,7 @@ class MovedColumns:
 
 
 def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedColumns:
-    """The moved columns of at most so many rows; `NotRun` where fewer than three are whole or nothing differs."""
+    """The moved columns of at most ``most`` rows; `NotRun` if fewer than three are complete or nothing differs."""
     fact = given(study.fact(Transformed))
     told: dict[str, float] = getattr(study.workings, "units", {})  # known like the method: only the terms are secret
     pairs = [pair for pair in study.pairs if pair.name in fact.columns and pair.is_number]

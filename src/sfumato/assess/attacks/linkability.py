@@ -74,7 +74,7 @@ def split_columns(columns: list[str], rng: np.random.Generator) -> tuple[list[st
 
 
 def chance_in_common(rows: int, count: int) -> float:
-    """Chance that two random picks of so many rows have one in common.
+    """Chance that two random samples of the given sizes have a row in common.
 
     Examples
     --------

@@ -30,7 +30,7 @@ _View = Callable[[Matrix], Matrix]
 _RIDGE = 0.01  # of the mean variance: categories that nobody or everybody has leave the covariance without an inverse
 _SLACK = 1e-9  # distances that differ by less are equal
 _DIGITS = 9  # of whitened coordinates, whose last ones differ between machines: people who are equally near stay so
-_SEATS = 10  # a round of the control gives at most one seat in so many to held-out people
+_SEATS = 10  # a round of the control replaces at most one row in ten by a held-out record
 _BLOCK = 4_000_000  # distances that are held at a time
 _PAIRS = 500_000_000  # most comparisons in one search without a tree: fewer people are attacked in a larger table
 _FEWEST = 400
@@ -289,7 +289,7 @@ def _run_persons(study: Study) -> Iterator[Stated]:
 
 
 def _persons(rows: Matrix, persons: Places, most: int) -> Matrix:
-    """Mean of the rows of each person, and how many there are, at most so many."""
+    """Mean of the rows of each person, and their number, for at most ``most`` rows."""
     codes, counts = np.unique(persons, return_inverse=True, return_counts=True)[1:]
     sums = np.zeros((len(counts), rows.shape[1]))
     np.add.at(sums, codes, rows)

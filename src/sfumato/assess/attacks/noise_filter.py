@@ -172,7 +172,7 @@ def _near(
 
 
 def redraw_rows(sums: Matrix, cells: Places, rng: np.random.Generator) -> Matrix:
-    """Mean a cell of so many redraws of the rows; the cells of a row stay together."""
+    """Mean of each cell over the given number of redraws of the rows; cells of a row stay together."""
     n = len(sums)
     means = np.full(_REDRAWS, float(sums.sum() / cells.sum()))
     terms = np.column_stack([sums, cells])

@@ -113,10 +113,10 @@ def _median_error(study: Study, tables: _Tables, errors: Matrix, guesses: Matrix
 
 
 def _share_found(study: Study, tables: _Tables, rng: np.random.Generator) -> Values | NotRun:
-    """How often the numbers of people with rare combinations are found, and those of people held out.
+    """How often the numbers of people with rare combinations are found, and those of the control group.
 
-    Combinations are rare that at most so many hold as it takes to have 500 people, or all there are. Somebody
-    held out has a rare one if it were so with them in the table.
+    Combinations are rare in order of frequency until 500 people hold one, or all there are. A held-out person has a
+    rare combination if it would be rare with that person in the table.
     """
     keys, shared, attempts = tables.keys, _rarest(study, tables.counts[0][tables.keys[0]]), study.sizes.attempts
     if shared.min() > _RARE:

@@ -288,7 +288,7 @@ def _fitting(
     alone = (counts == 1) & (find_fits(predicates, original, np.isin(original.whose, seats))[0] == 0)
     outside = Tries(int(alone.sum()), len(predicates))
     hanging = max(hanging, mean_cluster(guests.whose[places[alone]]))
-    scale = n / len(seats)  # so many times as often, were all seats theirs
+    scale = n / len(seats)  # factor if all rows were theirs
     control = Tries(min(outside.hits * scale, outside.of), outside.of)
     low, high = clustered_interval(outside.share, len(predicates), hanging)
     return dataclasses.replace(
@@ -301,13 +301,13 @@ def _fitting(
 
 
 def _independent(tries: Tries, hanging: float, scale: float = 1.0) -> Tries:
-    """As many tries as are left where so many hang on the same thing."""
+    """Effective number of attempts if several depend on the same row."""
     count = effective_tries(int(tries.of), hanging)
     return Tries(tries.share * count, count, scale)
 
 
 def single_conditions(released: SortedRows, ordered: Flags, most: int, rng: np.random.Generator) -> Predicates:
-    """Conditions on single columns that fit exactly one released row, of which at most so many are drawn.
+    """Conditions on single columns that fit exactly one released row; at most ``most`` are drawn.
 
     They are the values that one row alone has, the least and the greatest where one row alone has it, and to be the
     only row with a missing cell.
@@ -329,7 +329,7 @@ def single_conditions(released: SortedRows, ordered: Flags, most: int, rng: np.r
 
 
 def conjunctions(released: SortedRows, ordered: Flags, most: int, rng: np.random.Generator) -> Predicates:
-    """Random released rows described by random columns, until so many different descriptions fit one row alone.
+    """Random predicates from released rows and random columns, until enough of them isolate one row.
 
     An ordered cell becomes "at least" or "at most" it, away from the released median; a category or a missing cell
     stands for itself.
@@ -353,7 +353,7 @@ def conjunctions(released: SortedRows, ordered: Flags, most: int, rng: np.random
 def _describe(
     released: SortedRows, ordered: Flags, medians: Matrix, count: int, rng: np.random.Generator
 ) -> Predicates:
-    """So many random rows described by two to five random columns each."""
+    """Random rows, each described by two to five random columns."""
     columns = len(ordered)
     widest = min(_MOST_COLUMNS, columns)
     chosen = np.sort(rng.permuted(np.tile(np.arange(columns), (count, 1)), axis=1)[:, :widest], axis=1)

@@ -247,7 +247,7 @@ def _fits_anything(spacing: float, reach: float) -> bool:
 
 
 def _other_places(places: Matrix) -> tuple[Matrix, Matrix]:
-    """Places next to the released ones, and spread evenly among them: so many fit a spacing by chance."""
+    """Positions next to the released ones and evenly between them: the number that fits a spacing by chance."""
     near = np.unique(np.concatenate([places + shift for shift in (-2.0, -1.0, 1.0, 2.0)]))
     return near[:: -(-len(near) // _SPREAD)], np.unique(np.rint(np.linspace(places[0], places[-1], _SPREAD)))
 

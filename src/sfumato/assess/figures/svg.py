@@ -122,7 +122,7 @@ def _palette() -> dict[str, str]:
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Multiples of a round number from one value to another, at most so many and one."""
+    """Multiples of a round number from one value to another, at most ``most`` + 1."""
     step = round_step((high - low) / most or 1.0, whole)
     return [step * place for place in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
@@ -275,7 +275,7 @@ class Axes:
         sizes: Sequence[float] | float = 4.5,
         width: float = 1.2,
     ) -> None:
-        """A mark at each point: a circle, square, diamond, triangle, an upright bar or a star, so many points wide."""
+        """A mark at each point: circle, square, diamond, triangle, upright bar or star, ``size`` points wide."""
         wide = [sizes] * len(xs) if isinstance(sizes, float) else sizes
 
         def mark(at: _At) -> str:
@@ -334,7 +334,7 @@ class Axes:
         colour: str = INK,
         off: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Text at a point, moved by so many points to the right and down."""
+        """Text at a point, with an offset in points to the right and down."""
 
         def mark(at: _At) -> str:
             left, foot = at(x, y)
@@ -443,7 +443,7 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _shape(shape: str, x: float, y: float, size: float) -> str:
-    """The path of one mark, so many points wide."""
+    """The path of one mark, ``size`` points wide."""
     r = size / 2
     if shape == "star":
         points = (f"{x + r * far * math.cos(way):.1f} {y + r * far * math.sin(way):.1f}" for far, way in _STAR)

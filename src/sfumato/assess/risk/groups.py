@@ -279,7 +279,7 @@ DIVERSITY = Measure(
 
 
 WIDE = 3.0
-"""A group is far wider than need be for a member who is so many times as far from it as from the nearest people."""
+"""A group is too wide for a member whose distance to it is this multiple of that to the nearest people."""
 _TOLERANCE = 1e-10  # of the largest variance: below it a direction counts as having none
 _CELLS = 2_000_000  # in one block
 _WORK = 2e10  # multiplications that the spectra of all groups may cost; of more groups a sample is taken
@@ -350,7 +350,7 @@ def _affordable(sizes: Places, width: int, rng: np.random.Generator) -> Places:
 def _blocks(order: Places, starts: Places, sizes: Places, chosen: Places, width: int) -> Iterator[Places]:
     """Members of the chosen groups, groups of the same size together, in blocks of bounded memory.
 
-    Of a very large group so many members are enough: its rank does not hang on one.
+    Of a very large group a sample suffices: its rank does not depend on one member.
     """
     for size in np.unique(sizes[chosen]):
         begin = starts[chosen[sizes[chosen] == size]]

@@ -202,7 +202,7 @@ _FEWEST = 10  # people with a cell in a column, below which its entropy is not e
 _ROWS = 50_000  # rows that a column's own entropy is estimated on
 _FOLDS = 2
 _PARTS = 10  # into which numbers and estimates are sorted, to see what one tells about the other; fewer where
-_CELL = 10.0  # there would not be so many people for each pair of parts
+_CELL = 10.0  # least expected number of people for each pair of parts
 _Who = tuple[Column, Places, Places]  # a table's column, the places of people in it, and of the rows near each
 
 
@@ -287,7 +287,7 @@ def _number_ways(
 
 
 def _part(values: Matrix, of: Matrix, parts: int) -> Places:
-    """Which of so many equal parts of a column values fall into."""
+    """The bin of each value, among bins of equal frequency."""
     return np.searchsorted(np.unique(np.quantile(of, np.arange(1, parts) / parts)), values).astype(np.int64)
 
 

@@ -150,7 +150,7 @@ def gather(plan: Coordinates, cells: Sequence[Column], rng: np.random.Generator)
 
 
 def redraws(sums: TableSums, rows: int, count: int, rng: np.random.Generator) -> Iterator[Matrix]:
-    """Sums of blocks drawn with replacement, as many as make about so many rows; so many times over.
+    """Bootstrap sums of blocks drawn with replacement, about as many rows in each as in the table.
 
     Some sums come at once, stacked along the first axis; of tables in the same coordinates equally many.
     """

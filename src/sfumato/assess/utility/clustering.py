@@ -64,7 +64,7 @@ def _lessons(study: Study, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
 
 
 def _drawn(rows: Matrix, most: int, salt: float) -> Matrix:
-    """At most so many rows, by a number mixed from their cells and a common one: rows of two tables alike."""
+    """At most ``most`` rows, by a hash of their cells and a common salt, so that two tables agree."""
     if len(rows) <= most:
         return within(rows)
     keys = row_keys(map(bits_of, (np.full(len(rows), salt), *rows.T)))

@@ -45,7 +45,7 @@ __all__ = [
 _Norm = Callable[[Matrix], Matrix]
 _Counts = Places | Matrix
 _REDRAWS = 200
-_CELLS = 256  # values are pooled into so many cells for the redraws; the distance itself is exact
+_CELLS = 256  # values are binned for the redraws; the distance itself is exact
 _TINY = 1e-12
 _CATEGORIES = "The share of rows that would have to change category for {column} to have its original frequencies"
 
@@ -281,7 +281,7 @@ COLUMNS = Measure(
 
 _Values = Matrix | Places
 FLOOR = 0.001
-"""Share of the original's rows: a count below it is held for so many when the error is put in relation to it."""
+"""Share of the original's rows: the least denominator of a relative error, so that small counts do not dominate."""
 _ASKED = 3  # most columns that a query asks about
 _SELECTIVE = 0.01  # share of the rows that a query matches at least
 _TRIES = 30  # for each query that is kept
@@ -320,7 +320,7 @@ def draw_queries(pairs: Sequence[ColumnPair], count: int, rng: np.random.Generat
     """Random queries over one to three columns that match at least one in a hundred rows of the original, but not all.
 
     A range runs between the cells of two rows drawn at random; of categories each is asked for or not with even
-    chances. There are fewer where so many are hard to find.
+    chances. There are fewer if enough are hard to find.
     """
     cells = [pair.original for pair in pairs]
     places = [place for place, column in enumerate(cells) if len(np.unique(column.present[:_SKETCH])) > 1]

@@ -47,7 +47,7 @@ def k_means(rows: Matrix, count: int, seed: int, starts: tuple[Places, ...] = ()
 
 
 def tree_clusters(rows: Matrix, count: int, _: int) -> Places:
-    """Clusters by merging the two that raise the sum of squares least, until so many are left (Ward 1963)."""
+    """Clusters by merging the two that raise the sum of squares least, down to the given number (Ward 1963)."""
     from sklearn.cluster import AgglomerativeClustering
 
     return np.asarray(AgglomerativeClustering(min(count, len(rows))).fit_predict(rows), dtype=np.int64)

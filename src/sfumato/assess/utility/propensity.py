@@ -30,7 +30,7 @@ _FOLDS = 5
 _ROUNDS = 50  # of boosting
 _FEWEST = 20  # rows of each table
 _CATEGORIES = 200  # kept apart in one column; the rarer ones count as one
-_CROWD = 10, 0.005  # equal rows up to so many, or such a share of all, are kept together
+_LARGEST_CLASS = 10, 0.005  # equal rows up to this number, or this share of all, stay in one fold
 _Z = 1.959963984540054
 _RATIO = (
     "The same as a multiple of its baseline: 1 or less means that the released table looks like rows drawn at random "
@@ -78,8 +78,8 @@ def null_expectation(terms: int, share: float, rows: int, seen: float = 1.0) -> 
 def fit_logistic(terms: Matrix, labels: NDArray[np.bool_]) -> Fit:
     """Model fitted by Newton's method, with no penalty, on terms that are uncorrelated and of unit variance.
 
-    Where the tables can be told apart for sure the coefficients have no finite optimum; the guesses do, and the steps
-    end when these no longer change.
+    If the tables separate perfectly, the coefficients have no finite optimum; the predictions do, and the steps end
+    when these no longer change.
     """
     share = float(labels.mean())
     logits = np.full(len(labels), np.log(share / (1.0 - share)))
@@ -229,7 +229,7 @@ def folds_of(groups: Places, folds: int, rng: np.random.Generator) -> Places:
     look worse than it is. What very many rows share is known from any part of them, and is dealt row by row.
     """
     sizes = np.bincount(groups)
-    large = sizes[groups] > max(_CROWD[0], _CROWD[1] * len(groups))
+    large = sizes[groups] > max(_LARGEST_CLASS[0], _LARGEST_CLASS[1] * len(groups))
     deal = rng.permutation(len(sizes)) % folds
     return np.where(large, rng.permutation(len(groups)) % folds, deal[groups])
 

@@ -75,7 +75,7 @@ class Counts:
         return np.asarray(self.blocks.sum(axis=0))
 
     def redraws(self, rows: float, times: int, rng: np.random.Generator) -> Iterator[Matrix]:
-        """Draw blocks with replacement, as many as make about so many rows, and count; so many times over."""
+        """Bootstrap counts of blocks drawn with replacement, about as many rows in each as in the table."""
         count = len(self.blocks)
         size = max(2, round(count * rows / float(self.total[-1]))) if count > 1 else 1
         for weights in rng.multinomial(size, np.full(count, 1 / count), times):

@@ -4,8 +4,8 @@ EGSA02: A. Evfimievski, R. Srikant, R. Agrawal, J. Gehrke: Privacy Preserving Mi
 thesis's reference 19 [JS07, sec. 2.9, 3.3]; flipping every item is of Rizvi and Haritsa, VLDB 2002. EGS03: Evfimievski,
 Gehrke, Srikant, PODS 2003.
 
-All of them are blind to which items they meet: of a transaction of m items so many are kept, drawn from a law on 0 to
-m, and each item that is not in it comes in by itself, or as many come in as went.
+All of them treat items alike: of a transaction of m items a random number from 0 to m is kept, drawn from a
+distribution, and each other item is added independently, or as many are added as were removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PARAMETERS = {
 
 @dataclass(frozen=True)
 class TransactionOperator:
-    """One way to randomize transactions over so many different items.
+    """One way to randomize transactions over the given number of different items.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class TransactionOperator:
         return self.name != "flip"
 
     def kept(self, size: int) -> Law:
-        """Chances that 0, 1, ... of the items of a transaction of so many stay, or come back [EGSA02, sec. 4.1]."""
+        """Chances that 0, 1, ... of the items of a transaction of a given size stay or come back [EGSA02, sec. 4.1]."""
         return _kept(self, size)
 
     def transition(self, length: int, size: int) -> Law:
@@ -235,7 +235,7 @@ class TransactionOperator:
 
 
 def _drawn(transactions: Transactions, kept: Ints, added: Ints, rng: np.random.Generator) -> Transactions:
-    """Transactions with so many of their items, any of them, and so many of the others, any of these."""
+    """Number of transactions with the given numbers of own items and of others."""
     rows, width = transactions.rows, np.int64(transactions.width)
     order = np.lexsort((rng.integers(0, 1 << 62, size=len(rows)), rows))
     rank = np.empty(len(rows), dtype=np.int64)
@@ -273,7 +273,7 @@ def _log_choose(total: Ints | int, some: Ints) -> Law:
 
 
 def _binomial(count: Ints, trials: int | Ints, chance: float) -> Law:
-    """Chance of so many successes."""
+    """Binomial probability of each number of successes."""
     from scipy.special import xlog1py, xlogy
 
     count = np.asarray(count)
@@ -281,7 +281,7 @@ def _binomial(count: Ints, trials: int | Ints, chance: float) -> Law:
 
 
 def hypergeometric(count: Ints | int, total: int, marked: Ints | int, drawn: Ints | int) -> Law:
-    """Chance that so many are marked of those drawn from a total without replacement."""
+    """Hypergeometric probability of each number of marked items in a draw without replacement."""
     count, marked, drawn = np.asarray(count), np.asarray(marked), np.asarray(drawn)
     logs = _log_choose(marked, count) + _log_choose(total - marked, drawn - count) - _log_choose(total, drawn)
     return np.asarray(np.exp(logs))
@@ -303,7 +303,7 @@ def _kept(operator: TransactionOperator, size: int) -> Law:
     assert operator.gamma is not None
     noise = _binomial(held, size, operator.insert)
     best = noise
-    for least in range(1, size + 1):  # more weight on transactions that keep at least so many, where that keeps most
+    for least in range(1, size + 1):  # more weight on transactions that keep at least ``least``, if that keeps most
         tilted = noise * np.where(held >= least, operator.gamma, 1.0)
         tilted /= tilted.sum()
         best = tilted if tilted @ held > best @ held else best

@@ -103,7 +103,7 @@ class PersonsBounded(Fact):
 
 @dataclass(frozen=True)
 class PersonsLinked(Fact):
-    """The rows of each of so many released ``persons`` share a new number in this column, ``most`` of them at most.
+    """The rows of each of ``persons`` released persons, at most ``most`` rows each, share a new number in this column.
 
     They were drawn together from a group of persons with as many records each: the first records of its members are
     a group of `PersonsApart`, the second ones another, and so on. In the ``constant`` columns, which never change
@@ -128,7 +128,7 @@ class Synthesized(Fact):
 
 @dataclass(frozen=True)
 class Scored(Fact):
-    """Numbers of so many columns were normal scores while groups were made and rows drawn: places among all people.
+    """Numbers of some columns were normal scores (ranks among all people) while rows were grouped and drawn.
 
     Drawn scores became numbers again by a line through means of the numbers of at least ``k`` people each, and through
     numbers that as many hold; people are records, or beside `PersonsApart` persons.
@@ -140,7 +140,7 @@ class Scored(Fact):
 
 @dataclass(frozen=True)
 class RowsDrawn(Fact):
-    """The owner asked for so many rows of so many records, or for rows that fulfil a rule ``where``; "" is none.
+    """The owner requested a number of rows, or rows that satisfy the rule ``where``; "" is none.
 
     More rows are drawn from the same statistics again, of fewer those that leave are chosen by chance; rows that do not
     fulfil the rule were drawn and left out.
@@ -213,7 +213,7 @@ class Maintained(Fact):
 
 @dataclass(frozen=True)
 class EpochPublished(Fact):
-    """One epoch of a stream: so many families of groups left in a new state, the others repeated their rows.
+    """One epoch of a stream: ``changed`` families of groups left in a new state, the others repeated their rows.
 
     ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 where no
     family left. ``rows`` are those of all families.

@@ -81,7 +81,7 @@ class ColumnsDropped(Fact):
 
 @dataclass(frozen=True)
 class HeldOut(Fact):
-    """So many rows were kept out of the release, for measuring."""
+    """``rows`` rows were held out of the release as the control group."""
 
     rows: int
 
@@ -107,7 +107,7 @@ class Shuffled(Fact):
 
 @dataclass(frozen=True)
 class ShuffledWithin(Fact):
-    """The order of the released rows was drawn uniformly inside runs of at least so many, which keep their order.
+    """Released rows were shuffled uniformly inside runs of at least ``rows``; the runs keep their order.
 
     1 where rows stand in the order of the original.
     """
@@ -127,7 +127,7 @@ class BoundsKept(Fact):
 
 @dataclass(frozen=True)
 class Untouched(Fact):
-    """Categories, and which cells are missing, are published as they are in so many columns."""
+    """Categories and missing cells of ``columns`` columns are published unchanged."""
 
     category_columns: int
     missing_columns: int
@@ -213,10 +213,10 @@ class WeightsScaled(Fact):
 
 @dataclass(frozen=True)
 class FormulaTexts(Fact):
-    """So many texts of the released table begin as the formulas of a spreadsheet do.
+    """Texts of the released table begin like spreadsheet formulas.
 
-    ``cells`` of these ``columns`` and ``names`` of columns; ``quoted`` where an apostrophe stands before each of them
-    in the file of the table.
+    They are ``cells`` cells of these ``columns`` and ``names`` column names; ``quoted`` if each is preceded by an
+    apostrophe in the table's file.
     """
 
     columns: tuple[str, ...]
@@ -289,7 +289,7 @@ class Swapped(Fact):
 
 @dataclass(frozen=True)
 class Sampled(Fact):
-    """Of so many persons some were drawn at random, without replacement; their rows leave and no others do.
+    """A random sample of persons, drawn without replacement; only their rows are released.
 
     ``by_person`` where a column says who a row is about; else each of the ``records`` is a person of its own.
     """
@@ -336,7 +336,7 @@ class Downgraded(Fact):
     Trees were grown, first on the original and then on what was left, and rules that told more than ``limit`` bits were
     given up. ``rules_before`` counts those of the first tree and ``rules_after`` those of the last, grown on the hidden
     rows as released with their true labels; ``most`` is the most bits by which one of its rules lowers the entropy of
-    the label. ``columns`` lost so many ``cells`` each.
+    the label. ``columns`` lost ``cells`` each.
     """
 
     private: str
@@ -352,7 +352,7 @@ class Downgraded(Fact):
 
 @dataclass(frozen=True)
 class Noised(Fact):
-    """Every number got noise of a law, in so many columns.
+    """Noise of a distribution was added to every number of ``columns`` columns.
 
     ``size`` is its standard deviation: of additive noise in standard deviations of the column, of multiplicative noise
     that of the factor. ``grid`` is the step, in standard deviations of the column, that numbers were brought to.
@@ -430,7 +430,7 @@ class ComponentNoise(Fact):
 
 @dataclass(frozen=True)
 class PrivatelyMeasured(Fact):
-    """All that was learnt of the records are whole numbers with discrete Gaussian noise, in so many ``columns``.
+    """All that was learnt of the records are counts with discrete Gaussian noise, over ``columns`` columns.
 
     ``rho`` is the budget of zero-concentrated differential privacy that ``epsilon`` and ``delta`` allow; of the
     ``steps`` each ``spent`` its share. Neighbouring tables differ in all rows of one person.
@@ -448,7 +448,7 @@ class PrivatelyMeasured(Fact):
 
 @dataclass(frozen=True)
 class TransactionsReleased(Fact):
-    """Rows are transactions of items: so many ``entries``, of so many different ``items``, and ``unknown`` ones."""
+    """Rows are transactions: ``entries`` in all, of ``items`` different items, and ``unknown`` ones."""
 
     transactions: int
     items: int
@@ -458,7 +458,7 @@ class TransactionsReleased(Fact):
 
 @dataclass(frozen=True)
 class TransactionPersons(Fact):
-    """The transactions are of so many persons, none of whom has more than ``most``."""
+    """The transactions are of ``persons`` persons, none of whom has more than ``most``."""
 
     persons: int
     most: int
@@ -471,7 +471,7 @@ class TransactionsRandomized(Fact):
     ``longest`` is the size of the longest transaction where sizes show, else 0. ``epsilon`` is the logarithm of the
     amplification: over any two transactions for flip, and over two of one size for the others. ``declared`` where the
     owner said which items there are, so that they were not read off the transactions. ``chosen`` where the owner named
-    no operator and it is the one that is usual for so many items.
+    no operator and it is the default for this number of items.
     """
 
     operator: str
@@ -488,7 +488,7 @@ class TransactionsRandomized(Fact):
 
 @dataclass(frozen=True)
 class RulesHidden(Fact):
-    """So many rules that the owner named were brought below a threshold by changing entries of transactions.
+    """Rules that the owner named were brought below a threshold by changing entries of transactions.
 
     Each of them holds for less than ``min_support`` of the transactions or is right in less than ``min_confidence`` of
     its cases. ``removed`` entries were taken out and ``added`` ones put in.
@@ -504,7 +504,7 @@ class RulesHidden(Fact):
 
 @dataclass(frozen=True)
 class RulesBlocked(Fact):
-    """So many rules that the owner named can be below a threshold, for all that the unknown entries tell.
+    """Rules that the owner named may be below a threshold, whatever the unknown entries are.
 
     The lowest support or the lowest confidence that each may have is below the threshold less ``margin``.
     """

@@ -135,7 +135,7 @@ def holistic_groups(values: Floats, k: int, rng: np.random.Generator, clusters: 
     Returns
     -------
     list of ndarray
-        At most floor(n/k) groups as rows of values, often far fewer: how many cannot be told beforehand, which is why
+        At most floor(n/k) groups as rows of values, often far fewer: the number is not known beforehand, which is why
         the papers went on to `sfumato.core.groups.kmeans`.
     """
     labels, centres = k_means(values, clusters or max(1, len(values) // k), rng)

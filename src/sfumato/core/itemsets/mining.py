@@ -78,7 +78,7 @@ class Itemsets:
         return np.diff(self.starts)
 
     def of_length(self, length: int) -> tuple[Ints, Ints]:
-        """Sets of so many items as rows of a matrix, and their places."""
+        """Itemsets of the given size as rows of a matrix, and their positions."""
         places = np.flatnonzero(self.lengths == length)
         return self.items[self.starts[places][:, None] + np.arange(length)].astype(np.int64), places
 
@@ -109,7 +109,7 @@ def mix(items: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def frequent_itemsets(transactions: Transactions, min_count: int, *, longest: int | None = None) -> Itemsets:
-    """All sets of one item or more that at least so many transactions hold, of at most ``longest`` items.
+    """All itemsets with at least the given support, of at most ``longest`` items.
 
     Raises
     ------

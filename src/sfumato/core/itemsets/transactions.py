@@ -114,7 +114,7 @@ class Transactions:
         return np.asarray(self.class_counts(np.zeros(len(self), dtype=np.int64), 1)[0])
 
     def class_counts(self, classes: Ints, count: int) -> Ints:
-        """How many transactions of each of so many classes hold each item: (classes, items)."""
+        """Number of transactions of each class that hold each item: (classes, items)."""
         found = np.zeros(count * self.width, dtype=np.int64)
         for first, last in _blocks(self.starts):
             of = np.repeat(classes[first:last], np.diff(self.starts[first : last + 1]))
@@ -228,7 +228,7 @@ class Bitmaps:
 
 
 def partial_counts(bitmaps: Bitmaps, sets: Sequence[Sequence[int]] | Ints) -> Ints:
-    """In how many transactions of each class so many items of each set are: (sets, classes, items + 1).
+    """Number of transactions of each class with 0, 1, ... items of each set: (sets, classes, items + 1).
 
     All sets have the same number of items, at most 15.
 
@@ -260,7 +260,7 @@ def _add_held(bits: Words, rows: Ints, ranges: Ints, counts: Ints) -> None:
         carry = bits[rows[:, place]]
         for digit, plane in enumerate(planes):
             planes[digit], carry = plane ^ carry, plane & carry
-        if (place + 1).bit_count() == 1:  # so many items need one more binary digit
+        if (place + 1).bit_count() == 1:  # the count needs one more binary digit
             planes.append(carry)
     there = np.flatnonzero(np.diff(ranges))
     for held in range(1, rows.shape[1] + 1):

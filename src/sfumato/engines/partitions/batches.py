@@ -394,7 +394,7 @@ def outcome_of_moving(
     seconds: float,
     where: str = "file",
 ) -> Outcome:
-    """What came of so many rows that were moved as the sample was, which is what is measured."""
+    """The outcome for all rows; they were transformed as the sample was, which is what is measured."""
     plan, job, records = tried.plan, tried.job, tried.sanitized.records
     measured = job.original.num_rows
     note = f"Measured on all {rows} rows of the {where}."

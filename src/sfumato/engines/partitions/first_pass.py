@@ -186,7 +186,7 @@ class Preparation:
 
 
 Scanner = Callable[[Schema, int, RowHash], FirstPass]
-"""Looks at all rows by a schema, for so many persons, with a run's chance."""
+"""Reads all rows by a schema, with a run's random source."""
 
 
 def prepare_partitions(
@@ -215,7 +215,7 @@ def prepare_partitions(
             break
         schema, k = plan.schema, max(k, first_pass.highest)
     else:
-        raise SchemaError("what the columns hold cannot be told from a look at all rows; bring a schema (--schema)")
+        raise SchemaError("the schema cannot be inferred from the whole file; give one with --schema")
     for each in caught:
         warnings.warn(each.message, stacklevel=2)
     _refuse_crowded(seen.table, plan.schema)
@@ -297,7 +297,7 @@ def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
 
 
 class _Sample:
-    """Keeps the rows with the lowest numbers by chance, so many at most."""
+    """Keeps the rows with the lowest random keys, up to a maximum number."""
 
     def __init__(self, row_hash: RowHash, purpose: str) -> None:
         self.row_hash, self.purpose = row_hash, purpose

@@ -86,7 +86,7 @@ def usual_memory() -> int:
 
 
 def partition_rows(memory: int, columns: int) -> int:
-    """Most rows of a partition for so many bytes of memory; no half of it has fewer than 50,000."""
+    """Most rows of a partition for the given memory; no half of it has fewer than 50,000."""
     return max(2 * LEAST_ROWS, (memory - _BASE) // (_WORK * max(columns, _FEWEST_COLUMNS)))
 
 

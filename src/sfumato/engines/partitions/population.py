@@ -48,7 +48,7 @@ class _Grid:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probes:
-    """What every cell counts: of columns of numbers those that are asked for, of categories all; and who is who."""
+    """What every partition counts: requested columns of numbers, all categories, and persons."""
 
     grids: Mapping[str, _Grid]
     row_hash: RowHash
@@ -108,14 +108,14 @@ class _Held:
 
     @classmethod
     def of(cls, values: Numbers, who: NDArray[np.uint64] | None, most: int) -> _Held:
-        """What the cells of a column tell; at most so many persons of a value are told apart."""
+        """Counts of a column's values; at most ``most`` persons of a value are distinguished."""
         if who is None:
             found, many = np.unique(values, return_counts=True)
             return cls(found, np.zeros(len(found), dtype=np.uint64), many)
         return cls(values, who, np.ones(len(values), dtype=np.int64)).capped(most)
 
     def capped(self, most: int) -> _Held:
-        """Each value and person once, at most so many of a value; it is held by no fewer than was known before."""
+        """Each pair of value and person once, at most ``most`` for a value; counts never fall below known ones."""
         order = np.lexsort((self.who, self.values))
         values, who, many = self.values[order], self.who[order], self.many[order]
         new = np.append(True, (values[1:] != values[:-1]) | (who[1:] != who[:-1]))[: len(values)]

@@ -184,7 +184,7 @@ def _reporting(blocks: Iterable[RowBlock], rows: int | None) -> Iterator[RowBloc
 
 
 def tree_of(prepared: Preparation, most_rows: int) -> PartitionTree:
-    """Where the table is cut, by its sample, into leaves of at most about so many rows."""
+    """Where the table is cut, by its sample, into leaves of at most about ``most`` rows."""
     columns = parts_of(prepared)
     seen = prepared.job.shared.table if prepared.job.shared is not None else prepared.seen.table
     here = np.flatnonzero(prepared.sampled)
@@ -214,7 +214,7 @@ def bits_of(prepared: Preparation) -> int:
 
 
 def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """So many rows shared out among cells by their sizes, the largest remainders rounded up.
+    """Rows allotted to partitions in proportion to their sizes, the largest remainders rounded up.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def sample_file(
     columns: Sequence[str] | None = None,
     encoding: str | None = None,
 ) -> pa.Table:
-    """Draw rows without replacement, each set of so many as likely as any other; they keep the order of the file.
+    """Draw rows uniformly without replacement; they keep the order of the file.
 
     Every row draws a number and the rows with the lowest ones are kept: a reservoir.
 

@@ -91,7 +91,7 @@ class PartitionTree:
 
 
 def grow_partition_tree(table: pa.Table, values: Matrix, columns: Sequence[str], rows: int, most: int) -> PartitionTree:
-    """PartitionTree into leaves of at most about ``most`` of so many rows, which the given ones are a sample of."""
+    """Partition tree with leaves of at most about ``most`` rows, fitted to a sample of the rows."""
     parts = pc.unique(_keys(table, columns)) if columns else pa.array([""])
     uncut = PartitionTree(tuple(columns), parts, (), 0)
     part, trees, leaves = uncut.part_of(table), list[Tree](), 0

@@ -106,7 +106,7 @@ def draw_head(
 ) -> ChainRows:
     """Rows with the first columns drawn, repeated until enough rows meet the condition.
 
-    The whole rows will have so many columns and coordinates, their ``shape``.
+    ``shape`` gives the columns and coordinates of the complete rows.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def grow_tree(
     leaf : int
         Fewest persons on a side of a cut.
     least_gain : float
-        A cut must lower the spread inside by so many times the spread of one record: one that lowers it less tells of
+        A cut must lower the spread inside by this multiple of the spread of one record: one that lowers it less shows
         these people, and not of others.
     apart : bool
         Whether bins of the first column are told apart before anything else, whatever a cut gains.

@@ -45,7 +45,7 @@ _HIGH = 2.0  # times the median: from there on a level is much higher than the o
 _FOLDED = 2048  # records of a table with more columns, above which its inner products cost more than they save
 _FEWEST_KICKS = 2  # in a leaf and round: for less its distances are not worth computing
 _WORTH = 1e-4  # share of the sum of squares: after a round of kicks that gains less, groups are shaken
-_SHAKEN = 16  # one group of so many is dissolved to shake them
+_SHAKEN = 16  # one group in 16 is dissolved to leave a local optimum
 _HOPELESS = 0.005  # share above the best: groups that are still there a round after they were shaken do not come back
 _ALONE = 20_000  # records below which threads cost more than they give
 
@@ -342,7 +342,7 @@ def _root(gram: Floats, root: Floats) -> int:
 
 _LEAF_GROUPS = 32  # groups searched together, or more that hold so few records
 _FEW_RECORDS = 160
-_LEAF_RECORDS = 1024  # and about so many records at the most
+_LEAF_RECORDS = 1024  # and about this number of records at most
 _FROZEN = 4096  # a group of more records is left as it is: searching it would cost its square
 _TOP = 5  # levels of a tree that are built before its parts are handed to threads
 _CHUNKS = 64  # parts of a round that threads take one after the other
@@ -405,7 +405,7 @@ def improved_grouping(
 ) -> Grouping:
     """Search neighbouring groups once, over a fresh random tree of their centres; never raises the sum of squares.
 
-    By ``passes`` of moves or, where there are ``kicks`` for each leaf, by these, with so many tries for each group.
+    By ``passes`` of moves or, if there are ``kicks`` for each leaf, by kicks with a number of tries for each group.
     """
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     lowest = int(levels.min())
@@ -501,7 +501,7 @@ def _over_leaves(
 
 
 def even(parts: int) -> Ints:
-    """Cut so many parts into the portions that threads take."""
+    """Cut the parts into portions, one for each thread."""
     return np.unique(np.linspace(0, parts, min(parts, _CHUNKS) + 1).astype(np.int64))
 
 

@@ -1,6 +1,6 @@
 """Groups without two records of one person: everybody's first record is one layer, the second the next.
 
-Persons made anew with all their rows: people who have as many rows are condensed by all of them together.
+Synthetic persons with all their rows: people with equally many rows are condensed by all of them together.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ def improve_leaves(
     """Search leaves ``first`` to ``last``: leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]``.
 
     The records of leaf l are written in group order from ``places[l]`` on, and so are sizes and centres of its groups.
-    Without kicks there are so many passes of moves. With kicks moves go on until they settle, and a leaf is kicked so
-    often at the most, each group with so many tries; a leaf of very many records is not kicked.
+    Without kicks there are ``passes`` passes of moves. With kicks moves go on until they settle; a leaf is kicked so
+    often at most, each group with ``tries`` tries; a very large leaf is not kicked.
     """
     d = values.shape[1]
     state = np.empty(1, dtype=np.uint64)

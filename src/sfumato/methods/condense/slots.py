@@ -114,7 +114,7 @@ def empty_slots(slots: int, d: int) -> Slots:
 
 
 def empty_journal(followed: tuple[int, ...], records: int) -> Journal:
-    """Room for so many records, each of which may split its group."""
+    """Reserve room for the given number of records, each of which may split its group."""
     lines = 2 * records if followed else 0
     ids, into = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=np.int64)
     return Journal(np.array(followed, dtype=np.int64), ids, into, np.zeros((lines, len(followed))))
@@ -261,7 +261,7 @@ class CategoryTally:
 def divide(held: Sequence[int], coordinates: Callable[[Ints], Floats], gap: float) -> tuple[Places, Places]:
     """Share out the categories of a group that splits, n // 2 of them to the first piece.
 
-    The second piece's mean lies ``gap`` above the first's by the statistics of the split. So many of the lowest go to
+    The second piece's mean lies ``gap`` above the first's by the statistics of the split. A number of the lowest go to
     one piece and as many of the highest to the other that the means come closest to it; those between are dealt out
     evenly.
 

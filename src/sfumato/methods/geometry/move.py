@@ -117,11 +117,11 @@ class Spacing:
         return bool(off <= self._rounding(self.per_one))
 
     def _can_tell(self, per_one: float) -> bool:
-        """Whether doubles can tell so many places of each one apart where the numbers lie."""
+        """Whether doubles resolve the given number of steps per unit at this magnitude."""
         return self._farthest * per_one <= _MOST_PLACES and self._rounding(per_one) <= _TOO_ROUGH
 
     def _rounding(self, per_one: float) -> float:
-        """How far from a place a difference may lie that is one of so many in each one."""
+        """Largest rounding error of a difference on a grid with the given number of steps per unit."""
         return max(_ROUNDING, _LAST_DIGITS * max(abs(self.low), abs(self.high)) * per_one)
 
     def _narrow(self, away: Floats) -> None:

@@ -337,7 +337,7 @@ def noise_scales(ranges: Ints, b: float) -> Floats:
 
 
 def component_noise(scales: Floats, rows: int, rng: np.random.Generator) -> Ints:
-    """Draw Laplace noise for each component of so many records, in whole steps [line 18].
+    """Draw Laplace noise for each component of each record, in whole steps [line 18].
 
     Two owners each draw `core.distributions.draw_geometric` with these scales; the difference has this law [line 24].
     """

@@ -13,12 +13,12 @@ from sfumato.methods.private.model import ColumnModel, Model
 __all__ = ["draw_rows"]
 
 _BATCH = 50_000  # rows at a time, so that memory stays bounded
-_LEAST = 5_000  # fewer rows are taken at random from so many
+_LEAST = 5_000  # fewer rows are a random sample of this number
 _FARTHEST = 3.5  # normal scores that later columns see
 
 
 def draw_rows(model: Model, rows: int, rng: np.random.Generator) -> list[Ints]:
-    """Places of each column in so many rows, in random order."""
+    """Row indices of each column, in random order."""
     batches = [_Batch(model, max(many, _LEAST), rng).draw() for many in _sizes(rows)]
     whole = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
     order = rng.permutation(len(whole[0]))[:rows]

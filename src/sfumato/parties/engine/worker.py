@@ -157,7 +157,7 @@ def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[dict[str, Any], li
     Parameters
     ----------
     read : callable
-        Gives exactly so many bytes.
+        Returns exactly the requested number of bytes.
 
     Examples
     --------

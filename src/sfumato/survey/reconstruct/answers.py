@@ -295,7 +295,7 @@ def _quantile_band(bands: Bands, edges: Floats, share: float) -> tuple[float, fl
         weights[:many] = 1.0
         return (0.0, 0.0) if not many else bands.known.range(weights) or (0.0, 1.0)
 
-    # the first so many blocks that may hold the share, and the first that must
+    # the first number of blocks that may hold the share, and the first that must
     first = _bisect(lambda many: below(many)[1] >= share, blocks)
     must = _bisect(lambda many: below(many)[0] >= share, blocks)
     return float(edges[max(first - 1, 0)]), float(edges[must])

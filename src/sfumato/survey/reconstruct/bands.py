@@ -102,7 +102,7 @@ def _bands(found: tuple[Floats, Floats], fit: float, known: Admissible | Plain, 
 
 
 def _blocks(begins: Ints, inputs: int, most: int) -> Ints:
-    """First input of each block: single inputs, or as many neighbours together as are needed for so many blocks."""
+    """First input of each block: single inputs, or runs of neighbours for the given number of blocks."""
     if inputs <= most:
         return np.arange(inputs)
     if len(begins) <= most and len(begins) < inputs:  # parts of cells are joined, and cells are not
@@ -160,7 +160,7 @@ def effective_records(channel: Channel, probability: Floats, records: int) -> fl
     """Number of plain records that would tell the distribution as precisely.
 
     In direction j the n released records tell what n l_j plain ones would (`shares_let_through`); the number is the
-    mean over the directions, so the Fisher information is that of so many plain records altogether. Where the noise
+    mean over the directions, so the Fisher information is that of this number of plain records. Where the noise
     treats all directions alike (randomized response among equally likely answers) it is exact in each of them. Else
     coarse features are known better than it says, fine ones worse; `resolved_directions` counts those known at all.
 

@@ -146,7 +146,7 @@ def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence
             raise OptionError("labels have no order to cut into intervals; leave the intervals out")
         if universe.size > _MOST_CELLS:
             raise OptionError(
-                f"the domain has {universe.size:,} labels and at most {_MOST_CELLS:,} can be told apart; randomize "
+                f"the domain has {universe.size:,} labels and at most {_MOST_CELLS:,} can be distinguished; randomize "
                 "coarser ones"
             )
     if intervals is None:

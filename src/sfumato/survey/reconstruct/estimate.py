@@ -84,7 +84,7 @@ def reconstruct(
     bands : float
         Level of the bands of each value or interval. They do not depend on the method.
     least : float
-        It is refused where the coarsest feature would be known worse than from so many plain records.
+        Refuse if the coarsest feature would be estimated less precisely than from this number of unperturbed records.
     limit : int
         Iterations after which it ends in any case.
     strict : bool

@@ -125,7 +125,7 @@ def cross_table(
     bands : float
         Level of the band of each pair.
     least : float
-        As for one column: refused where the coarsest feature is known worse than from so many plain records.
+        As for one column: refuse if the coarsest feature is estimated less precisely than from this many records.
     strict : bool
         Refuse values that do not fit the laws.
 
@@ -279,7 +279,7 @@ def regress(
     Raises
     ------
     TooFew
-        Where the variance of the predictor cannot be told from 0, so that any slope would do.
+        If the variance of the predictor does not differ significantly from 0, so that any slope would do.
     OptionError
         For labels of more than two values, and laws that do not tell the mean.
 
@@ -327,7 +327,7 @@ def _fieller(covariance: float, variance: float, spread: Floats, normal: float) 
     a = variance**2 - normal**2 * float(spread[1, 1])
     if a <= 0.0 or variance <= 0.0:
         raise TooFew(
-            "the records are too few for this noise: how much the predictor varies cannot be told from nothing, so any "
+            "the records are too few for this noise: the variance of the predictor does not differ from 0, so any "
             "slope would do; collect more, or use a weaker noise"
         )
     b = -2.0 * (covariance * variance - normal**2 * float(spread[0, 1]))
