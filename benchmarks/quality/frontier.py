@@ -141,7 +141,7 @@ class _Stopped(Exception):
     """A tool took more CPU seconds than it may."""
 
 
-def _peer(name: str, environments: Path, limit: int) -> Make:
+def peer(name: str, environments: Path, limit: int) -> Make:
     def make(table: pa.Table, columns: judging.Columns, seed: int) -> pa.Table:
         python = _environment(peers.PEERS[name], environments)
         with tempfile.TemporaryDirectory() as folder:
@@ -205,15 +205,15 @@ def split(name: str, seed: int) -> tuple[pa.Table, pa.Table, judging.Columns]:
 def measure(name: str, make: Make, seed: int) -> dict[str, float]:
     """Figures of one method on one split, and the CPU seconds that it took, those of its processes included."""
     inside, outside, columns = split(name, seed)
-    before = _cpu()
+    before = cpu_seconds()
     released = make(inside, columns, seed)
-    seconds = _cpu() - before
+    seconds = cpu_seconds() - before
     released = judging.with_dropped(released, inside)
     rows: list[NDArray[np.float64]] = [judging.numbers(t, columns) for t in (released, inside, outside)]
     return judging.judge(*rows, columns, seed) | {"cpu": seconds}
 
 
-def _cpu() -> float:
+def cpu_seconds() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
@@ -240,7 +240,7 @@ def main() -> None:
             table, method, _seed = kept.stem.split("; ")
             if table in tables and method in methods:
                 kept.unlink()
-    makers = METHODS | {name: _peer(name, asked.environments, asked.limit) for name in peers.PEERS}
+    makers = METHODS | {name: peer(name, asked.environments, asked.limit) for name in peers.PEERS}
     for seed in range(asked.splits):
         for name in tables:
             for method in methods:
