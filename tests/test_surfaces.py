@@ -19,10 +19,11 @@ from sfumato.core.arguments import check_argument
 from sfumato.core.distributions.domains import Labels
 from sfumato.core.errors import OptionError
 from sfumato.engines.outcome import Recipe
-from sfumato.methods.catalogue import METHODS, all_parameters, is_keyed, make_mechanism, parameters_of_method
+from sfumato.methods.catalogue import all_parameters, is_keyed, make_mechanism, parameters_of_method
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.protocol import parameters_of
 from sfumato.options import PublishOptions, RunOptions
+from sfumato.registry import method_names
 from sfumato.survey.reconstruct import reconstruct as reconstruct_values
 from sfumato.tables.reading import FileReading
 
@@ -86,7 +87,7 @@ NEEDED_OF_METHOD: dict[str, dict[str, Any]] = {
     "randomize": {"epsilon": 1.0},
     "downgrade": {"private": "smokes"},
 }
-CASES = [(method, name) for method in METHODS for name in parameters_of_method(method)]
+CASES = [(method, name) for method in method_names() for name in parameters_of_method(method)]
 
 
 def told(method: str, name: str) -> dict[str, Any]:
@@ -108,7 +109,7 @@ def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, A
 
 def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
     assert len(MECHANISMS) == 17
-    reached = {method: set(parameters_of_method(method)) for method in METHODS}
+    reached = {method: set(parameters_of_method(method)) for method in method_names()}
     for mechanism in MECHANISMS:
         method = mechanism.method if isinstance(mechanism.method, str) else None
         fields = {field.name for field in dataclasses.fields(mechanism)}
@@ -119,7 +120,7 @@ def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_opti
 
 
 def test_no_value_but_a_choice_is_taken() -> None:
-    for method in METHODS:
+    for method in method_names():
         for name, parameter in parameters_of_method(method).items():
             option = all_parameters()[name].option
             if option is not None and option.choices and not parameter.by_column:
@@ -170,7 +171,7 @@ def test_a_key_may_be_the_file_of_one(tmp_path: Path) -> None:
     )
     with pytest.raises(OptionError, match="the key is not one"):  # a recipe opens no file
         sf.sanitize(TABLE, recipe=named, report=False)
-    assert [method for method in METHODS if is_keyed(method)] == ["translate", "scale", "rotate", "hybrid"]
+    assert [method for method in method_names() if is_keyed(method)] == ["translate", "scale", "rotate", "hybrid"]
 
 
 def test_a_recipe_is_run_again_and_says_all_that_it_says(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import fact_from_json, fact_to_json
 from sfumato.core.records import Records
-from sfumato.methods.catalogue import METHODS, make_mechanism
+from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
@@ -27,6 +27,7 @@ from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.methods.private import PrivateChain
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
+from sfumato.registry import method_names
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Schema
 
@@ -102,7 +103,7 @@ class TestMechanism:
     def test_it_is_a_frozen_hashable_mechanism_that_can_be_varied(self, mechanism: Mechanism) -> None:
         assert isinstance(mechanism, Mechanism)
         assert hash(mechanism) == hash(dataclasses.replace(mechanism))
-        assert mechanism.method in METHODS
+        assert mechanism.method in method_names()
         assert make_mechanism(mechanism.method, dataclasses.asdict(mechanism)) == mechanism
 
     def test_it_is_pure(self, mechanism: Mechanism) -> None:

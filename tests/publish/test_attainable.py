@@ -12,11 +12,12 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.engines import memory
-from sfumato.methods.catalogue import METHODS, make_mechanism
+from sfumato.methods.catalogue import make_mechanism
 from sfumato.publish import sanitize as module
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.judge import LEAST_HELD_OUT
 from sfumato.publish.policy import BUILT_IN, LIMITS
+from sfumato.registry import method_names
 
 pytestmark = pytest.mark.usefixtures("short_reports")  # requirements are judged by facts
 
@@ -81,7 +82,7 @@ def refused_early(call: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", method_names())
 def test_groups_that_a_method_does_not_make_are_missed_before_it_runs(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +92,7 @@ def test_groups_that_a_method_does_not_make_are_missed_before_it_runs(
     assert refused_early(call) is not judged_late(monkeypatch, call)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", method_names())
 def test_a_control_group_is_missed_before_a_method_runs(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def call() -> sf.Release:
         return run(method, CONTROL)

@@ -32,7 +32,7 @@ from sfumato.core.facts import EpochPublished, Fact, Maintained
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.registry import vertical_measures
+from sfumato.registry import extension_measures, vertical_measures
 from sfumato.tables.codec import Codec
 
 __all__ = [
@@ -61,8 +61,13 @@ def basic() -> tuple[Measure, ...]:
 
 
 def catalogue() -> tuple[Measure, ...]:
-    """All other measures, and the attacks."""
-    return (*_utility(), *_risk(), *_attacks())
+    """All other measures, and the attacks; those of extensions last."""
+    return (*_utility(), *_risk(), *_attacks(), *_of_extensions())
+
+
+@cache
+def _of_extensions() -> tuple[Measure, ...]:
+    return extension_measures(_ours())
 
 
 @cache
@@ -71,6 +76,10 @@ def declared() -> tuple[Measure, ...]:
 
     They are those that were there when it was first asked, whatever a test leaves out later.
     """
+    return (*_ours(), *_of_extensions())
+
+
+def _ours() -> tuple[Measure, ...]:
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
     from sfumato.assess.utility.distortion import COSTS
 

@@ -268,9 +268,9 @@ def write_private(path: Path, text: str, what: str, *, private: bool = True) -> 
 
 def offered_methods(_context: Any, _option: Any, begun: str) -> list[str]:
     """Methods whose names begin so, for a shell."""
-    from sfumato.methods.catalogue import METHODS
+    from sfumato.registry import method_names
 
-    return [name for name in METHODS if name.startswith(begun)]
+    return [name for name in method_names() if name.startswith(begun)]
 
 
 def files_named() -> list[Path]:

@@ -179,10 +179,11 @@ def _check_measured(recipe: Recipe | None, publishing: PublishOptions) -> None:
 
 def _check_key(output: Path, method: str | None, key: Path | None, new_key: Path | None) -> None:
     """Refuse a missing, doubled, misplaced or unused key before the run."""
-    from sfumato.methods.catalogue import METHODS, is_keyed
+    from sfumato.methods.catalogue import is_keyed
     from sfumato.methods.geometry.key import check_key_path
+    from sfumato.registry import method_names
 
-    keyed = [each for each in METHODS if is_keyed(each)]
+    keyed = [each for each in method_names() if is_keyed(each)]
     if method not in keyed:
         if key is not None or new_key is not None:
             raise OptionError(f"only the methods {', '.join(keyed)} take a key; drop --key or --new-key")

@@ -14,20 +14,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 from sfumato.core.errors import OptionError, closest_name, shown
 from sfumato.core.option import Option, options_of
 from sfumato.methods.chain import LEAF, Chain
-from sfumato.methods.condense import Condensation
-from sfumato.methods.condense.classwise import ClasswiseCondensation
-from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.methods.modify.block import Aggregation, Blocking
-from sfumato.methods.modify.downgrade import Downgrading
-from sfumato.methods.modify.swap import Subsampling, Swapping
-from sfumato.methods.perturb import make_noise
-from sfumato.methods.perturb.laplace_pca import LaplacePCA
-from sfumato.methods.private import PrivateChain
 from sfumato.methods.protocol import Mechanism
-from sfumato.methods.randomize import Randomization
+from sfumato.registry import load_method, method_names
 
 __all__ = [
-    "METHODS",
     "MIN_ROWS_FOR_CHAIN",
     "Parameter",
     "all_parameters",
@@ -45,26 +35,6 @@ inside were never measured (``benchmarks/results/frontier.md``)."""
 _FEW = 2_000
 """People below whom a chain has more than ten behind a value: what few of so few have tells who is in the table. Chosen
 on 500, 1,000, 2,000 and 4,000 people of Adult, Magic, waveform and a made-up table (benchmarks/results/frontier.md)."""
-
-METHODS: dict[str, Callable[..., Mechanism]] = {
-    "condense": partial(Condensation, grouping="compact"),
-    "condense-paper": partial(Condensation, grouping="paper"),
-    "classwise": ClasswiseCondensation,
-    "chain": Chain,
-    "private": PrivateChain,
-    "translate": Translation,
-    "scale": Scaling,
-    "rotate": Rotation,
-    "hybrid": Hybrid,
-    "noise": make_noise,
-    "laplace-pca": LaplacePCA,
-    "randomize": Randomization,
-    "swap": Swapping,
-    "subsample": Subsampling,
-    "aggregate": Aggregation,
-    "block": Blocking,
-    "downgrade": Downgrading,
-}
 
 _KINDS: dict[type, tuple[type, str]] = {
     bool: (bool, "true or false"),
@@ -126,7 +96,8 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
         if value is not None and single and not _has_type(value, _KINDS[parameter.kind][0]):
             words = _KINDS[parameter.kind][1]
             raise OptionError(f"the parameter {name!r} of the method {method!r} is not {words}; fix it")
-    return METHODS[method](**parameters)
+    made: Mechanism = load_method(method)(**parameters)
+    return made
 
 
 def default_method(told: Iterable[str], rows: int) -> str:
@@ -160,27 +131,38 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
     >>> parameters_of_method("rotate")["degrees"]
     Parameter(name='degrees', kind=<class 'float'>, values=2, by_column=False, several=False)
     """
-    if method not in METHODS:
-        meant = closest_name(method, METHODS)
-        told = f"choose one of {', '.join(METHODS)}" if meant is None else f"did you mean {meant!r}?"
+    constructor = _constructor(method)
+    if constructor is None:
+        meant = closest_name(method, method_names())
+        told = f"choose one of {', '.join(method_names())}" if meant is None else f"did you mean {meant!r}?"
         raise OptionError(f"there is no method {shown(method)}; {told}")
-    hints = get_type_hints(_constructor(method))
-    names = [
-        name for name in inspect.signature(_constructor(method)).parameters if not isinstance(hints[name], InitVar)
-    ]
-    made = hints.get("return", _constructor(method))
+    hints = get_type_hints(constructor)
+    names = [name for name in inspect.signature(constructor).parameters if not isinstance(hints[name], InitVar)]
+    made = hints.get("return", constructor)
     offers = {name: each for owner in get_args(made) or (made,) for name, each in options_of(owner)}
     return {name: dataclasses.replace(_parameter(name, hints[name]), option=offers.get(name)) for name in names}
 
 
 @cache
 def all_parameters() -> dict[str, Parameter]:
-    """Parameters of all methods by name; a name means the same in every method."""
+    """Parameters of all methods by name; a name means the same in every method.
+
+    Raises
+    ------
+    OptionError
+        If a method of an extension has a parameter of another type than other methods, or one that is not declared.
+    """
     found: dict[str, Parameter] = {}
-    for method in METHODS:
+    for method in method_names():
         for name, each in parameters_of_method(method).items():
-            if name not in found or found[name].option is None:
+            before = found.setdefault(name, each)
+            if dataclasses.replace(before, option=each.option) != each:
+                raise OptionError(f"the parameter {name!r} of the method {method!r} has another type than elsewhere")
+            if before.option is None:
                 found[name] = each
+    lacking = next((name for name, each in found.items() if each.option is None), None)
+    if lacking is not None:
+        raise OptionError(f"the parameter {lacking!r} of a method is not declared; declare it with offered()")
     return found
 
 
@@ -189,14 +171,19 @@ def is_keyed(method: str) -> bool:
 
     Examples
     --------
-    >>> [method for method in METHODS if is_keyed(method)]
-    ['translate', 'scale', 'rotate', 'hybrid']
+    >>> is_keyed("rotate"), is_keyed("condense")
+    (True, False)
     """
-    return method in METHODS and "key" in inspect.signature(_constructor(method)).parameters
+    constructor = _constructor(method)
+    return constructor is not None and "key" in inspect.signature(constructor).parameters
 
 
-def _constructor(method: str) -> Callable[..., Mechanism]:
-    made = METHODS[method]
+def _constructor(method: str) -> Callable[..., Mechanism] | None:
+    """Class or function whose signature lists the parameters of a method; None if there is no such method."""
+    try:
+        made = load_method(method)
+    except KeyError:
+        return None
     return made.func if isinstance(made, partial) else made
 
 

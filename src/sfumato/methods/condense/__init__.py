@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from sfumato.core.option import Panel, offered
 from sfumato.core.records import Records
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
-__all__ = ["ALGORITHMS", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
+__all__ = ["ALGORITHMS", "PAPER", "SCORES", "Condensation", "check_k", "check_options", "effective_levels"]
 
 ALGORITHMS = {
     "compact": "principal-axis tree and local search",
@@ -160,6 +161,10 @@ class Condensation:
             among=records.among,
         )
         return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng, kept=kept)
+
+
+PAPER = partial(Condensation, grouping="paper")
+"""The method condense-paper."""
 
 
 def check_k(k: int, *, allow_level_1: bool) -> None:
