@@ -100,6 +100,6 @@ def test_a_file_that_stops_coming_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     async def take() -> list[bytes]:
         return [chunk async for chunk in app._in_time(begun())]
 
-    with pytest.raises(Refusal, match="stopped coming") as refused:
+    with pytest.raises(Refusal, match="upload stopped") as refused:
         asyncio.run(take())
     assert refused.value.status_code == 408

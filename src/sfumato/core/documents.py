@@ -354,7 +354,8 @@ def write_toml(document: Mapping[str, Any], note: str = "") -> str:
 
     Examples
     --------
-    >>> print(write_toml({"a": Noted(1, "first"), "b": {"c": [True, "x"], "d": Inline(e=0.5)}}, "about"), end="")
+    >>> content = {"a": CommentedValue(1, "first"), "b": {"c": [True, "x"], "d": Inline(e=0.5)}}
+    >>> print(write_toml(content, "about"), end="")
     # about
     # first
     a = 1

@@ -77,7 +77,7 @@ class MissingForms:
 
     Examples
     --------
-    >>> Gaps(("k.A.", None), (0.75, 0.25)).choose(1_000).tolist().count(1)
+    >>> MissingForms(("k.A.", None), (0.75, 0.25)).choose(1_000).tolist().count(1)
     250
     """
 

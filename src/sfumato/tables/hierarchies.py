@@ -74,7 +74,7 @@ class PrefixHierarchy(Hierarchy):
 
     Examples
     --------
-    >>> Prefix().label("01067", 2), Prefix((3, 1)).label("01067", 1)
+    >>> PrefixHierarchy().label("01067", 2), PrefixHierarchy((3, 1)).label("01067", 1)
     ('010**', '010**')
     """
 
@@ -123,7 +123,7 @@ class CalendarHierarchy(Hierarchy):
     Examples
     --------
     >>> import datetime
-    >>> [Calendar().label(datetime.date(2024, 5, 7), level) for level in (1, 2, 3)]
+    >>> [CalendarHierarchy().label(datetime.date(2024, 5, 7), level) for level in (1, 2, 3)]
     ['2024-05', '2024-Q2', '2024']
     """
 
@@ -179,7 +179,7 @@ class ListedHierarchy(Hierarchy):
 
     Examples
     --------
-    >>> Listed({"Bonn": ("NW", "west")}, 2).label("Bonn", 1)
+    >>> ListedHierarchy({"Bonn": ("NW", "west")}, 2).label("Bonn", 1)
     'NW'
     """
 

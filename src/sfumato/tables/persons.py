@@ -111,7 +111,7 @@ def scale_to_total(weights: Floats, total: float, step: float, low: float, high:
 
     Examples
     --------
-    >>> scaled_to(np.array([1.0, 2.0, 3.0]), 12.0, 0.5, 0.5, 100.0).tolist()
+    >>> scale_to_total(np.array([1.0, 2.0, 3.0]), 12.0, 0.5, 0.5, 100.0).tolist()
     [2.0, 4.0, 6.0]
     """
     scaled = np.maximum(weights, step)

@@ -412,10 +412,10 @@ def recode_counts(
     Examples
     --------
     >>> field = Field("town", Kind.NOMINAL, domain=Domain(categories=("Bari", "Oslo", "Ulm", "Rome")))
-    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), Floors(10, 11), "pool")
+    >>> found = recode_counts(field, np.array([3, 20, 20, 8]), MinimumFrequencies(10, 11), "pool")
     >>> found.after.domain.categories, found.places.tolist()
     (('Oslo', 'Ulm', 'other'), [2, 0, 1, 2])
-    >>> found = recode_counts(field, np.array([3, 20, 20, 0]), Floors(10, 11), "pool")
+    >>> found = recode_counts(field, np.array([3, 20, 20, 0]), MinimumFrequencies(10, 11), "pool")
     >>> found.after.domain.categories, found.places.tolist()
     (('Oslo', 'Ulm'), [-1, 0, 1, -1])
     """

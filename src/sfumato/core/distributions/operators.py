@@ -47,11 +47,11 @@ def interval_classes(domain: Integers | Reals, edges: Sequence[Any]) -> tuple[tu
 
     Examples
     --------
-    >>> interval_cells(Integers(0, 5), [2, 4])
+    >>> interval_classes(Integers(0, 5), [2, 4])
     ((0, 0, 1, 1, 2, 2), Labels(values=('0..1', '2..3', '4..5')))
-    >>> interval_cells(Reals(0.0, 2.0, 0.5), [0, 1, 2])
+    >>> interval_classes(Reals(0.0, 2.0, 0.5), [0, 1, 2])
     ((0, 0, 1, 1, 1), Labels(values=('[0, 1)', '[1, 2]')))
-    >>> interval_cells(Dates("2020-01-01", "2020-01-03", "day"), ["2020-01-02"])
+    >>> interval_classes(Dates("2020-01-01", "2020-01-03", "day"), ["2020-01-02"])
     ((0, 1, 1), Labels(values=('2020-01-01..2020-01-01', '2020-01-02..2020-01-03')))
     """
     _check_size(domain.size)
@@ -75,7 +75,7 @@ def rounding_classes(domain: Integers | Reals, to: float) -> tuple[tuple[int, ..
 
     Examples
     --------
-    >>> rounding_cells(Integers(0, 6), 5)
+    >>> rounding_classes(Integers(0, 6), 5)
     ((0, 0, 0, 1, 1, 1, 1), Reals(low=0.0, high=5.0, grid=5.0))
     """
     _check_size(domain.size)
@@ -101,7 +101,7 @@ def parent_classes(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[in
 
     Examples
     --------
-    >>> parent_cells(Labels(("flu", "cold", "burn")), {"flu": "illness", "cold": "illness", "burn": "injury"})
+    >>> parent_classes(Labels(("flu", "cold", "burn")), {"flu": "illness", "cold": "illness", "burn": "injury"})
     ((0, 0, 1), Labels(values=('illness', 'injury')))
     """
     missing = sum(1 for label in domain.values if label not in parents)

@@ -230,7 +230,7 @@ def count_near_identical(columns: Iterable[Column], labels: Ints) -> int:
     Examples
     --------
     >>> age, town = np.array([30.0, 30.0, 30.0, 41.0]), np.array(["Bari", "Oslo", "Oslo", "Oslo"])
-    >>> count_alike([(age, True), (town, False)], np.array([0, 0, 1, 1]))
+    >>> count_near_identical([(age, True), (town, False)], np.array([0, 0, 1, 1]))
     2
     """
     if not len(labels):
