@@ -20,7 +20,7 @@ def probabilities(variance: float, reach: int) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-@pytest.mark.parametrize("asked", [0.05, Fraction(1, 3), 1, 6.3, 50, 12_345.6])
+@pytest.mark.parametrize("asked", [0.05, Fraction(1, 3), 1, 6.3, 50, 12_345.6, 10.0**9])
 def test_noise_has_the_probabilities_of_the_draw_exact_gaussian(asked: float | Fraction) -> None:
     variance = representable_variance(asked)
     drawn = draw_exact_gaussian(variance, DRAWS, np.random.default_rng(5))
@@ -34,7 +34,7 @@ def test_noise_has_the_probabilities_of_the_draw_exact_gaussian(asked: float | F
     assert stats.chi2.sf(statistic, max(1, len(merged[0]) - 1)) > 1e-7  # false alarm 1e-7
 
 
-@pytest.mark.parametrize("asked", [Fraction(1, 10**4), 0.1, 7, 1e3, 2.0**24])
+@pytest.mark.parametrize("asked", [Fraction(1, 10**4), 0.1, 7, 1e3, 2.0**24, 2.0**24 + 1, 10**12 + 1, 2.0**52])
 def test_a_variance_is_never_rounded_down(asked: float | Fraction) -> None:
     found = representable_variance(asked)
     assert Fraction(asked) <= found <= Fraction(asked) * (1 + Fraction(1, 1 << 7)) + Fraction(1, 1 << 17)
@@ -43,7 +43,7 @@ def test_a_variance_is_never_rounded_down(asked: float | Fraction) -> None:
 
 def test_noise_that_would_hide_every_count_is_refused() -> None:
     with pytest.raises(OptionError, match="larger epsilon"):
-        representable_variance(2.0**24 + 1)
+        representable_variance(2.0**52 + 1)
 
 
 def test_release_noise_comes_from_the_cryptographic_generator_and_differs_each_time() -> None:
@@ -59,3 +59,6 @@ def test_products_stay_exact_at_the_ends_of_the_grid() -> None:
         t = int((s // q) ** 0.5) + 1
         assert max(32 * t * q * t - s, s) ** 2 < 2**63
         assert 2 * s * q * t * t * 2**10 < 2**63
+    largest = 2**26  # standard deviation, of a variance that is its square
+    assert (31 * largest) ** 2 < 2**63
+    assert 2 * largest**2 * 2**9 < 2**63

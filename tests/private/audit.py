@@ -25,10 +25,11 @@ from scipy.stats import beta, nct, norm
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.accounting import rho_of
 from sfumato.core.distributions.exact import representable_variance
-from sfumato.methods.private.columns import Domain, People
+from sfumato.methods.private.columns import Domain
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Ledger, Measurement
 from sfumato.methods.private.measure import measure
+from sfumato.methods.private.people import People
 from sfumato.methods.private.settings import settings_for
 
 __all__ = [

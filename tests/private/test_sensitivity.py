@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.core.arrays import Floats
+from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.accounting import rho_of
-from sfumato.core.errors import PrivacyRefusal
-from sfumato.methods.private.columns import Domain, People
+from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.methods.private.columns import Domain
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Covariance, Ledger, Measurement, OneWayCounts
 from sfumato.methods.private.measure import measure
+from sfumato.methods.private.people import GRID, People, level_weights, share_parts
 from sfumato.methods.private.settings import settings_for
 
 DOMAINS = (
@@ -47,22 +48,38 @@ class Recording(Ledger):
         return self.left[-1]
 
 
-def people(rows: int, seed: int, unit: int = 1) -> People:
+def table(rows: int, seed: int) -> tuple[Ints, ...]:
     rng = np.random.default_rng(seed)
     town = rng.integers(-1, 7, rows)
     age = np.clip(rng.normal(40 + 2 * town, 10, rows), -1, 89).astype(np.int64)
     pay = np.where(rng.random(rows) < 0.3, 0, rng.integers(0, 5_000, rows))
     score = np.clip(pay * 6 + rng.integers(0, 2_000, rows), 0, 32_767)
-    weights = None if unit == 1 else np.full(rows, unit)
-    return People((age, pay, score, town, rng.integers(0, 3, rows)), weights, unit)
+    return age, pay, score, town, rng.integers(0, 3, rows)
 
 
-def with_person(some: People, rows: list[tuple[int, ...]], unit: int) -> People:
-    places = tuple(np.append(own, more) for own, more in zip(some.places, zip(*rows, strict=True), strict=True))
-    if unit == 1:
-        return People(places)
-    assert some.weights is not None
-    return People(places, np.append(some.weights, np.full(len(rows), unit // len(rows))), unit)
+def people(rows: int, seed: int) -> People:
+    return People(table(rows, seed))
+
+
+WEIGHTS = level_weights([0.5, 1.0, 3.0], 3.0, 1e-5)
+
+
+def with_person(rows: list[tuple[int, ...]], levels: list[int] | None, *, persons: bool) -> tuple[People, People]:
+    """A table without and with all rows of one person, in any place between the others."""
+    rng, many = np.random.default_rng(4), 400
+    places, whose, own = table(many, seed=1), rng.integers(0, 300, many), rng.integers(0, 3, 300)
+    order = rng.permutation(many + len(rows))
+    after = tuple(np.append(each, more)[order] for each, more in zip(places, zip(*rows, strict=True), strict=True))
+    everybody = np.append(whose, np.full(len(rows), 300))[order] if persons else None
+    after_level = None if levels is None else np.append(own[whose], levels)[order]
+    inside = order < many  # the others in the same order
+    one = People.of(
+        tuple(each[inside] for each in after),
+        None if everybody is None else everybody[inside],
+        None if after_level is None else after_level[inside],
+        WEIGHTS,
+    )
+    return one, People.of(after, everybody, after_level, WEIGHTS)
 
 
 def squared_change(one: Measurement, other: Measurement) -> Fraction:
@@ -73,14 +90,20 @@ def squared_change(one: Measurement, other: Measurement) -> Fraction:
 ROW = st.tuples(*(st.sampled_from([-1, 0, d.size - 1]) | st.integers(-1, d.size - 1) for d in DOMAINS))
 
 
-@given(st.lists(ROW, min_size=1, max_size=4), st.sampled_from([None, 4, 0]), st.sampled_from([0.5, 10.0]))
-@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(ROW, min_size=1, max_size=4),
+    st.none() | st.lists(st.integers(0, 2), min_size=4, max_size=4),
+    st.sampled_from([None, 4, 0]),
+    st.sampled_from([0.5, 10.0]),
+)
+@settings(max_examples=40, deadline=None)
 def test_no_measurement_changes_by_more_than_its_sensitivity(
-    rows: list[tuple[int, ...]], target: int | None, epsilon: float
+    rows: list[tuple[int, ...]], levels: list[int] | None, target: int | None, epsilon: float
 ) -> None:
-    unit = 1 if len(rows) == 1 else 12  # several rows of a person share one unit
-    before = people(400, seed=1, unit=unit)
-    after = with_person(before, rows, unit)
+    """Of a person with a smaller epsilon it changes by the person's weight times the sensitivity."""
+    levels = None if levels is None else levels[: len(rows)]
+    before, after = with_person(rows, levels, persons=len(rows) > 1)
+    weight = Fraction(GRID if levels is None else min(WEIGHTS[level] for level in levels), GRID)
     how, rho = settings_for(DOMAINS, target, epsilon), rho_of(epsilon, 1e-5)
     first = Recording(rho)
     measure(before, DOMAINS, target, how, first, np.random.default_rng(2))
@@ -89,7 +112,31 @@ def test_no_measurement_changes_by_more_than_its_sensitivity(
     assert len(first.measured) == len(second.measured)
     for one, other in zip(first.measured, second.measured, strict=True):
         assert one.squared_sensitivity == other.squared_sensitivity
-        assert squared_change(one, other) <= one.squared_sensitivity, one.step
+        assert squared_change(one, other) <= weight**2 * one.squared_sensitivity, one.step
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=300), st.lists(st.integers(0, 2), min_size=6, max_size=6))
+@settings(max_examples=50, deadline=None)
+def test_the_rows_of_a_person_share_its_parts(persons: list[int], levels: list[int]) -> None:
+    whose = np.array(persons)
+    whole = np.array([WEIGHTS[levels[each]] for each in persons])
+    parts = share_parts(whole, whose)
+    for each in set(persons):
+        own = parts[whose == each]
+        assert own.sum() == WEIGHTS[levels[each]]
+        assert own.max() - own.min() <= 1
+
+
+@pytest.mark.parametrize("epsilons", [[0.5, 1.0, 3.0], [0.1, 0.7, 2.5], [10.0]])
+def test_no_weight_gives_a_person_more_than_their_epsilon(epsilons: list[float]) -> None:
+    for epsilon, weight in zip(epsilons, level_weights(epsilons, epsilons[-1], 1e-5), strict=True):
+        assert (weight / GRID) ** 2 * rho_of(epsilons[-1], 1e-5) <= rho_of(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("epsilons", [[0.01, 10.0], [2.0, 1.0]])
+def test_epsilons_that_no_weight_can_give_are_refused(epsilons: list[float]) -> None:
+    with pytest.raises(OptionError, match=r"too small beside|above 1"):
+        level_weights(epsilons, epsilons[-1], 1e-5)
 
 
 @pytest.mark.parametrize("target", [None, 4, 0])

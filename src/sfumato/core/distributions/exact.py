@@ -172,37 +172,50 @@ def draw_gaussian(sd: float, count: int, rng: np.random.Generator) -> Ints:
     return _collect_accepted(count, batch)
 
 
-_LARGEST_VARIANCE = 1 << 24  # numerator and denominator of an exact one, so that all products stay below 2^63
+_LARGEST_TERM = 1 << 24  # numerator and denominator of a variance, so that all products stay below 2^63
+_LARGEST_SD = 1 << 26  # whole, of a larger variance
 _FARTHEST = 32  # scales of the proposal; anything beyond has a probability below e^-480 and is left out
 
 
 def representable_variance(at_least: Fraction | float) -> Fraction:
     """Smallest variance of at least the given one that `draw_exact_gaussian` accepts.
 
+    A large one is the square of a whole number.
+
     Examples
     --------
-    >>> representable_variance(Fraction(1, 3)), representable_variance(400)
-    (Fraction(43691, 131072), Fraction(400, 1))
+    >>> representable_variance(Fraction(1, 3)), representable_variance(400), representable_variance(10**10 + 1)
+    (Fraction(43691, 131072), Fraction(400, 1), Fraction(10000200001, 1))
     """
     variance = Fraction(at_least)
-    if not 0 < variance <= _LARGEST_VARIANCE:
+    if not 0 < variance <= _LARGEST_SD**2:
         raise OptionError("the privacy budget is so small that noise would hide every count; take a larger epsilon")
+    if variance > _LARGEST_TERM:
+        return Fraction((math.isqrt(math.ceil(variance) - 1) + 1) ** 2)
     grid = 1 << 17
-    while math.ceil(variance * grid) > _LARGEST_VARIANCE:
+    while math.ceil(variance * grid) > _LARGEST_TERM:
         grid >>= 1
     return Fraction(math.ceil(variance * grid), grid)
 
 
 def draw_exact_gaussian(variance: Fraction, count: int, rng: np.random.Generator) -> Ints:
-    """Draw integers k with probability proportional to exp(-k^2 / (2 variance)), exactly [CKS20, alg. 3]."""
+    """Draw integers k with probability proportional to exp(-k^2 / (2 variance)), exactly [CKS20, alg. 3].
+
+    A proposal of scale t, any whole number, is accepted with probability exp(-(|y| - variance / t)^2 / (2 variance)).
+    """
     s, q = variance.numerator, variance.denominator
-    if not (0 < s <= _LARGEST_VARIANCE and q <= _LARGEST_VARIANCE):
+    sd = math.isqrt(s)
+    whole = q == 1 and sd * sd == s
+    if not (0 < s <= _LARGEST_SD**2 and q <= _LARGEST_TERM and (whole or s <= _LARGEST_TERM)):
         raise ValueError("the variance is not representable")
-    t = math.isqrt(s // q) + 1
+    t = sd if whole else math.isqrt(s // q) + 1
 
     def batch(size: int) -> Ints:
         y = _laplace(Fraction(t), size, rng)
         y = y[np.abs(y) <= _FARTHEST * t]
+        if whole:  # t^2 = variance
+            top = np.abs(y) - t
+            return y[_bernoulli_exp_any(top * top, 2 * s, rng)]
         top = np.abs(y) * (q * t) - s  # (|y| - variance / t)^2 / (2 variance) = top^2 / (2 s q t^2)
         return y[_bernoulli_exp_any(top * top, 2 * s * q * t * t, rng)]
 

@@ -14,10 +14,11 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import PrivatelyMeasured, Shuffled
 from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of
-from sfumato.methods.private.columns import Domain, People
+from sfumato.methods.private.columns import Domain
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Ledger
 from sfumato.methods.private.measure import measure
+from sfumato.methods.private.people import People
 from sfumato.methods.private.settings import settings_for
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 

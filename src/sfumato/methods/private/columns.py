@@ -9,9 +9,10 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.estimate import nearest_counts, shares
-from sfumato.methods.private.ledger import Ledger, OneWayCounts
+from sfumato.methods.private.ledger import OneWayCounts
+from sfumato.methods.private.people import Counter
 
-__all__ = ["Domain", "Histogram", "People", "measure_column"]
+__all__ = ["Domain", "Histogram", "measure_column"]
 
 _BRANCHES = 8
 _MOST_LEVELS = 6
@@ -30,26 +31,6 @@ class Domain:
     size: int
     ordered: bool
     nullable: bool = True
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class People:
-    """Records as places of their columns; ``weights`` count ``unit``-ths of a person, 1 each without them."""
-
-    places: tuple[Ints, ...]
-    weights: Ints | None = None
-    unit: int = 1
-
-    def __len__(self) -> int:
-        return len(self.places[0])
-
-    def __repr__(self) -> str:
-        return f"People({len(self.places)} columns)"
-
-    def counts(self, cells: Ints, size: int, where: Ints | slice = slice(None)) -> Ints:
-        """How many people are in each cell, in units."""
-        weights = None if self.weights is None else self.weights[where]
-        return np.bincount(cells, weights=weights, minlength=size).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,25 +122,23 @@ class Histogram:
         return start + np.minimum((uniform * width).astype(np.int64), width - 1)
 
 
-def measure_column(people: People, column: int, domain: Domain, rho: float, ledger: Ledger, split: float) -> Histogram:
+def measure_column(counter: Counter, column: int, domain: Domain, rho: float, split: float) -> Histogram:
     """Histogram of a column: counts of categories, or an adaptive tree of intervals.
 
     An interval is divided if its noisy count exceeds ``split`` standard deviations of the noise. The intervals of a
     level are disjoint, so that each level is one measurement.
     """
-    places = people.places[column]
+    places = counter.people.places[column]
     if not domain.ordered:
-        noisy = ledger.release(OneWayCounts(people.counts(places + 1, domain.size + 1), people.unit), rho)
-        return _histogram(domain, np.arange(-1, domain.size), noisy, float(np.sqrt(1 / (2 * rho))), noisy.sum())
+        noisy, sd = counter.count(OneWayCounts, places + 1, domain.size + 1, rho)
+        return _histogram(domain, np.arange(-1, domain.size), noisy, sd, noisy.sum())
     levels = next(
         level for level in range(1, _MOST_LEVELS + 1) if level == _MOST_LEVELS or _BRANCHES**level >= domain.size
     )
-    sd = float(np.sqrt(levels / (2 * rho)))
     nodes, leaves, total = [(0, domain.size, -1.0)], list[tuple[int, float]](), 0.0
     for level in range(levels):
         edges = [_children(low, high) for low, high, _ in nodes]
-        counts = _count_children(people, places, edges, absent=level == 0)
-        noisy = ledger.release(OneWayCounts(counts, people.unit), rho / levels)
+        noisy, sd = _count_children(counter, places, edges, rho / levels, absent=level == 0)
         if level == 0:
             total = float(noisy.sum())
             noisy = nearest_counts(noisy, max(total, 0.0))
@@ -196,14 +175,16 @@ def _children(low: int, high: int) -> Ints:
     return np.unique(low + (high - low) * np.arange(_BRANCHES + 1, dtype=np.int64) // _BRANCHES)
 
 
-def _count_children(people: People, places: Ints, edges: list[Ints], *, absent: bool) -> Ints:
-    """Count people in the intervals between edges, whose ranges are disjoint and in order; missing cells first."""
+def _count_children(
+    counter: Counter, places: Ints, edges: list[Ints], rho: float, *, absent: bool
+) -> tuple[Floats, float]:
+    """Noisy counts of the intervals between edges, disjoint and in order; missing cells first; and their deviation."""
     starts = np.concatenate([ends[:-1] for ends in edges])
     stops = np.concatenate([ends[1:] for ends in edges])
     found = np.searchsorted(starts, places, side="right") - 1
-    inside = np.flatnonzero((found >= 0) & (places < stops[np.maximum(found, 0)]))
-    counts = people.counts(found[inside], len(starts), inside)
-    if absent:
-        lacking = np.flatnonzero(places < 0)
-        counts = np.append(people.counts(np.zeros(len(lacking), dtype=np.int64), 1, lacking), counts)
-    return counts
+    inside = (found >= 0) & (places < stops[np.maximum(found, 0)])
+    if not absent:
+        rows = np.flatnonzero(inside)
+        return counter.count(OneWayCounts, found[rows], len(starts), rho, rows)
+    cells = np.where(places < 0, 0, found + 1)  # the intervals of the first level cover the domain
+    return counter.count(OneWayCounts, cells, len(starts) + 1, rho)

@@ -19,7 +19,16 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.exact import draw_exact_gaussian, representable_variance
 from sfumato.core.errors import PrivacyRefusal
 
-__all__ = ["ColumnTable", "CountsGivenTarget", "Covariance", "Ledger", "Measurement", "OneWayCounts", "PairScores"]
+__all__ = [
+    "ColumnTable",
+    "CountsGivenTarget",
+    "Covariance",
+    "Ledger",
+    "LevelCounts",
+    "Measurement",
+    "OneWayCounts",
+    "PairScores",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,13 +36,15 @@ class Measurement:
     """Whole numbers computed from the records, in ``unit``-ths of a person.
 
     Adding or removing all rows of one person changes them by a vector whose squared length is at most
-    `squared_sensitivity`. ``paragraph`` names the place of docs/private-proof.md that shows it.
+    `squared_sensitivity`. ``paragraph`` names the place of docs/private-proof.md that shows it; an ``optional`` step is
+    taken only if an option asks for it.
     """
 
     values: Ints
     unit: int = 1
     step: ClassVar[str] = ""
     paragraph: ClassVar[str] = ""
+    optional: ClassVar[bool] = False
 
     @property
     def squared_sensitivity(self) -> int:
@@ -46,6 +57,14 @@ class Measurement:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.values)} values)"
+
+
+class LevelCounts(Measurement):
+    """Counts of people by their epsilon: a person has one."""
+
+    step = "people of each epsilon"
+    paragraph = "counts"
+    optional = True
 
 
 class OneWayCounts(Measurement):
@@ -126,6 +145,11 @@ class Ledger:
     rho: float
     rng: np.random.Generator
     spent: dict[str, Fraction] = field(default_factory=dict)
+
+    @property
+    def remaining(self) -> float:
+        """Budget that is not spent yet, rounded down."""
+        return math.nextafter(float(Fraction(self.rho) - sum(self.spent.values(), Fraction(0))), 0.0)
 
     def release(self, measurement: Measurement, rho: float) -> Floats:
         """The measurement with noise, in persons, at a cost of at most ``rho``.

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.methods.private.columns import Domain, Histogram, People, measure_column
-from sfumato.methods.private.estimate import nearest_correlation, nearest_counts, rake, shares, shrink, spikes
-from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Covariance, Ledger, PairScores
+from sfumato.methods.private.columns import Domain, Histogram, measure_column
+from sfumato.methods.private.covariance import clip_scores, correlations, finest_grid, measure_products
+from sfumato.methods.private.estimate import nearest_counts, rake, shares, shrink
+from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Ledger, PairScores
 from sfumato.methods.private.model import ColumnModel, Model
+from sfumato.methods.private.people import Counter, People
 from sfumato.methods.private.settings import Settings, is_class
 
 __all__ = ["measure"]
@@ -27,8 +29,6 @@ _COARSE_BINS = 8
 _LEAST_PEOPLE = 50.0
 _SAMPLE = 20_000
 _NEVER_MORE = 1 - 1e-12  # of a share, so that rounding stays within the budget
-_STEPS = (8, 4, 2, 1)  # grids of normal scores, in steps of one
-_TAIL = 0.002
 
 
 def measure(
@@ -61,12 +61,16 @@ class _Measuring:
         rng: np.random.Generator,
     ) -> None:
         self.people, self.domains, self.target, self.settings = people, domains, target, settings
+        self.counter = Counter(people, ledger)
         self.ledger, self.rng = ledger, rng
         self.classed = target is not None and is_class(domains[target])
         self.free = [i for i in range(len(domains)) if not (self.classed and i == target)]
         self.numbers = [i for i in self.free if domains[i].ordered]
         with_pairs, with_scores = len(self.free) > 1, len(self.numbers) > 1
-        rho = ledger.rho * _NEVER_MORE
+        rho = ledger.remaining * _NEVER_MORE
+        if self.counter.levelled:
+            self.counter.measure_sizes(rho * settings.levels)
+            rho = ledger.remaining * _NEVER_MORE
         self.rho_one_way = rho * settings.one_way
         self.rho_given = rho * settings.given_target if self.classed and self.free else 0.0
         self.rho_covariance = rho * settings.covariance if with_scores else 0.0
@@ -90,9 +94,7 @@ class _Measuring:
         weights = [self.settings.target_weight if i == self.target and not self.classed else 1.0 for i in self.indices]
         whole = sum(weights)
         self.histograms: list[Histogram] = [
-            measure_column(
-                self.people, i, self.domains[i], self.rho_one_way * weights[i] / whole, self.ledger, self.settings.split
-            )
+            measure_column(self.counter, i, self.domains[i], self.rho_one_way * weights[i] / whole, self.settings.split)
             for i in self.indices
         ]
         totals = np.array([each.total for each in self.histograms])
@@ -122,14 +124,13 @@ class _Measuring:
             return
         count = len(self.classes)
         rho = self.rho_given / len(self.free)
-        self.sd_given = float(np.sqrt(1 / (2 * rho)))
         for i in self.free:
             column = self.histograms[i]
             bins = column.bins(_FINE_BINS)
             size = int(bins.max()) + 1
             cells = self.own * size + bins[self.leaves[i]]
-            counts = self.people.counts(cells, count * size)
-            noisy = self.ledger.release(CountsGivenTarget(counts, self.people.unit), rho).reshape(count, size)
+            noisy, self.sd_given = self.counter.count(CountsGivenTarget, cells, count * size, rho)
+            noisy = noisy.reshape(count, size)
             column = self._sharpened(column, bins, noisy)
             self.histograms[i] = column
             in_bins = np.bincount(bins, column.shares, size)
@@ -162,56 +163,17 @@ class _Measuring:
         by_class = len(self.classes) <= 6
         groups = len(self.classes) if by_class else 1
         own = self.own if by_class else np.zeros(len(self.people), dtype=np.int64)
-        upper = np.triu_indices(many, 1)
-        scale = _finest_grid(self.settings.clip * many, self.rho_covariance, self.people.unit)
+        scale = finest_grid(self.settings.clip * many, self.rho_covariance, self.people.unit)
         bound = int(self.settings.clip * many * scale**2)
-        scores = self._scores(scale, bound)
-        weights = self.people.weights
-        sums = []
-        for group in range(groups):
-            rows = np.flatnonzero(own == group)
-            here = scores[rows].astype(np.float64)
-            weighted = here if weights is None else here * weights[rows][:, None]
-            product = np.rint(here.T @ weighted).astype(np.int64)  # whole numbers below 2^53: exact in doubles
-            values = np.concatenate([np.diag(product), product[upper]])
-            sums.append(Covariance(values, self.people.unit, bound, many))
-        noisy = self._released_together(sums)
-        matrices = np.zeros((groups, many, many))
-        for matrix, values in zip(matrices, noisy, strict=True):
-            matrix[upper] = values[many:]
-            matrix += matrix.T
-            matrix[np.diag_indices(many)] = values[:many]
-        sd = bound / np.sqrt(2 * self.rho_covariance) / scale**2
-        self.correlations = _correlations(matrices / scale**2, self.class_shares, self.total, sd)
+        scores = clip_scores(np.column_stack([self._uniform(i) for i in self.numbers]), scale, bound)
+        matrices, sd = measure_products(self.counter, scores, own, groups, bound, self.rho_covariance)
+        self.correlations = correlations(matrices / scale**2, self.class_shares, self.total, sd / scale**2)
 
-    def _released_together(self, sums: Sequence[Covariance]) -> list[Floats]:
-        """Matrices of disjoint classes: a person is in one of them, so that all cost as much as one."""
-        many, groups = sums[0].columns, len(sums)
-        diagonal = np.concatenate([each.values[:many] for each in sums])
-        above = np.concatenate([each.values[many:] for each in sums])
-        joint = Covariance(np.concatenate([diagonal, above]), sums[0].unit, sums[0].bound, many * groups)
-        noisy = self.ledger.release(joint, self.rho_covariance)
-        diagonals = noisy[: many * groups].reshape(groups, many)
-        others = noisy[many * groups :].reshape(groups, -1)
-        return [np.concatenate(pair) for pair in zip(diagonals, others, strict=True)]
-
-    def _scores(self, scale: int, bound: int) -> Ints:
-        """Normal scores of the records on a grid, no longer than the bound allows."""
-        columns = []
-        for i in self.numbers:
-            column, leaf = self.histograms[i], self.leaves[i]
-            width = column.widths[leaf]
-            within = (self.people.places[i] - column.starts[leaf] + 0.5) / width
-            edges, given = self.edges[i], self.given[i]
-            uniform = edges[self.own, leaf] + within * given[self.own, leaf]
-            columns.append(ndtri(uniform.clip(_TAIL, 1 - _TAIL)))
-        scores = np.column_stack(columns) * scale
-        length = np.sqrt((scores**2).sum(axis=1))
-        shorter = np.minimum(1.0, np.sqrt(bound) / np.maximum(length, 1e-12))
-        whole = np.rint(scores * shorter[:, None]).astype(np.int64)
-        long = (whole**2).sum(axis=1) > bound
-        whole[long] = np.trunc(scores[long] * shorter[long, None] * (1 - 1e-9)).astype(np.int64)
-        return np.asarray(whole)
+    def _uniform(self, i: int) -> Floats:
+        """Cumulative share of each record's cell in its class."""
+        column, leaf = self.histograms[i], self.leaves[i]
+        within = (self.people.places[i] - column.starts[leaf] + 0.5) / column.widths[leaf]
+        return np.asarray(self.edges[i][self.own, leaf] + within * self.given[i][self.own, leaf])
 
     # ------------------------------------------------------------------------------------------------------ pair scores
 
@@ -222,13 +184,14 @@ class _Measuring:
         if not pairs:
             self.sd_scores = 0.0
             return
-        self.sd_scores = float(np.sqrt(len(pairs) / (2 * self.rho_scores)))
+        counted, unit = self.counter.counted, self.people.unit  # what a person counts, on average
+        self.sd_scores = float(np.sqrt(len(pairs) / (2 * self.rho_scores))) / counted
         coarse = {i: self.histograms[i].bins(_COARSE_BINS, self.keys.get(i)) for i in self.free}
         sizes = {i: int(coarse[i].max()) + 1 for i in self.free}
         cells = {i: coarse[i][self.leaves[i]] for i in self.free}
         by_class = {i: np.array([np.bincount(coarse[i], row, sizes[i]) for row in self.given[i]]) for i in self.free}
         sample = self._sample(coarse)
-        count, unit = len(self.classes), self.people.unit
+        count = len(self.classes)
         distances, explained = [], []
         for a, b in pairs:
             if sample is not None and a in sample[1] and b in sample[1]:
@@ -238,11 +201,11 @@ class _Measuring:
             else:
                 joint = by_class[a][:, :, None] * by_class[b][:, None, :] * self.class_shares[:, None, None]
                 model = joint.ravel() * self.total
-            expected = np.rint(model * unit).astype(np.int64)
+            expected = np.rint(model * (unit * counted)).astype(np.int64)
             found = self.people.counts((self.own * sizes[a] + cells[a]) * sizes[b] + cells[b], len(expected))
             distances.append(np.abs(found - expected).sum())
             explained.append(np.sqrt(2 / np.pi) * np.sqrt(model).sum())
-        noisy = self.ledger.release(PairScores(np.array(distances), unit), self.rho_scores)
+        noisy = self.ledger.release(PairScores(np.array(distances), unit), self.rho_scores) / counted
         for (a, b), value in zip(pairs, (noisy - explained).tolist(), strict=True):
             self.score[a][b] = self.score[b][a] = value
 
@@ -277,7 +240,7 @@ class _Measuring:
         tables = len(order) - (not self.classed)
         plan: list[tuple[int, list[int], list[Ints], Ints]] = []
         for _ in range(3):
-            sd = np.sqrt(max(tables, 1) / (2 * self.rho_tables))
+            sd = self.counter.noise * np.sqrt(max(tables, 1) / (2 * self.rho_tables))
             room = self.total / (self.settings.people_per_cell * sd)
             plan = [self._planned(column, order[:place], room) for place, column in enumerate(order)]
             own = sum(self._has_table(column, parents) for column, parents, _, _ in plan)
@@ -370,9 +333,8 @@ class _Measuring:
                 for b, each, many in zip(parents, maps, dims[1:], strict=True):
                     cells = cells * many + each[self.leaves[b]]
                 rho = self.rho_tables * weights[c] / whole
-                sd = float(np.sqrt(1 / (2 * rho)))
-                counts = self.people.counts(cells * size + bins[self.leaves[c]], int(np.prod(dims)) * size)
-                table = self.ledger.release(ColumnTable(counts, self.people.unit), rho)
+                cells = cells * size + bins[self.leaves[c]]
+                table, sd = self.counter.count(ColumnTable, cells, int(np.prod(dims)) * size, rho)
                 table = table.reshape(-1, size)
             columns.append(ColumnModel(c, tuple(parents), tuple(maps), bins, self.given[c], table, sd))
         return Model(
@@ -397,31 +359,3 @@ def _cumulated(given: Floats) -> Floats:
     edges = np.concatenate([np.zeros((len(given), 1)), np.cumsum(given, axis=1)], axis=1).clip(0, 1)
     edges[:, -1] = 1.0
     return np.asarray(edges)
-
-
-def _finest_grid(length: float, rho: float, unit: int) -> int:
-    """Steps of a normal score, as many as the sampler of noise can serve."""
-    fits = (scale for scale in _STEPS if (unit * length * scale**2) ** 2 / (2 * rho) < 2**23)
-    return next(fits, 1)
-
-
-def _correlations(matrices: Floats, class_shares: Floats, total: float, sd: float) -> Floats:
-    """A correlation matrix for each class: the pooled one, and what a class has of its own beyond noise."""
-    many, groups = matrices.shape[1], len(matrices)
-
-    def standardized(matrix: Floats, people: float) -> tuple[Floats, float]:
-        spread = np.sqrt(np.maximum(np.diag(matrix) / people, 0.2))
-        unit = matrix / people / np.outer(spread, spread)
-        np.fill_diagonal(unit, 1.0)
-        return unit, float(np.sqrt(2 * many) * sd / people / np.mean(spread**2))
-
-    whole, edge = standardized(matrices.sum(axis=0), total)
-    identity = np.eye(many)
-    pooled = nearest_correlation(identity + spikes(whole - identity, edge * np.sqrt(groups)))
-    if groups == 1:
-        return np.repeat(pooled[None], len(class_shares), axis=0)
-    found = []
-    for matrix, share in zip(matrices, class_shares, strict=True):
-        own, edge = standardized(matrix, max(share * total, 1.0))
-        found.append(nearest_correlation(pooled + spikes(own - pooled, edge)))
-    return np.array(found)

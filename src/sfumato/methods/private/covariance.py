@@ -1,0 +1,90 @@
+"""Noisy sums of products of clipped normal scores, and the correlations that follow from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.core.arrays import Floats, Ints
+from sfumato.methods.private.estimate import nearest_correlation, spikes
+from sfumato.methods.private.ledger import Covariance
+from sfumato.methods.private.people import Counter
+
+__all__ = ["clip_scores", "correlations", "finest_grid", "measure_products"]
+
+_STEPS = (8, 4, 2, 1)  # grids of normal scores, in steps of one
+_TAIL = 0.002
+_LARGEST_VARIANCE = 2**52  # that the sampler of noise can serve
+
+
+def finest_grid(length: float, rho: float, unit: int) -> int:
+    """Steps of a normal score, as many as the sampler of noise can serve."""
+    fits = (scale for scale in _STEPS if (unit * length * scale**2) ** 2 / (2 * rho) < _LARGEST_VARIANCE)
+    return next(fits, 1)
+
+
+def clip_scores(uniform: Floats, scale: int, bound: int) -> Ints:
+    """Normal scores of cumulative shares on a grid, whose squared length is at most the bound."""
+    scores = ndtri(uniform.clip(_TAIL, 1 - _TAIL)) * scale
+    length = np.sqrt((scores**2).sum(axis=1))
+    shorter = np.minimum(1.0, np.sqrt(bound) / np.maximum(length, 1e-12))
+    whole = np.rint(scores * shorter[:, None]).astype(np.int64)
+    long = (whole**2).sum(axis=1) > bound
+    whole[long] = np.trunc(scores[long] * shorter[long, None] * (1 - 1e-9)).astype(np.int64)
+    return np.asarray(whole)
+
+
+def measure_products(
+    counter: Counter, scores: Ints, own: Ints, groups: int, bound: int, rho: float
+) -> tuple[Floats, float]:
+    """Noisy matrix of sums of products of each group, and the standard deviation of its diagonal.
+
+    Matrices of disjoint groups and levels cost as much as one together.
+    """
+    people, many = counter.people, scores.shape[1]
+    upper = np.triu_indices(many, 1)
+    levels = len(people.weights) if people.levels is not None else 1
+    cell = own if people.levels is None else people.levels * groups + own
+    diagonals, others = [], []
+    for each in range(levels * groups):
+        rows = np.flatnonzero(cell == each)
+        here = scores[rows].astype(np.float64)
+        weighted = here if people.parts is None else here * people.parts[rows][:, None]
+        product = np.rint(here.T @ weighted).astype(np.int64)  # whole numbers below 2^53: exact in doubles
+        diagonals.append(np.diag(product))
+        others.append(product[upper])
+    values = np.concatenate([*diagonals, *others])
+    noisy = counter.ledger.release(Covariance(values, people.unit, bound, many * levels * groups), rho)
+    sd = float(bound / np.sqrt(2 * rho))
+    diagonal = noisy[: many * levels * groups].reshape(levels, groups * many)
+    above = noisy[many * levels * groups :].reshape(levels, -1)
+    if people.levels is not None:  # twice in a matrix, with half of the variance
+        both, sd = counter.pool(np.column_stack([diagonal, np.sqrt(2) * above]), sd)
+        diagonal, above = both[: groups * many], both[groups * many :] / np.sqrt(2)
+    matrices = np.zeros((groups, many, many))
+    matrices[:, upper[0], upper[1]] = above.reshape(groups, -1)
+    matrices += matrices.transpose(0, 2, 1)
+    matrices[:, range(many), range(many)] = diagonal.reshape(groups, many)
+    return matrices, sd
+
+
+def correlations(matrices: Floats, class_shares: Floats, total: float, sd: float) -> Floats:
+    """A correlation matrix for each class: the pooled one, and what a class has of its own beyond noise."""
+    many, groups = matrices.shape[1], len(matrices)
+
+    def standardized(matrix: Floats, people: float) -> tuple[Floats, float]:
+        spread = np.sqrt(np.maximum(np.diag(matrix) / people, 0.2))
+        unit = matrix / people / np.outer(spread, spread)
+        np.fill_diagonal(unit, 1.0)
+        return unit, float(np.sqrt(2 * many) * sd / people / np.mean(spread**2))
+
+    whole, edge = standardized(matrices.sum(axis=0), total)
+    identity = np.eye(many)
+    pooled = nearest_correlation(identity + spikes(whole - identity, edge * np.sqrt(groups)))
+    if groups == 1:
+        return np.repeat(pooled[None], len(class_shares), axis=0)
+    found = []
+    for matrix, share in zip(matrices, class_shares, strict=True):
+        own, edge = standardized(matrix, max(share * total, 1.0))
+        found.append(nearest_correlation(pooled + spikes(own - pooled, edge)))
+    return np.array(found)

@@ -1,0 +1,199 @@
+"""The records of people as a measurement sees them: places, and how much of a person each row counts.
+
+Rows of a person share the parts of that person. A person of a smaller epsilon has fewer parts, so that no measurement
+learns more of them than that epsilon allows; people of the same epsilon are counted by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.core.arrays import Floats, Ints
+from sfumato.core.distributions.accounting import rho_of
+from sfumato.core.errors import OptionError
+from sfumato.methods.private.ledger import Ledger, LevelCounts, Measurement
+
+__all__ = ["GRID", "Counter", "People", "level_weights", "share_parts"]
+
+GRID = 64
+"""Parts of a person of the largest epsilon, if people have different ones."""
+
+_PARTS = 64  # that the rows of a person share
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Records as places of their columns.
+
+    Parameters
+    ----------
+    places : tuple of ndarray
+        Place of each row in each column.
+    parts : ndarray, optional
+        How many ``unit``-ths of a person each row counts; all of them without it.
+    unit : int
+    levels : ndarray, optional
+        Level of each row: the place of its person's weight.
+    weights : tuple of int
+        Parts of `GRID` that a person of each level counts.
+    """
+
+    places: tuple[Ints, ...]
+    parts: Ints | None = None
+    unit: int = 1
+    levels: Ints | None = None
+    weights: tuple[int, ...] = (GRID,)
+
+    @classmethod
+    def of(
+        cls,
+        places: tuple[Ints, ...],
+        persons: Ints | None = None,
+        levels: Ints | None = None,
+        weights: tuple[int, ...] = (GRID,),
+    ) -> People:
+        """Records of these persons, each row a person without them, with levels of rows; the strictest row decides."""
+        many = len(places[0])
+        if persons is None and levels is None:
+            return cls(places)
+        unit = (1 if persons is None else _PARTS) * (1 if levels is None else GRID)
+        whose = np.arange(many) if persons is None else persons
+        levels = None if levels is None else _strictest(levels, weights, whose)
+        whole = np.full(many, unit) if levels is None else np.array(weights)[levels] * (unit // GRID)
+        return cls(places, share_parts(whole, whose), unit, levels, weights)
+
+    def __len__(self) -> int:
+        return len(self.places[0])
+
+    def __repr__(self) -> str:
+        return f"People({len(self.places)} columns)"
+
+    def counts(self, cells: Ints, size: int, where: Ints | slice = slice(None)) -> Ints:
+        """How many people are in each cell, in units."""
+        parts = None if self.parts is None else self.parts[where]
+        return np.bincount(cells, weights=parts, minlength=size).astype(np.int64)
+
+
+def level_weights(epsilons: Sequence[float], epsilon: float, delta: float) -> tuple[int, ...]:
+    """Parts of `GRID` that people of each epsilon count, if a whole person has the largest ``epsilon``; rounded down.
+
+    Examples
+    --------
+    >>> level_weights([0.5, 1.0, 3.0], 3.0, 1e-5)
+    (12, 24, 64)
+    """
+    whole = rho_of(epsilon, delta)
+    weights = []
+    for each in epsilons:
+        parts = int(GRID * np.sqrt(rho_of(each, delta) / whole))
+        while parts and (parts / GRID) ** 2 * whole > rho_of(each, delta):
+            parts -= 1
+        if each > epsilon:
+            raise OptionError(
+                f"some people have epsilon {each:g}, above {epsilon:g}, which is that of the run; raise it"
+            )
+        if not parts:
+            raise OptionError(f"epsilon {each:g} is too small beside {epsilon:g} of others; bring them closer together")
+        weights.append(min(parts, GRID))
+    return tuple(weights)
+
+
+def share_parts(whole: Ints, persons: Ints) -> Ints:
+    """Parts of each row: those of its person, shared by the person's rows as evenly as whole numbers can."""
+    order = np.argsort(persons, kind="stable")
+    _, first, many = np.unique(persons[order], return_index=True, return_counts=True)
+    rank, size = np.arange(len(persons)) - np.repeat(first, many), np.repeat(many, many)
+    parts, shared = np.empty(len(persons), dtype=np.int64), whole[order]
+    parts[order] = (rank + 1) * shared // size - rank * shared // size
+    return parts
+
+
+def _strictest(levels: Ints, weights: tuple[int, ...], persons: Ints) -> Ints:
+    """Level of each row's person: that of the person's row of the smallest weight."""
+    order = np.argsort(weights, kind="stable")  # levels by weight
+    rank = np.empty(len(weights), dtype=np.int64)
+    rank[order] = np.arange(len(weights))
+    _, whose = np.unique(persons, return_inverse=True)
+    smallest = np.full(int(whose.max(initial=-1)) + 1, len(weights), dtype=np.int64)
+    np.minimum.at(smallest, whose, rank[levels])
+    return np.asarray(order[smallest[whose]])
+
+
+@dataclass(eq=False, repr=False)
+class Counter:
+    """Noisy counts of people, whose levels are counted by themselves and then taken together.
+
+    Parameters
+    ----------
+    people : People
+    ledger : Ledger
+    sizes : ndarray
+        Noisy number of people of each level.
+    """
+
+    people: People
+    ledger: Ledger
+    sizes: Floats = field(default_factory=lambda: np.ones(1))
+
+    def measure_sizes(self, rho: float) -> None:
+        """Measure how many people each level has."""
+        people = self.people
+        assert people.levels is not None
+        counts = people.counts(people.levels, len(people.weights))
+        noisy = self.ledger.release(LevelCounts(counts, people.unit), rho)
+        self.sizes = np.maximum(noisy / self.shares, 1.0)
+
+    @property
+    def levelled(self) -> bool:
+        """Whether people have different epsilons."""
+        return self.people.levels is not None
+
+    @cached_property
+    def shares(self) -> Floats:
+        """What a person of each level counts, as a share of one of the largest epsilon."""
+        return np.array(self.people.weights) / GRID
+
+    @property
+    def counted(self) -> float:
+        """Mean of what a person counts."""
+        return float(self.shares @ self.sizes / self.sizes.sum()) if self.levelled else 1.0
+
+    @property
+    def noise(self) -> float:
+        """Noise of counts of people of all levels, if levels are alike, as a multiple of that of one level."""
+        return float(self.sizes.sum() / np.sqrt(((self.shares * self.sizes) ** 2).sum())) if self.levelled else 1.0
+
+    def count(
+        self, kind: type[Measurement], cells: Ints, size: int, rho: float, where: Ints | slice = slice(None)
+    ) -> tuple[Floats, float]:
+        """Noisy number of people in each cell, and the standard deviation of its noise."""
+        sd = float(np.sqrt(1 / (2 * rho)))
+        if self.people.levels is None:
+            return self.ledger.release(kind(self.people.counts(cells, size, where), self.people.unit), rho), sd
+        cells = self.people.levels[where] * size + cells
+        counts = self.people.counts(cells, size * len(self.shares), where)
+        noisy = self.ledger.release(kind(counts, self.people.unit), rho)
+        return self.pool(noisy.reshape(-1, size), sd)
+
+    def pool(self, noisy: Floats, sd: float) -> tuple[Floats, float]:
+        """Counts of all levels, from a row of counts of each with noise of this standard deviation.
+
+        What a level has of its own is drawn towards what all have in common, as far as noise explains it [James and
+        Stein 1961]; people of small weights alone would say little.
+        """
+        shares, sizes = self.shares, self.sizes
+        own = noisy / shares[:, None]
+        common = (shares**2 * sizes) @ own / ((shares * sizes) ** 2).sum()  # per person, by precision
+        difference = own - sizes[:, None] * common
+        explained = (noisy.shape[1] - 1) * (sd / shares) ** 2 / np.maximum((difference**2).sum(axis=1), 1e-12)
+        kept = np.clip(1 - explained, 0.0, 1.0)
+        counts = sizes.sum() * common + kept @ difference
+        coefficients = kept + shares**2 * sizes * (sizes.sum() - kept @ sizes) / ((shares * sizes) ** 2).sum()
+        return counts, sd * float(np.sqrt(((coefficients / shares) ** 2).sum()))
+
+    def __repr__(self) -> str:
+        return f"Counter({len(self.people.weights)} levels)"
