@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
+from sfumato.options import RunOptions
 from sfumato.tables.found_rules import find_decisions, with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import persons_of_table
@@ -72,13 +73,13 @@ def inspect(
     identifiers, missing = tuple(identifiers), tuple(missing)
     reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
     arrow = to_arrow(table, missing_marks(schema, missing), reading)[0]
+    options = RunOptions(schema=schema, target=target, identifiers=identifiers, person=person, missing=missing)
     if declare:
         if schema is not None:
-            return schema_of(arrow, schema, target, identifiers, person=person, missing=missing).to_declare()
+            return schema_of(arrow, options).to_declare()
         return Schema.infer(arrow, identifiers=identifiers, target=target, person=person).to_declare()
     if schema is not None:
-        told = schema_of(arrow, schema, target, identifiers, person=person, coarsens=True, missing=missing)
-        return _with_rare(arrow, told, k, found=False)
+        return _with_rare(arrow, schema_of(arrow, options, coarsens=True), k, found=False)
     schema = Schema.infer(arrow, identifiers=identifiers, target=target, person=person, missing=missing)
     if person is not None:
         return _with_rare(arrow, schema.with_role(Role.PERSON, person), k)

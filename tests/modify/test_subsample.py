@@ -37,6 +37,7 @@ def test_all_rows_of_a_person_are_drawn_together() -> None:
     assert (fact.persons, fact.drawn, fact.rows, fact.records, fact.by_person) == (30, 6, 24, 120, True)
     assert isinstance(outcome.comparison, Comparison)
     assert outcome.comparison.outside is not None
+    assert outcome.comparison.records is not None
     whom = outcome.comparison.records.persons
     assert whom is not None
     assert (np.unique(whom, return_counts=True)[1] == 4).all()

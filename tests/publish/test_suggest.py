@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.assess.findings import ColumnRisk
 from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
 from sfumato.engines.plan import Plan, make_plan
-from sfumato.options import RunOptions
+from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish import suggest as module
 from sfumato.publish.judge import judge
 from sfumato.publish.policy import Policy
@@ -27,14 +27,15 @@ from sfumato.publish.suggest import (
     change_tried,
     judged_measures,
     outlook,
-    suggest_another,
     suggesting,
+    suggesting_another,
 )
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
 
 OURS = Policy("ours", {"linkage-excess": 0.05}, {"min_group_size": 12})
 WORDS = ("sfumato", "sanitize", "people.csv", "-o", "out", "--k", "5", "--effort", "fast", "--policy", "ours.toml")
+RUN = PublishOptions(command=WORDS)
 
 
 def people(rows: int) -> pa.Table:
@@ -54,7 +55,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], l
     def install(chances: Mapping[int, float]) -> list[int]:
         seen: list[int] = []
 
-        def fake(_table: pa.Table, plan: Plan, policy: Policy, _known: object) -> Tried:
+        def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> Tried:
             assert isinstance(plan.mechanism, sf.Chain)
             leaf = plan.mechanism.leaf
             seen.append(leaf)
@@ -75,7 +76,7 @@ def test_the_first_setting_that_most_runs_meet_is_named_with_all_it_takes(
 ) -> None:
     table = people(4_000)
     seen = trials({100: 0.0, 400: 0.99})
-    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), WORDS)(failed(), OURS)
+    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), RUN)(failed(), OURS)
     assert seen == [100, 400, 400]
     assert found.tried == 2
     assert [shlex.split(line) for line in found.to_try] == [
@@ -89,7 +90,7 @@ def test_a_setting_that_meets_it_by_little_is_run_again_and_none_is_named_where_
 ) -> None:
     table = people(4_000)
     seen = trials({200: 0.6})
-    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(), OURS)
+    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), RUN)(failed(), OURS)
     assert seen == [200, 200, 800]
     assert (found.to_try, found.tried) == ((), 2)
     assert (
@@ -103,7 +104,7 @@ def test_nothing_is_tried_where_not_even_attacks_that_never_succeed_could_be_tol
 ) -> None:
     table = people(150)
     seen = trials({})
-    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), WORDS)(failed(held_out=0), OURS)
+    found = suggesting(table, make_plan(table, sf.Chain(k=12, leaf=50)), RUN)(failed(held_out=0), OURS)
     assert (seen, found.to_try, found.tried) == ([], (), 0)
 
 
@@ -158,7 +159,7 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
 ) -> None:
     table = people(4_000)
 
-    def fake(_table: pa.Table, plan: Plan, _policy: Policy, _known: object) -> Tried:
+    def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> Tried:
         without = plan.schema["pay"].role is Role.IDENTIFIER
         found = report(rate("linkability", 0.1, 0.1))
         chained = isinstance(plan.mechanism, sf.Chain)
@@ -169,7 +170,9 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
     monkeypatch.setattr(module, "try_plan", fake)
     risky = dataclasses.replace(failed(), columns=(ColumnRisk("pay", 0.3, True, 0.1, 0),))
     words = (*WORDS, "--identifier", "name")
-    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), words)(risky, OURS)
+    found = suggesting(table, make_plan(table, sf.Condensation(k=15, effort="fast")), PublishOptions(command=words))(
+        risky, OURS
+    )
     assert [each.change for each in found.changes if each.clear] == ["without 'pay'"]
     (line,) = found.to_try
     assert "--identifier name" in line
@@ -187,8 +190,8 @@ def test_of_a_table_that_no_chain_can_be_made_of_no_command_is_named(told: str) 
         who = [f"p{row // 4}" for row in range(200)]
         table = table.append_column("who", pa.array(who)).append_column("home", pa.array([f"h{each}" for each in who]))
         schema = make_plan(table, sf.Chain(), RunOptions(rows_are_people=True)).schema
-    found = suggest_another(failed(), table, schema, OURS, ("sfumato", "evaluate", "mine.csv", "theirs.csv"))
+    own = PublishOptions(command=("sfumato", "evaluate", "mine.csv", "theirs.csv"))
+    found = suggesting_another(table, schema, RunOptions(), own)(failed(), OURS)
     assert failed().verdict is not None
     assert failed().verdict.to_try  # type: ignore[union-attr]
-    assert found.verdict is not None
-    assert found.verdict.to_try == ()
+    assert found.to_try == ()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.assess.report import Ruling, Verdict
 from sfumato.core.randomness import Randomness
+from sfumato.options import PublishOptions
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import End, Outlook, chance_of
 from sfumato.tables.schema import Schema
@@ -47,7 +48,9 @@ def reading(candidate: Candidate, use: float, leak: float, outcome: Ruling = Rul
 
 
 def bench(*readings: Reading) -> Bench:
-    made = Bench(Told(Schema(()), OURS, found=True), None, Randomness(1), METRICS["accuracy-boosting"])
+    made = Bench(
+        Told(Schema(()), PublishOptions(policy=OURS), found=True), None, Randomness(1), METRICS["accuracy-boosting"]
+    )
     for each in readings:
         made.readings.append(each)
         made.uses.setdefault(each.candidate, {})[each.part] = each.use

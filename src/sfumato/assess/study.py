@@ -468,14 +468,14 @@ def study_of(
 ) -> Study:
     """Read both tables, and the rows held out, as measures see them.
 
-    The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows that
-    were kept out of the release. Whom rows are about is told by ``persons`` and ``held_persons``, or stands in the
-    records, or in the person column of the rows held out. A ``time_limit`` in seconds chooses how many rows are looked
+    The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows
+    that were kept out of the release. Whom rows are about is given by ``persons`` and ``held_persons``, by the
+    records, or by the person columns of both tables. A ``time_limit`` in seconds chooses how many rows are looked
     at; where a policy is ``judged`` by the findings more people are attacked. ``quasi_identifiers`` are the columns
-    that an outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders are
-    chosen by rule. ``linked`` is the released person of each released row, where rows of a person stay together;
-    ``standings`` is how people stand in the whole tables where these are parts of them. ``options`` are the owner's
-    choices of measures.
+    that an outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders
+    are chosen by rule. ``linked`` is the released person of each released row, where rows of a person stay
+    together; ``standings`` is how people stand in the whole tables where these are parts of them. ``options`` are
+    the owner's choices of measures.
     """
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
     options = options or MeasureOptions()
@@ -483,6 +483,7 @@ def study_of(
     if options.accurate_within is not None and (predicted is None or predicted.kind in (Kind.NOMINAL, Kind.BOOLEAN)):
         raise OptionError("--accurate-within is for a target of numbers or dates; name one with --target, or drop it")
     target = None if predicted is None else predicted.name
+    whose = persons_of_table(original, codec.schema) if records is None else records.persons
     records = codec.encode(original, unseen="mean") if records is None else records
     columns = len(codec.schema.encoded)
 
@@ -505,7 +506,7 @@ def study_of(
         tuple(int(word) for word in rng.integers(0, 2**32, size=_WORDS)),
         codec.schema.rules,
         codec.schema.names,
-        records.persons if persons is None else persons,
+        whose if persons is None else persons,
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
         tuple(quasi_identifiers),
         linked,

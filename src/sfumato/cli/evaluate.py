@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ from sfumato.cli.options import (
 from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.option import Panel
-from sfumato.tables.reading import describe_reading, read_people
+from sfumato.options import PublishOptions, RunOptions, options_from
+from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.publish.evaluate import Evaluation
@@ -58,12 +60,9 @@ def evaluate(
     released: str,
     output: Path | None,
     *,
-    holdout: str | None,
-    overwrite: bool,
     most_bytes: int | None,
-    policy: str | None,
-    despite_policy: bool,
-    **told: Any,
+    query: str | None,
+    **arguments: Any,
 ) -> None:
     """Measure utility and disclosure risk of a table made by any tool, against its original.
 
@@ -74,30 +73,31 @@ def evaluate(
     from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.evaluate import check_evaluation_folder, compare_tables, most_unpacked
     from sfumato.publish.judge import asked_policy
+    from sfumato.tables.schema import missing_marks
 
-    made = {name: told.pop(name) for name in _OF_MAKING}
-    _refuse(original, released, holdout, next((name for name, value in made.items() if value), None))
-    if despite_policy and policy is None:
-        raise OptionError("--despite-policy has no effect without a policy; name one with --policy")
+    options, publishing = options_from(RunOptions, arguments), options_from(PublishOptions, arguments)
+    _refuse(original, released, options.holdout, next((name for name in _OF_MAKING if arguments[name]), None))
     if output is not None:
-        check_evaluation_folder(output, overwrite=overwrite, inputs=files_named())
-    planned = PlannedRun(control=holdout is not None, how_to_control="add --holdout FILE")
-    refuse_unattainable(asked_policy(policy), planned, despite=despite_policy)
-    reading = reading_told(told)
+        check_evaluation_folder(output, overwrite=publishing.overwrite, inputs=files_named())
+    planned = PlannedRun(control=options.holdout is not None, how_to_control="add --holdout FILE")
+    asked = asked_policy(publishing.policy, despite=publishing.despite_policy)
+    refuse_unattainable(asked, planned, despite=publishing.despite_policy)
+    own, missing = options_from(FileReading, arguments), missing_marks(options.schema, options.missing)
+    reading: dict[str, Any] = {**vars(own), "query": query, "missing": missing}
     before, form = read_people(original, **reading)
-    most, encoding = most_unpacked(before, most_bytes), reading["encoding"]
+    most = most_unpacked(before, most_bytes)
     _say_found(console, original, form)
     reading = {**other_file(reading, form), "most_bytes": most}
     after = read_people("-", **reading)[0] if released == "-" else released
-    outside = None if holdout is None else read_people(holdout, **reading)[0]
-    given: dict[str, Any] = {"holdout": outside, "policy": policy, "encoding": encoding, "most_bytes": most}
+    outside = None if options.holdout is None else read_people(options.holdout, **reading)[0]
+    options, publishing = replace(options, holdout=outside), replace(publishing, command=command_words())
     with console.progress():
-        evaluation = compare_tables(before, after, command=command_words(), **given, **told)
+        evaluation = compare_tables(before, after, options, publishing, own, most_bytes=most)
         if output is not None:
-            evaluation.save(output, overwrite=overwrite)
+            evaluation.save(output, overwrite=publishing.overwrite)
     _tell(console, evaluation, output)
     verdict = evaluation.report.verdict
-    if verdict is not None and verdict.refuses and not despite_policy:
+    if verdict is not None and verdict.refuses and not publishing.despite_policy:
         raise PrivacyRefusal(f"{verdict.clause}; the report gives the reasons and what to change")
 
 

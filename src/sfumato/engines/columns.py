@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_colu
 from sfumato.core.facts import PersonsLinked
 from sfumato.core.records import Records
 from sfumato.methods.protocol import Mechanism
+from sfumato.options import RunOptions
 from sfumato.tables.cells import MISSING_MARKS, absent_cells, plain
 from sfumato.tables.evidence import MIN_EVIDENCE
 from sfumato.tables.infer import has_few_values, is_mixed
@@ -39,34 +39,20 @@ __all__ = [
 ]
 
 
-def schema_of(
-    arrow: pa.Table,
-    schema: Schema | str | Path | None,
-    target: str | None,
-    identifiers: Iterable[str] = (),
-    public: Iterable[str] = (),
-    *,
-    person: str | None = None,
-    weight: str | None = None,
-    level: object = None,
-    keep_empty: bool = False,
-    coarsens: bool = False,
-    missing: Iterable[str] = (),
-) -> Schema:
-    """The given schema, its file read, or an inferred one; with the roles that were told.
+def schema_of(arrow: pa.Table, options: RunOptions, *, keep_empty: bool = False, coarsens: bool = False) -> Schema:
+    """The schema that the options give, its file read, or an inferred one; with the roles that they name.
 
-    Nothing is said of cells that do not fit in a column that says the ``level`` of each row: they are refused.
+    No warning is given of cells that do not fit in the column of the privacy levels: they are refused.
 
     Columns that are to be coarsened are refused unless the caller ``coarsens`` them.
 
-    Texts in ``missing`` mean a missing cell in every column.
-
-    Columns without any value are dropped with a word, unless they are kept because other owners may have values.
+    Columns without any value are dropped with a warning, unless they are kept because other owners may have values.
     """
     if arrow.num_rows == 0:
         raise TableError("the table has no rows; bring at least as many as the highest privacy level")
-    identifiers, public = tuple(identifiers), tuple(public)
-    found, missing = schema is None, missing_marks(None, missing)
+    schema, target, person = options.schema, options.target, options.person
+    identifiers, public = options.identifiers, options.public
+    found, missing = schema is None, missing_marks(None, options.missing)
     if schema is None:
         schema = _infer_rest(arrow, identifiers, public, target, person, missing)
     elif not isinstance(schema, Schema):
@@ -88,10 +74,10 @@ def schema_of(
     if target is not None:  # a public one leaves as it is, whatever the method does to the others
         schema = schema.with_role(Role.TARGET, target)
         schema = schema.with_role(Role.PUBLIC, target) if target in public else schema
-    if weight is not None:
-        schema = _weighed(schema, weight, found=found)
+    if options.weight is not None:
+        schema = _weighed(schema, options.weight, found=found)
     if found:
-        _tell_strays(schema, {*identifiers, person, level}, missing)
+        _tell_strays(schema, {*identifiers, person, options.level}, missing)
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 

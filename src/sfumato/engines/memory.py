@@ -109,6 +109,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
         compared = measured_part(compared, made.workings, plan.randomness.generator("measured"))
         if made.job.tails.columns:  # people are compared as they are, not as their tails were coded
             own, whole = compared.records, compared.codec.encode(compared.original, unseen="mean")
+            assert own is not None
             compared = dataclasses.replace(compared, records=dataclasses.replace(own, coordinates=whole.coordinates))
     return Outcome(
         recipe=plan.recipe(dataclasses.replace(made.job.told, rules=made.schema.rules)),
@@ -453,13 +454,14 @@ def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.r
     rows = measured_rows(original, released, held, compared.codec, workings, rng)
     if rows is None:
         return compared
-    held_persons = None if held is None else persons_of_table(held, compared.codec.schema)
-    whose = compared.records.persons, held_persons
+    schema, records = compared.codec.schema, compared.records
+    persons = persons_of_table(original, schema) if records is None else records.persons
+    whose = persons, None if held is None else persons_of_table(held, schema)
     return dataclasses.replace(
         compared,
         original=original.take(pa.array(rows.inside)),
         released=released.take(pa.array(rows.made)),
-        records=compared.records.take(rows.inside),
+        records=None if records is None else records.take(rows.inside),
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
         workings=None if workings is None else _part_of(workings, rows, original.num_rows),

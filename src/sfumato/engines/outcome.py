@@ -119,8 +119,8 @@ class Comparison:
         Rows that were sanitized, or some of them, and what they became.
     codec : Codec
         Fitted on the original.
-    records : Records
-        The original as the mechanism saw it.
+    records : Records, optional
+        The original as the mechanism saw it; by default as the codec encodes it.
     outside : pyarrow.Table, optional
         Rows of people whom the release was not made from.
     notes : tuple of str
@@ -138,7 +138,7 @@ class Comparison:
     original: pa.Table
     released: pa.Table
     codec: Codec
-    records: Records
+    records: Records | None = None
     outside: pa.Table | None = None
     notes: tuple[str, ...] = ()
     before: pa.Table | None = None
@@ -192,8 +192,8 @@ class Outcome:
     ----------
     recipe : Recipe
         What the run was told.
-    table : pyarrow.Table or Path
-        The released rows, or the file that holds them.
+    table : pyarrow.Table, Path or None
+        The released rows, or the file that holds them; None if they are elsewhere, as on a cluster.
     rows_in : int, optional
         None if it must not be stated.
     rows_out : int
@@ -209,8 +209,8 @@ class Outcome:
         Further files that stay with the owner, by name.
     created : str, optional
         When, where several owners had to agree on it.
-    seconds : float
-        How long the mechanism took.
+    seconds : float, optional
+        How long the mechanism took; None for a table that another tool made.
     sent : int, optional
         Bytes that owners sent each other, where several made it.
     together : bool
@@ -218,7 +218,7 @@ class Outcome:
     """
 
     recipe: Recipe
-    table: pa.Table | Path
+    table: pa.Table | Path | None
     rows_in: int | None
     rows_out: int
     schema: Schema
@@ -227,7 +227,7 @@ class Outcome:
     workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     together: bool = False
     sent: int | None = None
 

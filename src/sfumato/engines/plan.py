@@ -143,19 +143,7 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
             f"{mechanism.method!r} needs a schema with declared domains, because what is found in the data would be "
             "released; write one to fill in with 'sfumato inspect INPUT --declare -o schema.toml'"
         )
-    schema = schema_of(
-        arrow,
-        options.schema,
-        options.target,
-        options.identifiers,
-        options.public,
-        person=options.person,
-        weight=options.weight,
-        level=options.level,
-        coarsens=True,
-        keep_empty=declared,
-        missing=options.missing,
-    )
+    schema = schema_of(arrow, options, coarsens=True, keep_empty=declared)
     if found:
         check_people(arrow, schema, person=options.person, rows_are_people=options.rows_are_people)
     schema = _widened(schema, mechanism)

@@ -15,6 +15,7 @@ from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning, Priva
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.methods.perturb.laplace_pca import most_components
+from sfumato.options import RunOptions
 from sfumato.parties.codecs import read_columns
 from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.plan import AGREEMENT, JointPlan
@@ -126,7 +127,8 @@ def own_part(
     elif schema is None:
         raise OptionError("a horizontal partition needs a schema that all owners have alike; write one with inspect")
     target = plan.target if plan.target in arrow.column_names else None
-    schema = schema_of(arrow, schema, target, keep_empty=keys is None)  # another owner of rows may have values
+    own = RunOptions(schema=schema, target=target)
+    schema = schema_of(arrow, own, keep_empty=keys is None)  # another owner of rows may have values
     arrow = repair_table(arrow, schema)
     _check_roles(plan, schema)
     refuse_weight(schema, "a joint run")

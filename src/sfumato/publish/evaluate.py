@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.measure import assess, epoch_findings
 from sfumato.assess.report import Report
-from sfumato.assess.risk.uniqueness import PopulationUniqueness, population_uniqueness
-from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.certificate.certificate import Certificate
-from sfumato.core.documents import write_json
-from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, SfumatoError, TableError
+from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
-from sfumato.engines.memory import measured_note, measured_rows
+from sfumato.engines.memory import measured_part
+from sfumato.engines.outcome import Comparison, Outcome, Recipe
+from sfumato.options import PublishOptions, RunOptions, options_from
+from sfumato.publish.assessment import assess_outcome, check_time_limit
 from sfumato.publish.earlier import Contents
-from sfumato.publish.folder import check_folder, replacing_folder, write_text
-from sfumato.publish.judge import asked_policy, judge_report
-from sfumato.publish.policy import BUILT_IN, USUAL, Policy
-from sfumato.publish.release import check_time_limit
-from sfumato.publish.suggest import suggest_another
+from sfumato.publish.folder import check_folder, plain_errors, replacing_folder, write_report, write_text
+from sfumato.publish.judge import asked_policy
+from sfumato.publish.policy import Policy
+from sfumato.publish.suggest import suggesting_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import AlignedTable, align
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.persons import check_weight_cells, persons_of_table
+from sfumato.tables.persons import check_weight_cells
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
 from sfumato.tables.repair import repair_table
@@ -82,16 +78,12 @@ class Evaluation:
         """
         check_evaluation_folder(folder, overwrite=overwrite)
         document = None if self.certificate is None else self.certificate.to_document()
-        text = write_json(self.report.to_json(), "pretty")
-        try:
-            with replacing_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION) as work:
-                write_text(work / "report.json", text, mode=0o600)
-                write_text(work / "report.html", self.report.to_html(edition="owner", certificate=document), mode=0o600)
-                write_text(work / "summary.html", self.report.to_summary(certificate=document), mode=0o600)
-                write_text(work / "report-public.html", self.report.to_html(edition="public", certificate=document))
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise SfumatoError(f"the report could not be written ({reason}); nothing was changed") from None
+        with (
+            plain_errors("the report"),
+            replacing_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION) as work,
+        ):
+            write_report(work, self.report, self.certificate)
+            write_text(work / "report-public.html", self.report.to_html(edition="public", certificate=document))
         return Path(folder)
 
 
@@ -184,27 +176,13 @@ def evaluate(
     UserWarning
         Of columns that were left out, and of cells that could not be read as the original's.
     """
+    arguments = dict(locals())
     evaluation = compare_tables(
         original,
         released,
-        schema=schema,
-        target=target,
-        identifiers=identifiers,
-        person=person,
-        weight=weight,
-        no_rules=no_rules,
-        public=public,
-        missing=missing,
-        holdout=holdout,
-        quasi_identifiers=quasi_identifiers,
-        accurate_within=accurate_within,
-        clusters=clusters,
-        time_limit=time_limit,
-        seed=seed,
-        policy=policy,
-        encoding=encoding,
-        sheet=sheet,
-        header_row=header_row,
+        options_from(RunOptions, arguments),
+        options_from(PublishOptions, arguments),
+        options_from(FileReading, arguments),
     )
     for note in evaluation.notes:
         warnings.warn(note, stacklevel=2)
@@ -214,95 +192,59 @@ def evaluate(
 def compare_tables(
     original: Any,
     released: Any,
+    options: RunOptions | None = None,
+    publishing: PublishOptions | None = None,
+    reading: FileReading | None = None,
     *,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    identifiers: Iterable[str] = (),
-    person: str | None = None,
-    weight: str | None = None,
-    no_rules: bool = False,
-    public: Iterable[str] = (),
-    missing: Iterable[str] = (),
-    holdout: Any | None = None,
-    quasi_identifiers: Iterable[str] = (),
-    accurate_within: float | None = None,
-    clusters: int | None = None,
-    time_limit: float | None = None,
-    seed: int | None = None,
     certificate: Certificate | None = None,
-    policy: Policy | str | Path | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    header_row: int | None = None,
     most_bytes: int | None = None,
-    command: Sequence[str] = (),
 ) -> Evaluation:
-    """Measure as `evaluate` does, with what the certificate of the released table says; give the notes too."""
-    check_time_limit(time_limit)
-    asked, quasi_identifiers = asked_policy(policy), tuple(quasi_identifiers)
-    if isinstance(holdout, int | float):
+    """Measure as `evaluate` does, and give the notes too; the ``certificate`` is that of the released table."""
+    options, publishing = options or RunOptions(), publishing or PublishOptions()
+    reading = reading or FileReading()
+    check_time_limit(publishing.time_limit)
+    policy = asked_policy(publishing.policy)
+    if isinstance(options.holdout, int | float):
         raise OptionError("the release exists already, so no share can be held out; give the hold-out rows")
-    missing = tuple(missing)
-    marks = missing_marks(schema, missing)
-    is_file = isinstance(original, str | Path)
-    reading = FileReading(encoding=encoding if is_file else None, sheet=sheet, header_row=header_row)
-    before, origin = to_arrow(original, marks, reading)
-    why_not = None
+    marks = missing_marks(options.schema, options.missing)
+    own = reading if isinstance(original, str | Path) else dataclasses.replace(reading, encoding=None)
+    before, origin = to_arrow(original, marks, own)
+    notes: list[UserWarning] = []
     if isinstance(released, str | Path):
         most = most_unpacked(before, most_bytes)
-        released, certificate, why_not = _read_released(released, encoding=encoding, most_bytes=most, missing=marks)
+        released, certificate, why_not = _read_released(
+            released, encoding=reading.encoding, most_bytes=most, missing=marks
+        )
+        notes = [] if why_not is None else [UserWarning(why_not)]
     after = [to_arrow(released)[0]]
     del released  # whoever measures it holds a large table no longer than needed
-    dropped = dropped_columns(certificate, before.column_names)
     facts = () if certificate is None else certificate.facts
+    dropped = [name for name in dropped_columns(certificate, before.column_names) if name != options.person]
+    options = dataclasses.replace(options, identifiers=(*options.identifiers, *dropped))
+    ours = schema_of(before, options, coarsens=True)
+    before = repair_table(before, ours)
+    check_weight_cells(before, ours)
+    ours = ours.without_rules() if options.no_rules else ours
     months = [name for fact in facts if isinstance(fact, DatesCoarsened) for name in fact.columns]
-    dropped = [name for name in dropped if name != person]
-    told = schema_of(
-        before,
-        schema,
-        target,
-        [*identifiers, *dropped],
-        public,
-        person=person,
-        weight=weight,
-        coarsens=True,
-        missing=missing,
+    schema = ours.by_days(*months) if options.schema is None else ours  # another tool may have released days
+    known = known_columns(publishing.quasi_identifiers, schema)  # refused before the tables are compared
+    outside = None if options.holdout is None else to_arrow(options.holdout)[0]
+    compared, told = _compared(before, after.pop(), schema, outside, certificate)
+    compared = measured_part(compared, None, Randomness(options.seed).generator("measured"))
+    rows = compared.original.num_rows, compared.released.num_rows
+    outcome = Outcome(
+        Recipe("", {}, schema, RunOptions(seed=options.seed)), None, *rows, schema, facts, compared, seconds=None
     )
-    before = repair_table(before, told)
-    check_weight_cells(before, told)
-    ours = told = told.without_rules() if no_rules else told
-    told = told.by_days(*months) if schema is None else told  # another tool may have released days
-    outside = None if holdout is None else to_arrow(holdout)[0]
-    report, notes = measure_released(
-        before,
-        after.pop(),
-        told,
-        holdout=outside,
-        time_limit=time_limit,
-        certificate=certificate,
-        judged=asked is not None,
-        quasi_identifiers=quasi_identifiers,
-        measuring=MeasureOptions(accurate_within, clusters),
-        rng=Randomness(seed).generator("assess"),
-    )
+    asked = () if policy is None else ("--policy", "POLICY")
+    words = publishing.command or ("sfumato", "evaluate", "ORIGINAL", "RELEASED", *asked)
+    publishing = dataclasses.replace(publishing, policy=policy, command=words, quasi_identifiers=known)
+    report = assess_outcome(outcome, publishing, suggest=suggesting_another(before, ours, options, publishing))
+    assert report is not None
+    notes += [*told, *map(UserWarning, report.notes)]
     document = None if certificate is None else certificate.to_document()
-    report = dataclasses.replace(report, certificate=document, frame=origin.kind)
-    words = ("sfumato", "evaluate", "ORIGINAL", "RELEASED", *(() if asked is None else ("--policy", "POLICY")))
-    report = judge_report(report, facts, asked, command=command or words)
-    report = suggest_another(
-        report,
-        before,
-        ours,
-        asked or BUILT_IN[USUAL],
-        command or words,
-        holdout=outside,
-        found_rules=schema is None,
-        seconds=time_limit,
-        quasi_identifiers=known_columns(quasi_identifiers, ours),
-        seed=seed,
-    )
-    notes = (*(() if why_not is None else (UserWarning(why_not),)), *notes)
-    return Evaluation(report, notes, certificate)
+    every = (*map(str, told), *report.notes)
+    report = dataclasses.replace(report, notes=every, certificate=document, frame=origin.kind)
+    return Evaluation(report, tuple(notes), certificate)
 
 
 def most_unpacked(original: pa.Table, most_bytes: int | None) -> int:
@@ -335,24 +277,14 @@ _RELEASED, _HELD_OUT = "the released table", "the held-out table"
 _MOST_NAMED = 5
 
 
-def measure_released(
+def _compared(
     original: pa.Table,
     released: pa.Table,
     schema: Schema,
-    *,
-    holdout: pa.Table | None = None,
-    time_limit: float | None = None,
-    certificate: Certificate | None = None,
-    judged: bool = False,
-    quasi_identifiers: Sequence[str] = (),
-    measuring: MeasureOptions | None = None,
-    rng: np.random.Generator,
-) -> tuple[Report, tuple[UserWarning, ...]]:
-    """Read a released table as the original's columns, and measure it; also what a reader of the report must know.
-
-    The facts of its certificate choose the attacks; where a policy is judged by it, more people are attacked.
-    """
-    quasi_identifiers = known_columns(quasi_identifiers, schema)
+    holdout: pa.Table | None,
+    certificate: Certificate | None,
+) -> tuple[Comparison, list[UserWarning]]:
+    """A released table read in the original's columns, beside it, and what a reader of the report must know."""
     notes = list(_notes_of_columns(original, released, schema))
     holdout = None if holdout is None else coarsen(holdout, schema)[0]
     original, schema = coarsen(original, schema)
@@ -360,46 +292,23 @@ def measure_released(
     after = {each.before.name: each.after for each in recodings if each.after is not None}
     schema = dataclasses.replace(schema, fields=tuple(after.get(field.name, field) for field in schema))
     original, released = recode(original, recodings), recode(released, recodings)
-    holdout = None if holdout is None else recode(holdout, recodings)
     codec = Codec.fit(original, schema)
     aligned = align(released, codec, _RELEASED)
     notes += _notes_of_reading(aligned, _RELEASED)
-    held = None if holdout is None else _aligned_holdout(holdout, codec)
-    if held is not None:
+    if holdout is not None:
+        held = _aligned_holdout(recode(holdout, recodings), codec)
         notes += _notes_of_reading(held, _HELD_OUT)
+        holdout = _with_person(held.table, holdout, schema)
     notes += _notes_of_certificate(certificate, original.num_rows)
     linked = released_persons(released, original)
-    held_persons = None if holdout is None else persons_of_table(holdout, schema)
-    released, holdout = aligned.table, None if held is None else held.table
-    del aligned, held  # of large tables only some rows are held from here on
-    rows = None if linked is not None else measured_rows(original, released, holdout, codec, None, rng)
-    standings: tuple[PopulationUniqueness, ...] = ()
-    if rows is not None:
-        whose = persons_of_table(original, schema), held_persons
-        standings = population_uniqueness((original, released, holdout), codec, whose, rows.inside, rows.outside)
-        notes.append(UserWarning(measured_note(len(rows.inside), original.num_rows)))
-        original, released = original.take(pa.array(rows.inside)), released.take(pa.array(rows.made))
-        holdout = None if holdout is None else holdout.take(pa.array(rows.outside))
-        held_persons = None if held_persons is None else held_persons[rows.outside]
-    study = study_of(
-        original.select([column.field.name for column in codec.columns]),
-        released,
-        codec,
-        facts=() if certificate is None else certificate.facts,
-        holdout=holdout,
-        persons=persons_of_table(original, schema),
-        held_persons=held_persons,
-        time_limit=time_limit,
-        judged=judged,
-        quasi_identifiers=quasi_identifiers,
-        linked=linked,
-        standings=standings,
-        options=measuring,
-        rng=rng,
-    )
-    report = assess(study, epoch_findings(study.facts, None, released, codec, rng))
-    notes += [UserWarning(note) for note in report.notes]
-    return dataclasses.replace(report, notes=tuple(map(str, notes))), tuple(notes)
+    before = original.select([column.field.name for column in codec.columns])
+    return Comparison(_with_person(before, original, schema), aligned.table, codec, None, holdout, linked=linked), notes
+
+
+def _with_person(table: pa.Table, whole: pa.Table, schema: Schema) -> pa.Table:
+    """A table with the column that says who each row is about, if there is one."""
+    person = next((field.name for field in schema if field.role is Role.PERSON), None)
+    return table if person not in whole.column_names else table.append_column(person, whole.column(person))
 
 
 def _aligned_holdout(table: pa.Table, codec: Codec) -> AlignedTable:

@@ -11,12 +11,23 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sfumato.core.documents import open_regular
+from sfumato.assess.report import Report
+from sfumato.certificate.certificate import Certificate
+from sfumato.core.documents import open_regular, write_json
 from sfumato.core.errors import OptionError, SfumatoError, shown
-from sfumato.core.replacing import put_in_place, work_folder
+from sfumato.core.replacing import put_in_place, reason, work_folder
 from sfumato.publish.earlier import Contents, own_files, refuse_own_inputs
 
-__all__ = ["check_folder", "find_browser", "print_summary", "replacing_folder", "sha256_of", "write_text"]
+__all__ = [
+    "check_folder",
+    "find_browser",
+    "plain_errors",
+    "print_summary",
+    "replacing_folder",
+    "sha256_of",
+    "write_report",
+    "write_text",
+]
 
 
 def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
@@ -119,6 +130,23 @@ def replacing_folder(
             with suppress(OSError):
                 parent.rmdir()
         raise
+
+
+@contextmanager
+def plain_errors(what: str, lost: str = "nothing was changed") -> Iterator[None]:
+    """Report a fault of the disk as a sentence about what was to be written, and what is left."""
+    try:
+        yield
+    except OSError as error:
+        raise SfumatoError(f"{what} could not be written ({reason(error)}); {lost}") from None
+
+
+def write_report(folder: Path, report: Report, certificate: Certificate | None) -> None:
+    """Write the owner's pages of a report."""
+    document = None if certificate is None else certificate.to_document()
+    write_text(folder / "report.json", write_json(report.to_json(), "pretty"), mode=0o600)
+    write_text(folder / "report.html", report.to_html(edition="owner", certificate=document), mode=0o600)
+    write_text(folder / "summary.html", report.to_summary(certificate=document), mode=0o600)
 
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")

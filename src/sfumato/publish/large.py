@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sfumato.certificate.signature import Signer
 from sfumato.core.documents import read_bytes
-from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import discard_kept, kept_folder, kept_path, reason, work_folder
 from sfumato.engines.outcome import Outcome
@@ -32,7 +32,7 @@ from sfumato.engines.spark import ClusterFile, move_on_spark, number_rows, run_o
 from sfumato.methods.geometry.key import check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions, first_needing_all_rows
-from sfumato.publish.folder import replacing_folder
+from sfumato.publish.folder import plain_errors, replacing_folder
 from sfumato.publish.release import Release, publish
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import to_arrow
@@ -340,13 +340,11 @@ def write_around(
 
     ``beside`` is what the run needs as long as it lasts, and what must stay or vanish together with the folder.
     """
-    try:
-        with beside as held, replacing_folder(folder, overwrite=publishing.options.overwrite) as work:
-            (work / "release").mkdir()
-            place = work / "release" / f"table.{form.format.value}"
-            outcome = run(place, held).read_by(publishing.reading)
-            release = publish(dataclasses.replace(outcome, table=place), publishing.options)
-            release = release.write_into(work, form, publishing.signer)
-    except OSError as error:
-        raise SfumatoError(f"the release could not be written ({reason(error)}); nothing was changed") from None
+    overwrite = publishing.options.overwrite
+    with plain_errors("the release"), beside as held, replacing_folder(folder, overwrite=overwrite) as work:
+        (work / "release").mkdir()
+        place = work / "release" / f"table.{form.format.value}"
+        outcome = run(place, held).read_by(publishing.reading)
+        release = publish(dataclasses.replace(outcome, table=place), publishing.options)
+        release = release.write_into(work, form, publishing.signer)
     return dataclasses.replace(release, table=Path(folder, "release", place.name), folder=Path(folder))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,40 +12,32 @@ from typing import Any
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sfumato.assess.findings import Finding
-from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report
-from sfumato.assess.study import MeasureOptions, study_of
 from sfumato.certificate.certificate import Certificate, certify
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.certificate.signing_key import own_signer, signing_key_path
-from sfumato.core.documents import write_json
-from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
-from sfumato.core.replacing import reason
-from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
+from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import PublishOptions
+from sfumato.publish.assessment import Suggest, assess_outcome
 from sfumato.publish.earlier import OWNER_SCHEMA
-from sfumato.publish.folder import replacing_folder, sha256_of, write_text
-from sfumato.publish.judge import despite_facts, judge_report, refuse_unmet
-from sfumato.publish.policy import BUILT_IN, USUAL, words_of
-from sfumato.publish.suggest import Suggest
+from sfumato.publish.folder import plain_errors, replacing_folder, sha256_of, write_report, write_text
+from sfumato.publish.judge import despite_facts, refuse_unmet
 from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.recoding import known_columns, known_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.spreadsheet import FormulaCount
 
-__all__ = ["Release", "Signing", "check_time_limit", "form_named", "publish", "signer_of"]
+__all__ = ["Release", "Signing", "form_named", "publish", "signer_of"]
 
-_NOTHING = "nothing was changed"
 _KEEP_PRIVATE = "# Keep private: exact extremes and rare categories of the original; release/schema.toml leaves.\n"
 
 Signing = str | Path | Signer | Ed25519PrivateKey | bool | None
@@ -154,11 +145,8 @@ class Release:
 
     def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``owner/`` alone, of a release that must not leave."""
-        try:
-            with replacing_folder(folder, overwrite=overwrite) as work:
-                self._write_owner(work / "owner")
-        except OSError as error:
-            raise SfumatoError(f"the owner's part could not be written ({reason(error)}); {_NOTHING}") from None
+        with plain_errors("the owner's part"), replacing_folder(folder, overwrite=overwrite) as work:
+            self._write_owner(work / "owner")
         return Path(folder)
 
     def written(
@@ -169,7 +157,7 @@ class Release:
         overwrite: bool = False,
         sign: Signing = None,
         agree: Callable[[Path], None] | None = None,
-        lost: str = _NOTHING,
+        lost: str = "nothing was changed",
     ) -> Release:
         """The same release with the hashes of its files, once it is written.
 
@@ -185,13 +173,10 @@ class Release:
         dry_run = self.certificate.randomness != Mode.RELEASE.value
         signer = signer_of(sign, dry_run=dry_run, folder=folder)
         form = form_named(form)
-        try:
-            with replacing_folder(folder, overwrite=overwrite) as work:
-                done = self.write_into(work, form, signer)
-                if agree is not None:
-                    agree(work)
-        except OSError as error:
-            raise SfumatoError(f"the release could not be written ({reason(error)}); {lost}") from None
+        with plain_errors("the release", lost), replacing_folder(folder, overwrite=overwrite) as work:
+            done = self.write_into(work, form, signer)
+            if agree is not None:
+                agree(work)
         return dataclasses.replace(done, folder=Path(folder))
 
     def write_into(self, work: Path, form: FileForm, signer: Signer | None) -> Release:
@@ -237,11 +222,7 @@ class Release:
         for name, text in self.texts.items():
             write_text(folder / name, text, mode=0o600)
         if self.report is not None:
-            write_text(folder / "report.json", write_json(self.report.to_json(), "pretty"), mode=0o600)
-            page = self.report.to_html(edition="owner", certificate=self.certificate.to_document())
-            write_text(folder / "report.html", page, mode=0o600)
-            summary = self.report.to_summary(certificate=self.certificate.to_document())
-            write_text(folder / "summary.html", summary, mode=0o600)
+            write_report(folder, self.report, self.certificate)
 
 
 def form_named(form: FileForm | str) -> FileForm:
@@ -294,23 +275,17 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
         If the policy is not met or the verdict is inconclusive; it holds the report.
     """
     options = PublishOptions() if options is None else options
-    policy, report = options.policy, options.report
-    recipe, randomness = outcome.recipe, Randomness(outcome.recipe.options.seed)
-    measured = _measure(outcome, options, randomness) if report else None
+    recipe, policy = outcome.recipe, options.policy
+    measured = assess_outcome(outcome, options, suggest=suggest)
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
-    if report or policy is not None:
-        command = options.command or words_of(recipe, policy)
-        measured = judge_report(measured, outcome.facts, policy, command=command)
-    if suggest is not None and measured is not None and measured.verdict is not None and measured.verdict.to_try:
-        measured = dataclasses.replace(measured, verdict=suggest(measured, policy or BUILT_IN[USUAL]))
-    unmeasured = () if report else (Unmeasured(),)
+    unmeasured = () if options.report else (Unmeasured(),)
     despite = despite_facts(measured, despite=options.despite_policy)
     certificate = certify(
         (*outcome.facts, *_formulas(outcome, quoted=options.spreadsheet_safe), *unmeasured, *despite),
         version=recipe.sfumato,
         created=outcome.created,
-        randomness=randomness.mode.value,
+        randomness=Randomness(recipe.options.seed).mode.value,
         method=recipe.method,
         parameters=dict(recipe.parameters),
         rows_in=outcome.rows_in,
@@ -333,53 +308,6 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
     return refuse_unmet(release, despite=options.despite_policy)
 
 
-def _measure(outcome: Outcome, options: PublishOptions, randomness: Randomness) -> Report:
-    comparison, rng = outcome.comparison, randomness.generator("assess")
-    if isinstance(comparison, Apart):
-        report = assess_apart(
-            outcome.table,
-            comparison.reason,
-            facts=outcome.facts,
-            workings=outcome.workings,
-            before=comparison.before,
-            codec=comparison.codec,
-            rng=rng,
-        )
-        return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
-    if not isinstance(comparison, Comparison):
-        report = comparison.assess(outcome.facts, judged=options.policy is not None, rng=rng)
-    else:
-        study = study_of(
-            comparison.original,
-            comparison.released,
-            comparison.codec,
-            facts=outcome.facts,
-            workings=outcome.compared_workings,
-            records=comparison.records,
-            holdout=comparison.outside,
-            time_limit=options.time_limit,
-            judged=options.policy is not None,
-            quasi_identifiers=known_of(
-                known_columns(options.quasi_identifiers, outcome.recipe.schema), comparison.codec.schema
-            ),
-            linked=comparison.linked,
-            standings=comparison.standings,
-            options=MeasureOptions(options.accurate_within, options.clusters),
-            rng=rng,
-        )
-        epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
-        report = assess(study, epochs)
-    seconds = {"sanitizing": outcome.seconds, **report.seconds}
-    findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
-    return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
-
-
-def _costs(outcome: Outcome) -> tuple[Finding, ...]:
-    from sfumato.assess.utility.distortion import cost_findings
-
-    return cost_findings(outcome.seconds, outcome.sent)
-
-
 def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:
     """What a spreadsheet would run; who wrote a file has counted it there."""
     if not isinstance(outcome.table, pa.Table):
@@ -387,9 +315,3 @@ def _formulas(outcome: Outcome, *, quoted: bool) -> tuple[Fact, ...]:
     formulas = FormulaCount(outcome.table.column_names)
     formulas.add(outcome.table)
     return formulas.facts(quoted=quoted)
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    """Refuse a number of seconds that is none."""
-    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
-        raise OptionError("the time limit must be a number of seconds above 0; try 30")

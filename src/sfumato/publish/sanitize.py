@@ -32,6 +32,7 @@ from sfumato.methods.catalogue import (
 from sfumato.methods.geometry.key import Key, keeping_key
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions, given, options_from
+from sfumato.publish.assessment import check_time_limit
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.engine_choice import Engine, InputFile
 from sfumato.publish.folder import check_folder
@@ -47,7 +48,7 @@ from sfumato.publish.large import (
     release_on_spark,
 )
 from sfumato.publish.policy import Policy, words_of
-from sfumato.publish.release import Release, Signing, check_time_limit, publish, signer_of
+from sfumato.publish.release import Release, Signing, publish, signer_of
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
@@ -400,11 +401,11 @@ def _in_memory(
         plan = make_plan(arrow, chosen, options)
         if usual_k and options.level is None:
             plan = for_few_people(plan, arrow)
-        outside = known_columns(publishing.quasi_identifiers, plan.schema)
+        publishing = replace(publishing, quasi_identifiers=known_columns(publishing.quasi_identifiers, plan.schema))
         outcome = run_in_memory(arrow, plan, native=publishing.native, report=publishing.report)
-        words = publishing.command or words_of(outcome.recipe, publishing.policy)
+        publishing = replace(publishing, command=publishing.command or words_of(outcome.recipe, publishing.policy))
         proved = chosen.traits.declared  # nothing is then chosen by measuring
-        suggest = None if proved else suggesting(arrow, plan, words, publishing.time_limit, outside)
+        suggest = None if proved else suggesting(arrow, plan, publishing)
     outcome = outcome.read_by(run.reading)
     release = publish(outcome, publishing, suggest=suggest)
     if origin is not None:
@@ -479,7 +480,7 @@ def _on_spark(run: SanitizeRun, chosen: Mechanism, frame: Any) -> Release:
         outcome, rows = frame_moved_on_spark(frame, chosen, run.options)
     else:
         outcome, rows = frame_on_spark(frame, chosen, run.options, report=run.publishing.report)
-    release = publish(dataclasses.replace(outcome, table=Path("spark")), run.publishing)
+    release = publish(outcome, run.publishing)
     return dataclasses.replace(release, table=rows)
 
 

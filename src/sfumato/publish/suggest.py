@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from time import monotonic, perf_counter
@@ -21,7 +21,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import ColumnRisk, Finding, Tries, difference_interval
 from sfumato.assess.measure import basic, catalogue
 from sfumato.assess.report import ChangeTried, Exceeded, Report, Ruling, Verdict
-from sfumato.assess.study import MeasureOptions, Study, study_of
+from sfumato.assess.study import Study
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import Fact
@@ -29,17 +29,17 @@ from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan, for_few_people
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.protocol import Mechanism
-from sfumato.options import RunOptions
+from sfumato.options import PublishOptions, RunOptions
+from sfumato.publish.assessment import Suggest, study_outcome
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.recoding import column_and_level, hierarchy_of, known_of
+from sfumato.tables.recoding import column_and_level, hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "ColumnChange",
     "End",
     "Outlook",
-    "Suggest",
     "Tried",
     "can_be_told",
     "chance_of",
@@ -55,8 +54,8 @@ __all__ = [
     "changes_for",
     "judged_measures",
     "outlook",
-    "suggest_another",
     "suggesting",
+    "suggesting_another",
     "try_plan",
 ]
 
@@ -120,31 +119,12 @@ def judged_measures(policy: Policy) -> tuple[Measure, ...]:
     return tuple(measure for measure in (*basic(), *catalogue()) if looked_at(measure))
 
 
-def try_plan(
-    arrow: pa.Table,
-    plan: Plan,
-    policy: Policy,
-    quasi_identifiers: Sequence[str] = (),
-    measuring: MeasureOptions | None = None,
-) -> Tried:
-    """Sanitize a table in memory, attack what comes out, also with the columns that an outsider knows, and judge it."""
-    begin = perf_counter()
+def try_plan(arrow: pa.Table, plan: Plan, options: PublishOptions) -> Tried:
+    """Sanitize a table in memory, and run the attacks that the policy of the options judges on what comes out."""
+    begin, policy = perf_counter(), options.policy
+    options = dataclasses.replace(options, time_limit=None)
     outcome = run_in_memory(arrow, plan)
-    compared = outcome.comparison
-    assert isinstance(compared, Comparison)
-    study = study_of(
-        compared.original,
-        compared.released,
-        compared.codec,
-        facts=outcome.facts,
-        workings=outcome.compared_workings,
-        records=compared.records,
-        holdout=compared.outside,
-        judged=True,
-        quasi_identifiers=known_of(quasi_identifiers, compared.codec.schema),
-        options=measuring,
-        rng=plan.randomness.generator("assess"),
-    )
+    study = study_outcome(outcome, options, plan.randomness.generator("assess"))
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
     findings: list[Finding] = []
@@ -204,9 +184,6 @@ def chance_of(policy: Policy, runs: Sequence[Mapping[str, End]]) -> float:
     return chance
 
 
-Suggest = Callable[[Report, Policy], Verdict]
-"""Looks at a report with its verdict, and gives the verdict with what to try next."""
-
 _MOST_RUNS, _FEWEST_RUNS = 5, 3  # of other settings
 _CELLS = 750_000  # of all runs together, so that a large table is not attacked for long
 _STAGE = "trying settings"
@@ -220,21 +197,15 @@ _LEAVES = (100, 400, 1_600)  # where few runs can be made, without the first
 _STEPS = (4, 16)
 
 
-def suggesting(
-    arrow: pa.Table,
-    plan: Plan,
-    command: Sequence[str],
-    seconds: float | None = None,
-    quasi_identifiers: Sequence[str] = (),
-) -> Suggest:
-    """A search for settings that meet a policy on this table, of at most a few, within some seconds where told.
+def suggesting(arrow: pa.Table, plan: Plan, options: PublishOptions) -> Suggest:
+    """A search for a few settings that meet a policy on this table, within the time limit of the options, if any.
 
-    Where a limit is exceeded, the columns that carry the risk are changed one at a time on a sample besides, and where
-    no setting was found the change that helps most is tried on the table.
+    If a limit is exceeded, the columns that contribute most to the risk are also changed one at a time on a sample, and
+    if no setting was found the change that helps most is tried on the table.
     """
 
     def suggest(report: Report, policy: Policy) -> Verdict:
-        search = _Search(arrow, plan, command, policy, quasi_identifiers, seconds)
+        search = _Search(arrow, plan, dataclasses.replace(options, policy=policy))
         verdict = search.verdict(report)
         tell(_STAGE, 1.0)
         return verdict
@@ -242,59 +213,35 @@ def suggesting(
     return suggest
 
 
-def suggest_another(
-    report: Report,
-    arrow: pa.Table,
-    schema: Schema,
-    policy: Policy,
-    command: Sequence[str],
-    *,
-    holdout: pa.Table | None = None,
-    found_rules: bool = True,
-    seconds: float | None = None,
-    quasi_identifiers: Sequence[str] = (),
-    seed: int | None = None,
-) -> Report:
-    """Report of a table that any tool made, with a command of ours that meets the policy in its place, if one does.
+def suggesting_another(arrow: pa.Table, schema: Schema, options: RunOptions, publishing: PublishOptions) -> Suggest:
+    """The same for a table that another tool made: a chain that meets the policy in its place.
 
-    ``command`` are the words of the evaluation. Where no chain could be made of the table as told, none is named.
+    No command is named if no chain could be made of the table with this schema.
     """
-    verdict, roles = report.verdict, [field.role for field in schema]
-    if verdict is None or not verdict.to_try:
-        return report
-    unsaid = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # who a row is about
-    if unsaid or Role.PUBLIC in roles:
-        return dataclasses.replace(report, verdict=dataclasses.replace(verdict, to_try=()))
-    plan = Plan(Chain(), schema, RunOptions(holdout=holdout), Randomness(seed), found_rules)
-    plan = for_few_people(plan, arrow)
-    search = _Search(arrow, plan, sanitize_words(command), policy, quasi_identifiers, seconds, fresh=True)
-    verdict = search.verdict(report)
-    tell(_STAGE, 1.0)
-    return dataclasses.replace(report, verdict=verdict)
+
+    def suggest(report: Report, policy: Policy) -> Verdict:
+        roles = [field.role for field in schema]
+        unknown = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # who a row is about
+        assert report.verdict is not None
+        if unknown or Role.PUBLIC in roles:
+            return dataclasses.replace(report.verdict, to_try=())
+        own, found = RunOptions(holdout=options.holdout), options.schema is None
+        plan = for_few_people(Plan(Chain(), schema, own, Randomness(options.seed), found), arrow)
+        words = tuple(sanitize_words(publishing.command))
+        search = _Search(arrow, plan, dataclasses.replace(publishing, policy=policy, command=words), fresh=True)
+        verdict = search.verdict(report)
+        tell(_STAGE, 1.0)
+        return verdict
+
+    return suggest
 
 
 class _Search:
     """Settings that are tried on a table until one meets a policy."""
 
-    def __init__(
-        self,
-        arrow: pa.Table,
-        plan: Plan,
-        command: Sequence[str],
-        policy: Policy,
-        quasi_identifiers: Sequence[str],
-        seconds: float | None,
-        *,
-        fresh: bool = False,
-    ) -> None:
-        self.arrow, self.plan, self.command, self.policy, self.quasi_identifiers = (
-            arrow,
-            plan,
-            command,
-            policy,
-            quasi_identifiers,
-        )
-        self.ends = math.inf if seconds is None else monotonic() + seconds / 2
+    def __init__(self, arrow: pa.Table, plan: Plan, options: PublishOptions, *, fresh: bool = False) -> None:
+        self.arrow, self.plan, self.options, self.policy = arrow, plan, options, options.policy
+        self.ends = math.inf if options.time_limit is None else monotonic() + options.time_limit / 2
         self.held = _HOLD_OUT if plan.options.holdout is None else plan.options.holdout
         self.tried, self.runs, self.line = 0, 0, ""
         self.fresh = fresh  # whether the plan itself was not run yet
@@ -335,14 +282,14 @@ class _Search:
     def _try(self, table: pa.Table, plan: Plan, options: tuple[str, ...], changed: tuple[str, ...] = ()) -> list[Tried]:
         """Try a plan; where it meets the policy in nearly every run, its command is the one that was looked for."""
         try:
-            found = _runs(table, plan, self.policy, self.quasi_identifiers)
+            found = _runs(table, plan, self.options)
         except SfumatoError:
             return []
         self.tried, self.runs = self.tried + 1, self.runs + len(found)
         chance = chance_of(self.policy, [each.outlook.ends for each in found])
         if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
             share = self.held if isinstance(self.held, float) else None
-            words = (*self.command, *changed)
+            words = (*self.options.command, *changed)
             self.line = command_with(words, options, self.policy, share, show_rare=plan.options.rare is not None)
         leak = min(each.outlook.leak for each in found)
         if self.nearest is None or leak < self.nearest[0]:
@@ -354,7 +301,7 @@ class _Search:
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name
-        outside = [column_and_level(told, schema.names)[0] for told in self.quasi_identifiers]
+        outside = [column_and_level(told, schema.names)[0] for told in self.options.quasi_identifiers]
         spared = (target, plan.options.strata, str(plan.options.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
@@ -377,7 +324,7 @@ class _Search:
         """How near a plan comes to the limits on a table; None where it cannot be run."""
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
-                return try_plan(table, plan, self.policy, self.quasi_identifiers).outlook
+                return try_plan(table, plan, self.options).outlook
         except SfumatoError:
             return None
 
@@ -391,15 +338,15 @@ class _Search:
                 return
 
 
-def _runs(table: pa.Table, plan: Plan, policy: Policy, quasi_identifiers: Sequence[str]) -> list[Tried]:
+def _runs(table: pa.Table, plan: Plan, options: PublishOptions) -> list[Tried]:
     """One run of a plan, and another where it met the policy, unless by so little that most runs would not."""
     with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
-        first = try_plan(table, plan, policy, quasi_identifiers)
+        first = try_plan(table, plan, options)
         if not first.meets or first.outlook.chance < _OPEN:
             return [first]
         seed = plan.randomness.seed
         again = dataclasses.replace(plan, randomness=Randomness(None if seed is None else seed + 1))
-        return [first, try_plan(table, again, policy, quasi_identifiers)]
+        return [first, try_plan(table, again, options)]
 
 
 def can_be_told(report: Report, policy: Policy) -> bool:

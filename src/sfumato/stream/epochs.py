@@ -346,7 +346,7 @@ def _like_published(compared: Comparison | Apart, schema: Schema, published: Sch
     alike = like_released(compared.original, compared.released, schema, most=None)
     original, released = recode(compared.original, alike), recode(compared.released, alike)
     codec = Codec.fit(original, published, gaps=True, codes=True)
-    levels = compared.records.levels
+    levels = None if compared.records is None else compared.records.levels
     return dataclasses.replace(
         compared,
         original=original,

@@ -187,7 +187,8 @@ def init_stream(
     if measuring is not None:
         outside = first_outside(measuring, first, measure_rows, measure_share)
     aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
-    settled = _without_persons(schema_of(arrow, schema, target, identifiers, person=person, missing=missing))
+    columns = RunOptions(schema=schema, target=target, identifiers=tuple(identifiers), person=person, missing=missing)
+    settled = _without_persons(schema_of(arrow, columns))
     arrow = repair_table(arrow, settled, level=level)
     empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
     _refuse_public(settled)

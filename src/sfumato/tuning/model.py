@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from sfumato.core.pages import framed_page, page_template
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.protocol import parameters_of
 from sfumato.publish.earlier import Contents
-from sfumato.publish.folder import replacing_folder, write_text
+from sfumato.publish.folder import plain_errors, replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import SURE, change_tried
 from sfumato.tables.reading import FileReading
@@ -176,7 +175,10 @@ class Tuning:
             "--rare": self.told.options.rare,
         }
         words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
-        return (*words, *(word for name in self.told.quasi_identifiers for word in ("--quasi-identifier", name)))
+        return (
+            *words,
+            *(word for name in self.told.publishing.quasi_identifiers for word in ("--quasi-identifier", name)),
+        )
 
     @property
     def recipe(self) -> Recipe | None:
@@ -453,13 +455,9 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
     files = {"report.html": write_tuning_page(tuning), "report.json": write_json(tuning.to_json(), "pretty")}
     if tuning.recipe is not None:
         files["recipe.toml"] = tuning.recipe.to_toml()
-    try:
-        with replacing_folder(folder, overwrite=overwrite, contents=Contents.TUNING) as work:
-            for name, text in files.items():
-                write_text(work / name, text, mode=0o600)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise SfumatoError(f"the tuning could not be written ({reason}); nothing was changed") from None
+    with plain_errors("the tuning"), replacing_folder(folder, overwrite=overwrite, contents=Contents.TUNING) as work:
+        for name, text in files.items():
+            write_text(work / name, text, mode=0o600)
     return Path(folder)
 
 

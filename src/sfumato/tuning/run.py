@@ -10,8 +10,8 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from sfumato.assess.study import MeasureOptions
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.progress import OutOfTime, stopping_at, tell
@@ -20,7 +20,7 @@ from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
 from sfumato.methods.catalogue import default_k
 from sfumato.methods.chain import Chain
-from sfumato.options import RunOptions
+from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
@@ -136,30 +136,23 @@ def tune(
     watch : callable, optional
         Is given what each setting gave as soon as it is measured.
     """
-    measuring = MeasureOptions(accurate_within)
+    arguments = dict(locals())
     clock = Clock(monotonic(), _LONGEST if time_limit is None else time_limit)
     named = check_methods(methods)
     asked = check_tuning(policy, time_limit=time_limit, search=search, metric=metric, methods=named, rare=rare)
     if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
         raise OptionError("the share of the hold-out set must lie between 0 and 1; the default is 0.3")
-    missing = tuple(missing)
-    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
-    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
-    found = schema is None
-    settled = schema_of(
-        arrow, schema, target, identifiers, person=person, weight=weight, coarsens=True, missing=missing
+    options = options_from(RunOptions, arguments)
+    arrow, origin = to_arrow(table, missing_marks(schema, options.missing), options_from(FileReading, arguments))
+    arrow, settled = _settled(arrow, options)
+    randomness, everybody = Randomness(seed), RowsByPerson.of(arrow, settled)
+    publishing = PublishOptions(
+        policy=asked,
+        quasi_identifiers=known_columns(quasi_identifiers, settled),
+        accurate_within=accurate_within,
     )
-    arrow = repair_table(arrow, settled, level=level)
-    settled = settled.without_rules() if no_rules else settled
-    check_weights(arrow, settled)
-    if found:
-        check_people(arrow, settled, person=person, rows_are_people=rows_are_people)
-    randomness = Randomness(seed)
-    outside = known_columns(quasi_identifiers, settled)
-    everybody = RowsByPerson.of(arrow, settled)
-    floor = _floor(k, level, asked, everybody.count)
-    options = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
-    told = Told(settled, asked, found, options, floor, outside, measuring)
+    kept = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
+    told = Told(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
@@ -194,6 +187,17 @@ def tune(
         read=read or origin.reading,
         command=tuple(command),
     )
+
+
+def _settled(arrow: pa.Table, options: RunOptions) -> tuple[pa.Table, Schema]:
+    """A table with its cells repaired, and its schema; refuses weights and people that are unclear."""
+    schema = schema_of(arrow, options, coarsens=True)
+    arrow = repair_table(arrow, schema, level=options.level)
+    schema = schema.without_rules() if options.no_rules else schema
+    check_weights(arrow, schema)
+    if options.schema is None:
+        check_people(arrow, schema, person=options.person, rows_are_people=options.rows_are_people)
+    return arrow, schema
 
 
 def check_tuning(

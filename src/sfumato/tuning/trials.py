@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
-from sfumato.assess.study import Matrix, MeasureOptions, Study, sample, study_of
+from sfumato.assess.study import Matrix, Study, sample
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.prediction import is_class, predict_with_scores, smallest_tested, task_of, tolerance_of
 from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts
@@ -27,9 +27,9 @@ from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import Plan
-from sfumato.options import RunOptions
+from sfumato.options import PublishOptions, RunOptions
+from sfumato.publish.assessment import study_outcome
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
 from sfumato.tables.persons import persons_of_table
@@ -310,12 +310,17 @@ class Told:
     """What was told of the table and holds for every candidate."""
 
     schema: Schema
-    policy: Policy
+    publishing: PublishOptions  # with the policy that is to be met
     found: bool  # whether the schema was proposed, and its rules found
     options: RunOptions = field(default_factory=RunOptions)
     k: int | None = None
-    quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider knows
-    measuring: MeasureOptions = field(default_factory=MeasureOptions)
+
+    @property
+    def policy(self) -> Policy:
+        """Policy that a release is to meet."""
+        policy = self.publishing.policy
+        assert isinstance(policy, Policy)
+        return policy
 
     def plan(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Plan:
         """Plan of a run of a candidate on a part; one column may be changed."""
@@ -364,7 +369,7 @@ class Bench:
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
             told, plan = self.told, self.told.plan(candidate, part, change)
-            tried = try_plan(part.inside, plan, told.policy, told.quasi_identifiers, told.measuring)
+            tried = try_plan(part.inside, plan, told.publishing)
         if self.metric is None:
             self.metric = choose_metric(tried.study, self.metric_name)
             self.guess = guess_of(tried.study, self.metric)
@@ -395,18 +400,7 @@ class Bench:
         plan = self.told.plan(candidate, part)
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             outcome = run_in_memory(part.inside, plan)
-        compared = outcome.comparison
-        assert isinstance(compared, Comparison)
-        study = study_of(
-            compared.original,
-            compared.released,
-            compared.codec,
-            facts=outcome.facts,
-            records=compared.records,
-            holdout=compared.outside,
-            options=self.told.measuring,
-            rng=plan.randomness.generator("assess"),
-        )
+        study = study_outcome(outcome, self.told.publishing, plan.randomness.generator("assess"))
         if part.name not in self.originals:
             self.originals[part.name] = self.metric.original(study)
         self.uses.setdefault(candidate, {})[part.name] = self.metric.released(study)

@@ -321,15 +321,7 @@ def in_chunks(mechanism: Mechanism) -> Geometric:
 
 def try_on_sample(sample: pa.Table, mechanism: Geometric, randomness: Randomness, options: RunOptions) -> TriedOnSample:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
-    settled = schema_of(
-        sample,
-        options.schema,
-        options.target,
-        options.identifiers,
-        options.public,
-        person=options.person,
-        missing=options.missing,
-    )
+    settled = schema_of(sample, options)
     found = options.schema is None
     if found:
         check_people(sample, settled, person=options.person, rows_are_people=options.rows_are_people)

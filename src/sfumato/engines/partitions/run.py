@@ -360,7 +360,7 @@ def gather(
     comparison, workings = comparison_of(prepared, spill, cells, bits, facts, measured=measured)
     return Outcome(
         recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.told, rules=schema.rules)),
-        table=pa.concat_tables(whole) if whole else kinds.empty_table(),
+        table=None if stay else pa.concat_tables(whole) if whole else kinds.empty_table(),
         rows_in=sum(each["rows_in"] for each in told),
         rows_out=sum(each["rows_out"] for each in told),
         schema=schema,

@@ -1,0 +1,101 @@
+"""The report of an outcome, whoever made the table: compared with the original, measured and judged by a policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.assess.findings import Finding
+from sfumato.assess.measure import assess, assess_apart, epoch_findings
+from sfumato.assess.report import Report, Verdict
+from sfumato.assess.study import MeasureOptions, Study, study_of
+from sfumato.core.errors import OptionError
+from sfumato.core.randomness import Randomness
+from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.options import PublishOptions
+from sfumato.publish.judge import judge_report
+from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
+from sfumato.tables.recoding import known_columns, known_of
+
+__all__ = ["Suggest", "assess_outcome", "check_time_limit", "study_outcome"]
+
+Suggest: TypeAlias = Callable[[Report, Policy], Verdict]
+"""Gives the verdict of a report with what to try next."""
+
+
+def assess_outcome(outcome: Outcome, options: PublishOptions, *, suggest: Suggest | None = None) -> Report | None:
+    """Report of an outcome with the verdict of the policy, or of the usual one; None if nothing is to be measured.
+
+    The policy of the options is loaded already. If it is not met, ``suggest`` finds what to try next.
+    """
+    policy = options.policy
+    report = _measure(outcome, options) if options.report else None
+    if not options.report and policy is None:
+        return None
+    report = judge_report(report, outcome.facts, policy, command=options.command or words_of(outcome.recipe, policy))
+    if suggest is not None and report.verdict is not None and report.verdict.to_try:
+        report = dataclasses.replace(report, verdict=suggest(report, policy or BUILT_IN[USUAL]))
+    return report
+
+
+def study_outcome(outcome: Outcome, options: PublishOptions, rng: np.random.Generator) -> Study:
+    """The study of an outcome that has original rows to compare with."""
+    comparison = outcome.comparison
+    assert isinstance(comparison, Comparison)
+    known = known_columns(options.quasi_identifiers, outcome.recipe.schema)
+    return study_of(
+        comparison.original,
+        comparison.released,
+        comparison.codec,
+        facts=outcome.facts,
+        workings=outcome.compared_workings,
+        records=comparison.records,
+        holdout=comparison.outside,
+        time_limit=options.time_limit,
+        judged=options.policy is not None,
+        quasi_identifiers=known_of(known, comparison.codec.schema),
+        linked=comparison.linked,
+        standings=comparison.standings,
+        options=MeasureOptions(options.accurate_within, options.clusters),
+        rng=rng,
+    )
+
+
+def _measure(outcome: Outcome, options: PublishOptions) -> Report:
+    comparison, rng = outcome.comparison, Randomness(outcome.recipe.options.seed).generator("assess")
+    if isinstance(comparison, Apart):
+        report = assess_apart(
+            outcome.table,
+            comparison.reason,
+            facts=outcome.facts,
+            workings=outcome.workings,
+            before=comparison.before,
+            codec=comparison.codec,
+            rng=rng,
+        )
+        return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
+    if isinstance(comparison, Comparison):
+        study = study_outcome(outcome, options, rng)
+        epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
+        report = assess(study, epochs)
+    else:
+        report = comparison.assess(outcome.facts, judged=options.policy is not None, rng=rng)
+    seconds = report.seconds if outcome.seconds is None else {"sanitizing": outcome.seconds, **report.seconds}
+    findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
+    return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
+
+
+def _costs(outcome: Outcome) -> tuple[Finding, ...]:
+    from sfumato.assess.utility.distortion import cost_findings
+
+    return cost_findings(outcome.seconds or 0.0, outcome.sent)
+
+
+def check_time_limit(time_limit: float | None) -> None:
+    """Refuse a time limit that is no positive number of seconds."""
+    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
+        raise OptionError("the time limit must be a number of seconds above 0; try 30")
