@@ -34,12 +34,12 @@ OF_OTHERS |= {"force-reinstall", "main", "sans"}  # of pip, and colours of a sty
 @pytest.mark.parametrize(
     ("text", "argument"),
     [
-        ("leave out --sheet", "leave out sheet="),
+        ("drop --sheet", "drop sheet="),
         ("give --header-row 3, or", "give header_row=3, or"),
         ("say --decimal , for", "say decimal=',' for"),
         ("add --rare pool to count", "add rare='pool' to count"),
         ("or --encoding cp1252; name", "or encoding='cp1252'; name"),
-        ("leave out --no-report, or", "leave out report=False, or"),
+        ("drop --no-report, or", "drop report=False, or"),
         ("add --overwrite", "add overwrite=True"),
         ("name them with --identifier", "name them with identifiers="),
         ("add --person 'who', or", "add person='who', or"),
@@ -95,7 +95,7 @@ def test_python_is_told_its_own_arguments() -> None:
     table = pa.table({"age": list(range(20, 60)), "town": ["a", "b"] * 20})
     for call, words in (
         (lambda: sf.inspect(table, sheet="x"), "sheet= is for files"),
-        (lambda: sf.sanitize(table, k=1, report=False), "take k=2 or more, or say allow_level_1=True"),
+        (lambda: sf.sanitize(table, k=1, report=False), "use k=2 or more, or add allow_level_1=True"),
         (lambda: sf.sanitize(table, "no"), "mechanism"),  # type: ignore[arg-type]
     ):
         with pytest.raises(SfumatoError, match=words) as told:

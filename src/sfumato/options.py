@@ -156,7 +156,7 @@ class RunOptions:
             in_recipe=True,
             helps={
                 "evaluate": "Control group: rows of the same population that RELEASED was not made from.",
-                "tune": "Control group: share of people held out.  [default: 0.3]",
+                "tune": "Control group: share of held-out people.  [default: 0.3]",
             },
             needs_groups_of_rows=True,
             beside_recipe=True,

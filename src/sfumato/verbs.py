@@ -49,7 +49,7 @@ def inspect(
     target : str, optional
         The class or response that will be mined.
     person : str, optional
-        Column that says who a row is about; one that seems to is proposed.
+        Column that identifies the person of a row; one that seems to is proposed.
     k : int
         Fewest persons who hold a category that leaves, as a run with that k has it.
     declare : bool

@@ -29,7 +29,7 @@ def limits(finding: Finding) -> tuple[float, float]:
 
 
 def beside_nobody(finding: Finding) -> Finding:
-    """Compare the same, with a release that knows nobody in the place of people held out."""
+    """Compare the same, with a release that knows nobody in the place of the control group."""
     baseline, interval = finding.control, finding.control_interval
     return dataclasses.replace(
         finding, baseline=baseline, baseline_interval=interval, control=None, control_interval=None
@@ -55,7 +55,7 @@ def test_chance_on_either_side_may_explain_a_gain(side: int) -> None:
 
 
 def test_chance_in_a_baseline_that_was_measured_counts_twice_for_other_rows_were_drawn() -> None:
-    """What both sides may be off is taken with half its square among people held out, who meet the same rows."""
+    """What both sides may be off is taken with half its square among the control group, who meet the same rows."""
     width = NormalDist().inv_cdf(1 - FALSE_ALARMS) / NormalDist().inv_cdf(0.975)
     held = attack("linkage-rank", 300, 200, 0.001)
     reach = width * float(np.hypot(*limits(held)))

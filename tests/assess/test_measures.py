@@ -135,7 +135,7 @@ def test_closeness_reaches_its_worst_value_where_most_original_rows_have_twins()
 
 @cache
 def alone() -> Report:
-    """The report of a redraw of which neither groups nor people held out are known."""
+    """The report of a redraw of which neither groups nor the control group are known."""
     rows = sized(200, ROWS)
     return find(draw_table(1, rows), released_of("redraw", rows))
 

@@ -272,7 +272,7 @@ def test_only_the_5_percent_with_the_largest_distance_are_accused() -> None:
 
 
 def test_of_outlying_people_who_were_not_in_few_are_accused() -> None:
-    """The line leaves 5 % of all people held out above it; of the 75 most outlying ones fewer than a third are."""
+    """The line leaves 5 % of all the control group above it; of the 75 most outlying ones fewer than a third are."""
     tables = [draw_table(seed, 1_500) for seed in (1, 2, 3)]
     this = study_of(tables[0], tables[1], fit(tables[0]), rng=np.random.default_rng(5), holdout=tables[2])
     (finding,) = run_measure(OUTLIERS, this)
@@ -282,7 +282,7 @@ def test_of_outlying_people_who_were_not_in_few_are_accused() -> None:
 
 
 def test_another_row_of_an_attacked_person_is_no_reference() -> None:
-    """Everybody has the same row twice: a twin of their own must not make people held out look far from the release."""
+    """Everybody has the same row twice: their own twin must not make the control group look far from the release."""
 
     def twice(seed: int) -> pa.Table:
         return pa.concat_tables([draw_table(seed, 200)] * 2)

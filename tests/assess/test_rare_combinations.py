@@ -214,7 +214,7 @@ def test_the_error_of_rare_people_keeps_guessing_as_its_baseline() -> None:
 
 
 def test_the_control_of_the_error_is_who_would_be_alone() -> None:
-    """Of people held out whose combination at most one person of the original has, and which is released."""
+    """Of the control group whose combination at most one person of the original has, and which is released."""
     original, released, outside = people(1, kinds=5), people(2, kinds=5), people(3, kinds=5)
     keys, shown = combinations(original), combinations(released)
     would = [key for key in combinations(outside) if keys.count(key) <= 1 and key in shown]

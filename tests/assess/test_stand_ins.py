@@ -1,4 +1,4 @@
-"""The three fixed cases with and without people held out: a redraw never leads, a copy always does."""
+"""The three fixed cases with and without the control group: a redraw never leads, a copy always does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.assess.privacy_studies import study
 from tests.examples import at_length
 
 ATTACKS = tuple(measure for measure in catalogue() if measure.family is Family.ATTACK)
-HELD = pytest.mark.parametrize("held", [False, True], ids=["alone", "with people held out"])
+HELD = pytest.mark.parametrize("held", [False, True], ids=["alone", "with the control group"])
 
 
 def numbers(seed: int, rows: int) -> pa.Table:
@@ -118,7 +118,7 @@ def test_a_constant_table_never_leads(shape: str, held: bool) -> None:
 
 
 def test_the_baseline_of_linkage_is_what_a_release_that_knows_nobody_gives() -> None:
-    """It is that of people held out, and of the redraw itself, with and without people held out."""
+    """It is that of the control group, and of the redraw itself, with and without the control group."""
     original, redraw, outside = (draw_table(place, 600) for place in (1, 2, 3))
     for held in (None, outside):
         findings = attacked(original, redraw, held, 5, (LINKAGE,))

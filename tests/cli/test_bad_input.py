@@ -88,7 +88,7 @@ def test_an_unknown_encoding_is_refused(run: Run, tmp_path: Path) -> None:
         ("2.5", ["'lvl'", "1 privacy levels are not whole"]),
         ("1000000000000", ["'lvl'", "1 privacy levels are higher", "40"]),
         ("41", ["'lvl'", "1 privacy levels are higher", "40"]),
-        ("1", ["'lvl'", "1 records ask for privacy level 1", "--allow-level-1"]),
+        ("1", ["'lvl'", "1 records have privacy level 1", "--allow-level-1"]),
         ("many", ["'lvl'", "not numbers"]),
     ],
 )

@@ -471,7 +471,7 @@ def test_a_party_that_cannot_begin_ends_those_who_wait(tmp_path: Path, start: St
     assert broken.ended(START) == 2
     for party in waiting:
         assert party.ended(START) == 2
-        assert "party 'cat' gave up: it could not begin (its table or its settings must be mended)" in party.said
+        assert "party 'cat' gave up: it could not begin (its table or its settings must be fixed)" in party.said
         assert str(tmp_path) not in party.said
 
 
@@ -497,6 +497,6 @@ def test_a_policy_that_needs_a_control_group_is_refused_before_anybody_is_called
     config = trial(tmp_path, "horizontal")["ann"]
     done = run("party", "--config", config, "--policy", "research")
     assert done.code == 3
-    assert "there is no control group to compare attacks with; take a policy with neither" in done.err
+    assert "there is no control group to compare attacks with; use a policy with neither" in done.err
     assert "waits for" not in done.err
     assert not (config.parent / "joint").exists()

@@ -322,7 +322,7 @@ def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tm
     ("words", "code", "said"),
     [
         (("sanitize", "INPUT", "-o", "OUT", "--policy", "research"), 3, "add --holdout 0.3, or add --despite-policy"),
-        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research", *HELD, "--rare", "keep"), 3, "leave out --rare"),
+        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research", *HELD, "--rare", "keep"), 3, "drop --rare"),
         (
             ("sanitize", "INPUT", "-o", "OUT", "--policy", "public", *HELD, "--method", "condense"),
             3,
@@ -335,7 +335,7 @@ def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tm
         (("sanitize", "INPUT", "-o", "OUT", "--k", 1, "--method", "chain"), 2, "k is 1"),
         (("evaluate", "INPUT", "INPUT", "--policy", "research"), 3, "add --holdout FILE, or add --despite-policy"),
         (("evaluate", "INPUT", "INPUT", "--policy", "reserch"), 2, "there is no policy"),
-        (("tune", "INPUT", "--rare", "keep"), 3, "leave out --rare keep"),
+        (("tune", "INPUT", "--rare", "keep"), 3, "drop --rare keep"),
         (("tune", "INPUT", "--policy", "reserch"), 2, "there is no policy"),
         (("tune", "INPUT", "--methods", "chian"), 2, "did you mean 'chain'"),
         (("tune", "INPUT", "--metric", "nosuch"), 2, "there is no metric"),

@@ -70,7 +70,7 @@ def test_options_that_do_not_fit_the_file_are_refused(run: Run, titled: Path, tm
         (("--header-row", 2), "line 2 of .* is empty; name the line of its header with --header-row"),
         (("--encoding", "utf-8"), "is not UTF-8 at byte offset"),
         (("--encoding", "ascii"), "is not ascii at byte offset"),
-        (("--sheet", "A"), "leave out --sheet"),
+        (("--sheet", "A"), "drop --sheet"),
     ):
         said = run("inspect", titled, *words)
         assert said.code == 2

@@ -104,7 +104,7 @@ def test_one_sentence_and_exit_code_2_for_what_cannot_be_used(begun: Path, run: 
         (("ingest", "--state", wrong, begun / "other.csv"), "damaged or only half copied"),
         (("ingest", "--state", begun / "s.db", begun / "none.csv"), "there is no file"),
         (("ingest", "--state", begun / "s.db", "--batch-rows", 7, begun / "other.csv"), "batches of 25 rows"),
-        (("ingest", "--state", begun / "s.db", "--pending-key", begun / "k", begun / "other.csv"), "leave out"),
+        (("ingest", "--state", begun / "s.db", "--pending-key", begun / "k", begun / "other.csv"), "drop --pending"),
         (("init", "--state", begun / "s.db", begun / "first.csv"), "already"),
         (("init", "--state", begun / "n.db", "--k", 1, begun / "first.csv"), "k"),
         (("init", "--state", begun / "n.db", "--level", 99, begun / "first.csv"), "60"),

@@ -297,7 +297,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object], error: type[Exce
 def test_level_1_needs_permission_and_then_stands_alone_only_where_k_is_1() -> None:
     features, classes = np.arange(16.0)[:, None], np.repeat([0, 1], 8)
     records = labelled(features, classes, np.ones(16, dtype=np.int64))
-    with pytest.raises(LevelError, match="16 records ask for privacy level 1"):
+    with pytest.raises(LevelError, match="16 records have privacy level 1"):
         ClasswiseCondensation().sanitize(records, rng=np.random.default_rng(0))
     _, levels, _ = groups_of(ClasswiseCondensation(allow_level_1=True).sanitize(records, rng=np.random.default_rng(0)))
     assert levels.min() >= 5

@@ -162,7 +162,7 @@ def test_numbers_alone_keep_no_counts() -> None:
 def test_groups_of_three_or_fewer_are_warned_about(size: int, warned: bool) -> None:
     records = separated(clusters=5, size=size)
     if warned:
-        with pytest.warns(PrivacyLeakWarning, match=r"5 of 5 groups have 3 records or fewer.*take a higher k"):
+        with pytest.warns(PrivacyLeakWarning, match=r"5 of 5 groups have 3 records or fewer.*use a higher k"):
             facts = Condensation(k=size).sanitize(records, rng=np.random.default_rng(0)).facts
     else:
         with warnings.catch_warnings():
@@ -226,7 +226,7 @@ def test_a_violating_partition_is_never_released(monkeypatch: pytest.MonkeyPatch
 def test_levels_that_cannot_be_met_are_refused() -> None:
     with pytest.raises(LevelError, match="there are 9 records and the highest privacy level is 10"):
         Condensation(k=10).sanitize(numeric_records(np.zeros((9, 1))), rng=np.random.default_rng(0))
-    with pytest.raises(LevelError, match="3 records ask for privacy level 1"):
+    with pytest.raises(LevelError, match="3 records have privacy level 1"):
         Condensation(k=2).sanitize(
             numeric_records(np.zeros((9, 1)), np.array([1] * 3 + [2] * 6)), rng=np.random.default_rng(0)
         )

@@ -186,7 +186,7 @@ def test_the_effective_level_is_the_higher_of_k_and_the_level_asked(asked: list[
 
 
 def test_level_1_needs_permission_and_negative_levels_are_refused() -> None:
-    with pytest.raises(LevelError, match="2 records ask for privacy level 1, which is no protection"):
+    with pytest.raises(LevelError, match="2 records have privacy level 1, which is no protection"):
         effective_levels(np.array([1, 1, 5]), 3, allow_level_1=False)
     assert effective_levels(np.array([0, 1, 5]), 1, allow_level_1=True).tolist() == [1, 1, 5]
     with pytest.raises(LevelError, match="1 privacy levels are negative"):

@@ -169,11 +169,11 @@ def test_what_promises_for_rows_refuses_persons_of_several_rows() -> None:
 def test_rows_without_a_person_and_columns_that_are_two_things_are_refused() -> None:
     table = visits()
     lost = table.set_column(0, "patient", pa.array([None, *table.column("patient").to_pylist()[1:]]))
-    with pytest.raises(SchemaError, match="'patient' says who a row is about, and 1 of its cells are missing"):
+    with pytest.raises(SchemaError, match="'patient' identifies persons, and 1 of its cells are missing"):
         sf.sanitize(lost, k=5, person="patient", report=False)
     with pytest.raises(OptionError, match="cannot be released"):
         sf.sanitize(table, k=5, person="sex", target="sex", report=False)
-    with pytest.raises(OptionError, match="who a row is about and which level it asks for"):
+    with pytest.raises(OptionError, match="one column is both person identifier and level"):
         sf.sanitize(table, k=5, person="age", level="age", report=False)
 
 

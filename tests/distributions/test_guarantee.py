@@ -113,7 +113,7 @@ def test_so_little_noise_that_the_factor_cannot_be_written_bounds_nothing() -> N
 
 @pytest.mark.parametrize("b", [0.0, -1.0, float("inf"), float("nan"), True])
 def test_noise_is_more_than_none(b: float) -> None:
-    with pytest.raises(OptionError, match=r"above 0; the usual one is 0\.2"):
+    with pytest.raises(OptionError, match=r"above 0; the default is 0\.2"):
         log_factor(b)
 
 

@@ -179,7 +179,7 @@ def test_no_noise_is_drawn_as_a_double_anywhere_in_the_package() -> None:
         (lambda: DiscreteGaussian(1.0, step=1e-20), "proportion"),
         (lambda: DiscreteLaplace(1e-9), "proportion"),
         (lambda: DiscreteUniform(0.5), "below one step"),
-        (lambda: law_of_size("cauchy", 1.0, 0.1), "no noise law"),
+        (lambda: law_of_size("cauchy", 1.0, 0.1), "unknown noise distribution"),
         (lambda: choose_step(-1.0), "above 0"),
     ],
 )

@@ -164,7 +164,7 @@ def test_levels_and_strata_are_refused_for_nothing_meets_them() -> None:
     codec = Codec.fit(table, Schema.infer(table))
     levels = np.zeros(60, dtype=np.int64)
     levels[:7] = 5
-    with pytest.raises(PrivacyRefusal, match="7 records ask for a privacy level"):
+    with pytest.raises(PrivacyRefusal, match="7 records have a privacy level"):
         Rotation().sanitize(codec.encode(table, levels=levels), rng=rng())
     with pytest.raises(OptionError, match="strata"):
         Rotation().sanitize(codec.encode(table, strata=levels), rng=rng())

@@ -133,7 +133,7 @@ def test_where_no_weight_is_given_the_papers_own_groupings_take_0_8_and_the_othe
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), True])
 def test_the_weight_of_the_response_lies_between_0_and_1(weight: float) -> None:
-    with pytest.raises(OptionError, match=r"between 0 and 1; the usual one is 0\.8|of type bool; give a number"):
+    with pytest.raises(OptionError, match=r"between 0 and 1; the default is 0\.8|of type bool; give a number"):
         Condensation(response_weight=weight)
 
 

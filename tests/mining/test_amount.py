@@ -32,7 +32,7 @@ def test_the_reach_of_uniform_noise_is_whole_steps_and_never_too_short() -> None
 @pytest.mark.parametrize(
     ("law", "privacy", "high", "confidence", "step", "words"),
     [
-        ("cauchy", 1.0, 1.0, 0.95, None, "no noise law"),
+        ("cauchy", 1.0, 1.0, 0.95, None, "unknown noise distribution"),
         ("uniform", 0.0, 1.0, 0.95, None, "privacy must be"),
         ("uniform", 1.0, 0.0, 0.95, None, "the range must go"),
         ("uniform", 1.0, 1.0, 1.0, None, "confidence must be"),

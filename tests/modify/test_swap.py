@@ -108,7 +108,7 @@ def test_leaves_are_counted_in_persons() -> None:
         ({"columns": ("agee",)}, OptionError, "did you mean 'age'"),
         ({"within": "leaves", "target": None}, OptionError, "a tree is grown to tell the target, and none is named"),
         ({"within": "leaves", "leaf": 500}, LevelError, "there are 120 persons and a leaf needs 500"),
-        ({"pass_categories": True, "level": 5}, LevelError, "120 records ask for a privacy level"),
+        ({"pass_categories": True, "level": 5}, LevelError, "120 records have a privacy level"),
         ({"pass_categories": True, "strata": "ill"}, OptionError, "swapping makes no groups"),
         ({"window": 0}, OptionError, "the window is a percentage above 0"),
         ({"leaf": 1}, OptionError, "a leaf of fewer than 2 persons"),

@@ -89,7 +89,7 @@ def test_a_message_of_the_wrong_length_names_who_sent_it(together: Together) -> 
         shape = (3,) if rank else (2,)
         return tell_numbers(session, np.zeros(shape) if rank == 0 else None, 0, "axes", shape, "<f8", within=1)
 
-    with pytest.raises(PartyError, match="'ann' told 16 bytes where 24 were due"):
+    with pytest.raises(PartyError, match="'ann' sent 16 bytes instead of 24"):
         together(play, NAMES[:2], LEAKS)
 
 

@@ -570,10 +570,10 @@ def test_owners_of_columns_with_different_keys_are_told_how_many(people: pa.Tabl
 def test_a_column_of_two_owners_and_a_target_of_none_are_refused(people: pa.Table) -> None:
     tables = columns_of(people, THREE)
     twice = [*tables[:2], tables[2].append_column("age", people.column("age"))]
-    with pytest.raises(SchemaError, match="'bank' and 'shop' both bring a column 'age'"):
+    with pytest.raises(SchemaError, match="'bank' and 'shop' both contribute a column 'age'"):
         joint_in_one_process(twice, plan_of("vertical"), key="person")
     plan = dataclasses.replace(plan_of("vertical"), target="height")
-    with pytest.raises(OptionError, match="no party brings a column 'height'"):
+    with pytest.raises(OptionError, match="no party contributes a column 'height'"):
         joint_in_one_process(tables, plan, key="person")
 
 

@@ -228,5 +228,5 @@ def test_a_secret_of_another_length_is_refused_and_grows_no_share(kind: str) -> 
         session.share(np.array([7]) if rank == 0 else None, 0, (1,), "x")
         session.sum(np.array([rank]), "total")
 
-    with pytest.raises(PartyError, match="'a' sent 7 bytes where a secret was due"):
+    with pytest.raises(PartyError, match="'a' sent 7 bytes instead of a secret"):
         run_together(play, NAMES, LEAKS)

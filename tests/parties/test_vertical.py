@@ -232,7 +232,7 @@ def test_a_column_that_two_owners_bring_is_refused_at_every_party(together: Toge
     parts = mixed_parts(1, n=30)
     parts[2] = Part(parts[2].values, number_columns(3))
     for error in refusals(together, OptionError, parts, LaplacePCA(k=10)):
-        assert "'bob' and 'cat' both bring a column 'x0'" in str(error)
+        assert "'bob' and 'cat' both contribute a column 'x0'" in str(error)
 
 
 def test_columns_that_are_not_standardized_are_refused_by_name(together: Together) -> None:

@@ -343,14 +343,14 @@ def test_a_table_without_numbers_is_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"law": "cauchy"}, "no noise law"),
+        ({"law": "cauchy"}, "unknown noise distribution"),
         ({"size": 0.0}, "size must lie"),
         ({"size": math.nan}, "size must lie"),
         ({"size": True}, "size is of type bool; give a number"),
         ({"enhance": 1.5}, "share of the rows"),
         ({"enhance": 0.1, "enhance_size": -1.0}, "enhance_size must lie"),
         ({"enhance_laws": (("v0", "uniform"),)}, "needs a share"),
-        ({"enhance": 0.1, "enhance_laws": (("v0", "flat"),)}, "no noise law"),
+        ({"enhance": 0.1, "enhance_laws": (("v0", "flat"),)}, "unknown noise distribution"),
         ({"enhance": 0.1, "enhance_laws": ("v0",)}, "columns and their laws"),
         ({"enhance": 0.1, "enhance_laws": (("v0", "uniform"), ("v0", "laplace"))}, "twice"),
     ],

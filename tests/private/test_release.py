@@ -206,7 +206,7 @@ def test_the_proof_alone_decides_on_a_policy(policy: str, epsilon: float, meets:
         assert made.report.verdict is not None
         assert (made.report.verdict.outcome, made.report.verdict.by) == ("meets", "proof")
     else:
-        with pytest.raises(sf.PolicyNotMet, match=r"epsilon at most 1 and this run has 1\.5; take epsilon=1"):
+        with pytest.raises(sf.PolicyNotMet, match=r"epsilon at most 1 and this run has 1\.5; use epsilon=1"):
             release(frame(300), policy=policy, epsilon=epsilon, report=True)
 
 

@@ -189,7 +189,7 @@ def test_tune_refuses_a_policy_that_its_options_contradict_before_it_reads(monke
         ({"siez": 0.1, "method": "noise"}, "the method 'noise' has no parameter 'siez'; did you mean 'size'?"),
         ({"Policy": "research"}, "sanitize has no argument 'Policy'; did you mean 'policy'?"),
         ({"leaf": 20, "method": "noise"}, "the method 'noise' has no parameter 'leaf'; its parameters are kind, law"),
-        ({"k": 1}, "k is 1, which is no protection; take k=2 or more, or say allow_level_1=True as well"),
+        ({"k": 1}, "k is 1, which is no protection; use k=2 or more, or add allow_level_1=True"),
     ],
 )
 def test_an_argument_of_a_wrong_name_is_answered_for_the_method_that_runs(told: dict[str, Any], words: str) -> None:

@@ -224,7 +224,7 @@ def test_rows_are_kept_with_a_key_or_not_at_all(tmp_path: Path, key: Path) -> No
     with pytest.raises(OptionError, match="give their key with measure_key="):
         take(state, TABLE)
     begin(tmp_path / "none.db", TABLE)
-    with pytest.raises(OptionError, match="keeps no rows for measuring; leave out measure_key="):
+    with pytest.raises(OptionError, match="keeps no rows for measuring; drop measure_key="):
         take(tmp_path / "none.db", TABLE, measure_key=key)
     with pytest.raises(OptionError, match="nothing to forget"):
         forget_rows(tmp_path / "none.db")
@@ -248,7 +248,7 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     after = look(state)
     assert after.records + after.pending + after.outside == after.rows == 600
     assert (after.rows_kept, after.outside) == (0, before.outside)
-    with pytest.raises(OptionError, match="were forgotten in this state; leave out measure_key="):
+    with pytest.raises(OptionError, match="were forgotten in this state; drop measure_key="):
         StreamSession.open(state, measure_key=key)
     assert forget_rows(state) == after
     certificate = publish_stream(state, tmp_path / "out", report=False).certificate

@@ -125,7 +125,7 @@ def test_what_could_not_be_counted_is_refused(tmp_path: Path, key: Path) -> None
         begun(tmp_path / "s.db", table, key, person_key=None, person_rows=1)
     with pytest.raises(OptionError, match="add person="):
         begun(tmp_path / "s.db", table, key, person=None, identifiers=["who"])
-    with pytest.raises(OptionError, match="leave out measure_rows= or person="):
+    with pytest.raises(OptionError, match="drop measure_rows= or person="):
         begun(tmp_path / "s.db", table, key, measure_rows=10, measure_key=key)
     state = begun(tmp_path / "s.db", table, key)
     with pytest.raises(OptionError, match="give it with person_key="):
@@ -133,7 +133,7 @@ def test_what_could_not_be_counted_is_refused(tmp_path: Path, key: Path) -> None
     with pytest.raises(StateError, match="not the one that the persons"):
         taken(state, table, other)
     init_stream(tmp_path / "plain.db", table, identifiers=["who"], k=K, seed=1)
-    with pytest.raises(OptionError, match="leave out person_key="):
+    with pytest.raises(OptionError, match="drop person_key="):
         taken(tmp_path / "plain.db", table, key)
 
 

@@ -140,7 +140,7 @@ def test_a_person_is_proposed_beside_rows_of_nobody() -> None:
 
 def test_sanitizing_stops_until_it_is_told() -> None:
     table = visits()
-    with pytest.raises(PrivacyRefusal, match="column 'who' seems to say who each row is about"):
+    with pytest.raises(PrivacyRefusal, match="column 'who' seems to identify persons"):
         sf.sanitize(table, k=5, report=False)
     with pytest.raises(PrivacyRefusal, match="rows_are_people=True if each row is a person"):
         sf.tune(table)

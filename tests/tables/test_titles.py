@@ -132,7 +132,7 @@ def test_a_file_that_names_its_columns_itself_has_no_header_row(tmp_path: Path) 
     pyarrow.parquet.write_table(pa.table({"age": [1, 2]}), tmp_path / "people.parquet")
     reads: tuple[Any, ...] = (read_file, open_source)
     for read in reads:
-        with pytest.raises(OptionError, match="names its columns itself; leave out header_row="):
+        with pytest.raises(OptionError, match="names its columns itself; drop header_row="):
             read(tmp_path / "people.parquet", header_row=3)
 
 

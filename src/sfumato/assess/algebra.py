@@ -283,7 +283,7 @@ class Number:
 def success(
     attack: Tries, *, guess: float | Tries, control: Tries | None, note: str = "", aside: str = NO_CONTROL
 ) -> Values:
-    """How often an attack succeeded, beside guessing and beside the same attack on people held out.
+    """How often an attack succeeded, beside guessing and beside the same attack on the control group.
 
     What the attack gets above its control is what being in the table cost; what both get above guessing is what the
     table teaches about anybody. In place of guessing stands what a release that knows nobody gets, where it was tried.

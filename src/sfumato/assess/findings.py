@@ -420,7 +420,7 @@ class ColumnRisk:
     """What one column adds to the risk of people of the table; for the owner."""
 
     column: str
-    gain: float | None  # share of people whose cell is read, beyond people held out or chance; None where not tried
+    gain: float | None  # share of people whose cell is read, beyond the control group or chance; None where not tried
     certain: bool  # whether that is more than chance
     alone: float  # share of people who stand alone with coarse values, and would not without this column
     rare: int  # people who hold a category or an outermost number that fewer than `FEW` hold and that is released

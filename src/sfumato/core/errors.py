@@ -173,8 +173,8 @@ def spelled(text: str) -> str:
 
     Examples
     --------
-    >>> spelled("give --header-row 3, or --rare pool, or leave out --sheet")
-    "give header_row=3, or rare='pool', or leave out sheet="
+    >>> spelled("give --header-row 3, or --rare pool, or drop --sheet")
+    "give header_row=3, or rare='pool', or drop sheet="
     >>> with with_options():
     ...     spelled("give --header-row 3")
     'give --header-row 3'

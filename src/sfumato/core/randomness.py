@@ -52,7 +52,7 @@ class Randomness:
 
     def __post_init__(self) -> None:
         if self.seed is not None and self.seed < 0:
-            raise OptionError("the seed is below 0; take a whole number from 0 on")
+            raise OptionError("the seed is below 0; use a whole number from 0 on")
 
     def __repr__(self) -> str:
         return f"Randomness(mode={self.mode.value!r})"

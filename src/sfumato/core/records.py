@@ -261,7 +261,7 @@ class Records:
         if not self.unbounded <= {block.column for block in self.layout if block.kind is BlockKind.NUMBER}:
             raise ValueError("a column without numbers has no bounds to be freed from")
         if self.persons is not None and self.persons.shape != (n,):
-            raise ValueError(f"there are {n} records and {len(self.persons)} of them say whom they are about")
+            raise ValueError(f"there are {n} records and {len(self.persons)} of them identify their persons")
         if any(each.codes.shape != (n,) for each in self.answers):
             raise ValueError(f"there are {n} records and another number of answers")
         if isinstance(self.coordinates, np.ndarray):

@@ -49,7 +49,7 @@ def schema_of(arrow: pa.Table, options: RunOptions, *, keep_empty: bool = False,
     Columns without any value are dropped with a warning, unless they are kept because other owners may have values.
     """
     if arrow.num_rows == 0:
-        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+        raise TableError("the table has no rows; provide at least as many as the highest privacy level")
     schema, target, person = options.schema, options.target, options.person
     identifiers, public = options.identifiers, options.public
     found, missing = schema is None, missing_marks(None, options.missing)
@@ -69,7 +69,7 @@ def schema_of(arrow: pa.Table, options: RunOptions, *, keep_empty: bool = False,
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
     if person is not None:
         if person == target or person in public:
-            raise OptionError(f"column {person!r} says who a row is about, so it cannot be released; choose another")
+            raise OptionError(f"column {person!r} identifies persons, so it cannot be released; choose another")
         schema = schema.with_role(Role.PERSON, person)
     if target is not None:  # a public one leaves as it is, whatever the method does to the others
         schema = schema.with_role(Role.TARGET, target)
@@ -137,7 +137,7 @@ def drop_empty(arrow: pa.Table, schema: Schema, told: Collection[str]) -> Schema
     )
     schema = dataclasses.replace(schema, fields=tuple(fields))
     if not schema.encoded:
-        raise TableError(f"none of the {len(empty)} columns has a value in any row; bring a table with values")
+        raise TableError(f"none of the {len(empty)} columns has a value in any row; provide a table with values")
     warnings.warn(
         UserWarning(
             f"columns without a value in any of the {arrow.num_rows} rows were dropped: {len(empty)}, the first is "
@@ -190,7 +190,7 @@ def check_people(arrow: pa.Table, schema: Schema, *, person: str | None, rows_ar
     if person is not None or rows_are_people or (proposed := propose_person(arrow, schema)) is None:
         return
     raise PrivacyRefusal(
-        f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a level must count persons, "
+        f"column {proposed.column!r} seems to identify persons ({proposed}), and a level must count persons, "
         f"not rows; add --person {shown(proposed.column)}, or --rows-are-people if each row is a person"
     )
 
@@ -202,14 +202,14 @@ RELEASED_PERSON = "released_person"
 def check_links(mechanism: Mechanism, schema: Schema, rows: int | None) -> None:
     """Refuse to keep rows together where nothing says whose they are, or a method draws each row by itself."""
     if all(field.role is not Role.PERSON for field in schema):
-        raise OptionError("--keep-persons needs to know who each row is about; name that column with --person")
+        raise OptionError("--keep-persons needs a person identifier; name that column with --person")
     if not mechanism.traits.links:
         raise OptionError(
             f"{mechanism.method!r} makes or moves each row by itself, so that rows of one person could not be kept "
-            "together without being wrong; leave out --keep-persons, or take --method condense"
+            "together without being wrong; drop --keep-persons, or use --method condense"
         )
     if rows is not None:
-        raise OptionError("--keep-persons draws as many persons as there are; leave out --rows")
+        raise OptionError("--keep-persons draws as many persons as there are; drop --rows")
     if RELEASED_PERSON in (field.name for field in schema if field.role is not Role.PERSON):
         raise OptionError(f"--keep-persons adds a column {RELEASED_PERSON!r}, and there is one; name yours otherwise")
 
@@ -221,7 +221,7 @@ def check_parts(strata: str | None, codes: NDArray[np.int64], persons: NDArray[n
     if crossing:
         raise OptionError(
             f"column {strata!r} keeps groups apart and {crossing} times changes within a person, whose rows are to "
-            "stay together; leave out --strata or --keep-persons"
+            "stay together; drop --strata or --keep-persons"
         )
 
 

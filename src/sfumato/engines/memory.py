@@ -241,9 +241,7 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: R
     people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
     least = max(crowd_of(job, plan), plan.mechanism.traits.floor or 2)
     if people < least:
-        raise PrivacyRefusal(
-            f"{people} persons fulfil the rule of --where and at least {least} must; take a wider rule"
-        )
+        raise PrivacyRefusal(f"{people} persons fulfil the rule of --where and at least {least} must; use a wider rule")
     drawn = {block.column for block in seen.layout} - (set() if kept is None else kept.placed)
     if not set(columns) <= drawn:
         made = next(name for name in columns if name not in drawn)
@@ -436,7 +434,7 @@ def measured_note(measured: int, whole: int) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredRows:
-    """Places of the people who are measured, of the rows made of them, and of people held out."""
+    """Places of the people who are measured, of the rows made of them, and of the control group."""
 
     inside: Places
     made: Places

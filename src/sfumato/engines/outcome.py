@@ -103,7 +103,7 @@ class Recipe:
 
 
 def _type_of(entry: str) -> Any:
-    """Type of an entry of a recipe; of people held out it repeats the share alone."""
+    """Type of an entry of a recipe; of the hold-out set it repeats only the share."""
     owner = FileReading if entry in READING_OPTIONS else Recipe
     types = types_of_options(RunOptions) if entry in _OPTIONS else get_type_hints(owner)
     return float if entry == "holdout" else types[entry]

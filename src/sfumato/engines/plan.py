@@ -88,12 +88,10 @@ class Plan:
         if options.keep_persons:
             check_links(self.mechanism, self.schema, options.rows)
         if options.tails is not None and not traits.synthetic:
-            raise OptionError(
-                f"{self.mechanism.method!r} makes no synthetic rows and codes no tails; leave out --tails"
-            )
+            raise OptionError(f"{self.mechanism.method!r} makes no synthetic rows and codes no tails; drop --tails")
         if options.rare in ("pool", "lift") and self.min_frequency is None:
             raise OptionError(
-                f"{self.mechanism.method!r} has no level that rare values could be counted by; leave out --rare"
+                f"{self.mechanism.method!r} has no level that rare values could be counted by; drop --rare"
             )
 
     @property
@@ -217,7 +215,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     codes = _strata(arrow, schema, strata)
     persons = persons_of_table(arrow, plan.schema)
     if persons is not None and schema != plan.schema and persons_of_table(arrow, schema) is None:
-        raise OptionError("one column says who a row is about and which level it asks for; take another for the level")
+        raise OptionError("one column is both person identifier and level; use another column for the level")
     kept, outside = _hold_out(arrow, options.holdout, randomness, persons)
     if outside is not None and not isinstance(options.holdout, float):
         outside = coarsen(repair_table(outside, plan.schema), before)[0]
@@ -227,12 +225,12 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     if people < crowd:
         who = "records" if persons is None else "persons"
         raise LevelError(
-            f"there are {people} {who} and the highest privacy level is {crowd}; lower the level or bring more {who}"
+            f"there are {people} {who} and the highest privacy level is {crowd}; lower the level or add more {who}"
         )
     if people < len(kept) and traits.row_is_person:
         raise PrivacyRefusal(
             f"{len(kept)} rows are about {people} persons, and what {plan.mechanism.method!r} promises holds for a row"
-            "; condense them, or bring one row of each person"
+            "; condense them, or use one row of each person"
         )
     original = arrow.take(pa.array(kept)) if len(kept) < arrow.num_rows else arrow
     if original is not arrow:  # the few who hold anything may all be held out
@@ -496,8 +494,8 @@ def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> 
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise OptionError("rows is a whole number of at least 1; say how many to make, or leave it out")
     if rows is not None and not mechanism.traits.synthetic:
-        raise OptionError(f"{mechanism.method!r} makes no rows anew; leave out --rows, or take condense")
+        raise OptionError(f"{mechanism.method!r} makes no rows anew; drop --rows, or use condense")
     if where is not None and not mechanism.traits.conditional:
-        raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; leave out --where, or take chain")
+        raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; drop --where, or use chain")
     if where is not None and not parse_conditions(where):
         raise OptionError("the rule of --where is not of the form 'column > value and other == text'; fix it")

@@ -38,7 +38,7 @@ def refuse_observed(plan: Plan) -> None:
         if field.coarsened or field.repair:
             raise OptionError(f"{method!r} neither coarsens nor repairs column {field.name!r}; do so before")
     if schema.rules and not options.no_rules:
-        raise OptionError(f"{method!r} keeps no rules between columns; take them out of the schema, or add --no-rules")
+        raise OptionError(f"{method!r} keeps no rules between columns; remove them from the schema, or add --no-rules")
 
 
 def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bool = True) -> Outcome:

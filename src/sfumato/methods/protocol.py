@@ -191,7 +191,7 @@ def refuse_levels(records: Records, what: str) -> None:
     """Refuse privacy levels for a method that cannot give them."""
     asked = int((records.levels > 0).sum())
     if asked:
-        raise LevelError(f"{asked} records ask for a privacy level, which {what} does not give; use condense for them")
+        raise LevelError(f"{asked} records have a privacy level, which {what} does not give; use condense for them")
 
 
 def refuse_strata(records: Records, what: str) -> None:

@@ -25,7 +25,7 @@ __all__ = [
 def check_groups(groups: Groups) -> None:
     """Refuse unusable groups: none at all, empty ones, or non-finite statistics."""
     if not len(groups):
-        raise BadInput("there are 0 groups; bring at least one")
+        raise BadInput("there are 0 groups; provide at least one")
     empty = int((groups.count < 1).sum())
     if empty:
         raise BadInput(f"{empty} of {len(groups)} groups have no records; leave them out")

@@ -255,9 +255,9 @@ def _count(session: Session, columns: list[ReadColumn], rows: int, few: str) -> 
     present = session.sum(own, "rows")
     n = int(possible(present, 0, present[0], "rows")[0])
     if n == 0:
-        raise TableError("the tables of all owners have no rows; bring at least as many as a group needs")
+        raise TableError("the tables of all owners have no rows; provide at least as many as a group needs")
     if n > _MOST_ROWS:
-        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; bring fewer")
+        raise TableError(f"the tables of all owners have {n} rows and sums have room for {_MOST_ROWS}; use fewer")
     for read, left in zip(columns, present[1:].tolist(), strict=True):
         if left == 0:
             raise SchemaError(

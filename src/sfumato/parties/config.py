@@ -294,7 +294,7 @@ def _data(data: _Data, partition: str, folder: Path) -> DataSource:
 
 def _seconds(key: str, value: float) -> float:
     if not _LEAST_TIMEOUT <= value <= _MOST_TIMEOUT:
-        raise OptionError(f"{key!r} lies between {_LEAST_TIMEOUT:g} and {_MOST_TIMEOUT:g} seconds; the usual is 60")
+        raise OptionError(f"{key!r} lies between {_LEAST_TIMEOUT:g} and {_MOST_TIMEOUT:g} seconds; the default is 60")
     return float(value)
 
 

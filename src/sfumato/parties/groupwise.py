@@ -133,7 +133,7 @@ def tell_numbers(
     told = session.tell(payload, owner, label, count)
     if len(told) != 8 * count:
         raise PartyError(
-            f"party {session.names[owner]!r} told {len(told)} bytes where {8 * count} were due; start all parties again"
+            f"party {session.names[owner]!r} sent {len(told)} bytes instead of {8 * count}; start all parties again"
         )
     numbers = np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
     return possible(numbers, -within, within, label)

@@ -249,7 +249,7 @@ def joint_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix
     )
     possible(np.array(counts), 0, n, "own rows")
     if sum(counts) != n:
-        raise PartyError(f"the owners bring {sum(counts)} rows and {n} were counted; start all parties again")
+        raise PartyError(f"the owners contribute {sum(counts)} rows and {n} were counted; start all parties again")
     return JointRows(counts, encode(scaled, bits), bits, room, reach)
 
 

@@ -252,7 +252,7 @@ class Link:
         self._kind = payload[8:].decode(errors="replace")
         if self._due > self._mail.room(self.rank):
             self._mail.fail(
-                PartyError(f"party {self.name!r} sends more than {MOST_MESSAGE >> 20} MiB at once; bring fewer rows")
+                PartyError(f"party {self.name!r} sends more than {MOST_MESSAGE >> 20} MiB at once; use fewer rows")
             )
             raise Lost
 

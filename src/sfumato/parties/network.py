@@ -37,7 +37,7 @@ _FAREWELL = 3.0  # seconds in which others read that this party ends
 _MOST_REASON = 600
 _NOTICE = 2.0  # seconds in which those who wait already call, or are called
 
-_KINDS = {2: "its table or its settings must be mended", 3: "its table may not be released"}
+_KINDS = {2: "its table or its settings must be fixed", 3: "its table may not be released"}
 _PATIENCE = 10  # an engine may compute for long; that its party is alive, the channel knows
 
 
@@ -128,7 +128,7 @@ class NetworkChannel(PartyChannel):
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Send bytes to a party; returns when they are on their way."""
         if len(payload) > MOST_MESSAGE:
-            raise PartyError(f"a message has at most {MOST_MESSAGE >> 20} MiB; bring fewer rows")
+            raise PartyError(f"a message has at most {MOST_MESSAGE >> 20} MiB; use fewer rows")
         self.check()
         try:
             with self.waiting(to):

@@ -176,7 +176,7 @@ def _check_roles(plan: JointPlan, schema: Schema) -> None:
     persons = [field.name for field in schema if field.role is Role.PERSON]
     if persons:
         raise PrivacyRefusal(
-            f"column {persons[0]!r} says who a row is about, and a joint run takes each row for a person; bring one "
+            f"column {persons[0]!r} identifies persons, and a joint run takes each row for a person; provide one "
             "row of each and drop the column"
         )
     levels = [field.name for field in schema if field.role is Role.LEVEL]
@@ -199,8 +199,8 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
     proposed = propose_person(arrow, schema)
     if proposed is not None:
         raise PrivacyRefusal(
-            f"column {proposed.column!r} seems to say who each row is about ({proposed}), and a joint run takes each "
-            "row for a person; bring one row of each, or have all owners write rows_are_people = true in [method]"
+            f"column {proposed.column!r} seems to identify persons ({proposed}), and a joint run takes each "
+            "row for a person; use one row of each, or have all owners write rows_are_people = true in [method]"
         )
 
 
@@ -222,8 +222,8 @@ def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> t
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(
-            f"groups have {level} records and this owner brings {equations - 1} coordinates: products with them would "
-            f"give the other owners' cells away exactly; take groups larger than {equations}, or bring fewer columns"
+            f"groups have {level} records and this owner contributes {equations - 1} coordinates: products would "
+            f"give the other owners' cells away exactly; use groups larger than {equations}, or use fewer columns"
         )
     return codec, tails
 
@@ -337,12 +337,12 @@ def _joined(schemas: Sequence[Schema], plan: JointPlan) -> Schema:
         for column in schema.names:
             if column in owner:
                 raise SchemaError(
-                    f"parties {owner[column]!r} and {name!r} both bring a column {column!r}; rename it or leave it out "
+                    f"parties {owner[column]!r} and {name!r} both contribute {column!r}; rename or drop it "
                     "at one of them"
                 )
             owner[column] = name
     if plan.target is not None and plan.target not in owner:
-        raise OptionError(f"no party brings a column {plan.target!r}, the target of the run; check its name")
+        raise OptionError(f"no party contributes a column {plan.target!r}, the target of the run; check its name")
     return Schema(tuple(field for schema in schemas for field in schema))
 
 

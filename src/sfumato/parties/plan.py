@@ -90,7 +90,7 @@ class JointPlan:
         if self.engine == "aby3" and len(self.parties) < 3:
             raise OptionError("the engine aby3 needs three computing parties and there are two; choose cheetah")
         if isinstance(self.rounds, bool) or not 1 <= self.rounds <= _MOST_ROUNDS:
-            raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the usual number is 20")
+            raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the default is 20")
         if self.mechanism.grouping != "modified":
             raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
 

@@ -308,7 +308,7 @@ def bits_for(bound: float, *, products: int = 1) -> int:
     """
     room = MOST_BITS - max(0, math.ceil(math.log2(max(bound, 1.0))))
     if room < products:
-        raise BadInput(f"numbers up to 2^{MOST_BITS - room} leave no room for fixed point; bring fewer rows or columns")
+        raise BadInput(f"numbers up to 2^{MOST_BITS - room} leave no room for fixed point; use fewer rows or columns")
     return min(_FINEST, room // products)
 
 
@@ -391,16 +391,14 @@ def read_words(payload: bytes, shape: Shape, sender: str) -> Words:
     """Read the words that a party sent, or say that they are not as many as were due."""
     count = int(np.prod(shape, dtype=np.int64))
     if len(payload) != 8 * count:
-        raise PartyError(
-            f"party {sender!r} sent {len(payload)} bytes where {8 * count} were due; start all parties again"
-        )
+        raise PartyError(f"party {sender!r} sent {len(payload)} bytes instead of {8 * count}; start all parties again")
     return np.frombuffer(payload, dtype="<u8").astype(np.uint64).reshape(shape)
 
 
 def read_secret(payload: bytes, sender: str) -> bytes:
     """Take the secret that a party sent, or say that it is none: what grew from another would be wrong, and fit."""
     if len(payload) != SECRET_BYTES:
-        raise PartyError(f"party {sender!r} sent {len(payload)} bytes where a secret was due; start all parties again")
+        raise PartyError(f"party {sender!r} sent {len(payload)} bytes instead of a secret; start all parties again")
     return payload
 
 

@@ -183,7 +183,7 @@ def joint_in_one_process(
     form = form_named(form)
     ranks = range(len(plan.parties))
     if len(tables) != len(ranks) or (schemas is not None and len(schemas) != len(ranks)):
-        raise OptionError(f"the plan has {len(ranks)} parties; bring a table and a schema for each")
+        raise OptionError(f"the plan has {len(ranks)} parties; provide a table and a schema for each")
     parts = [own_part(plan, rank, tables[rank], schemas[rank] if schemas else None, key=key) for rank in ranks]
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, seed=plan.seed, keep=False)
 

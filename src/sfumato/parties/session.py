@@ -136,7 +136,7 @@ class Session:
         kind = f"{entry}:share"
         if self.rank == owner:
             if values is None or values.shape != shape:
-                raise ValueError(f"the owner brings no numbers of shape {shape}")
+                raise ValueError(f"the owner contributes no numbers of shape {shape}")
             seed = secrets.token_bytes(SECRET_BYTES)
             rest = words_of(values) - grown(seed, shape)
             if grower != owner:
@@ -279,7 +279,7 @@ class Session:
         if self.rank != owner:
             return self._channel.receive(owner, kind)
         if payload is None:
-            raise ValueError("the owner brings no message")
+            raise ValueError("the owner contributes no message")
         for other in range(self.parties):
             if other != owner:
                 self._channel.send(other, kind, payload)

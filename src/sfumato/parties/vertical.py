@@ -129,7 +129,7 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     known = [text for text in texts if text is not None]
     twice = len(known) - len(set(known))
     if twice:
-        raise TableError(f"{twice} cells of the key column repeat a key that stands above; bring each record once")
+        raise TableError(f"{twice} cells of the key column repeat a key that stands above; list each record once")
     return known
 
 
@@ -162,7 +162,7 @@ def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> No
         for name, own in zip(session.names, sets, strict=True)
     )
     raise TableError(
-        f"the parties have {len(common)} keys in common and others that differ: {found}; bring the same records at all "
+        f"the parties have {len(common)} keys in common and others that differ: {found}; use the same records at all "
         "parties, with keys written alike"
     )
 
@@ -434,7 +434,7 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
         counts.append(brought.rows)
     if len(set(counts)) > 1:
         known = ", ".join(f"{name!r} {count}" for name, count in zip(session.names, counts, strict=True))
-        raise BadInput(f"the parties have different numbers of rows ({known}); bring the same records, aligned by key")
+        raise BadInput(f"the parties have different numbers of rows ({known}); use the same records, aligned by key")
     _check_names(session, blocks, spans)
     return _Columns(tuple(blocks), rows, tuple(spans))
 
@@ -453,9 +453,9 @@ def _read(told: bytes, name: str) -> _Brought:
     except Unparsable:
         raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
     if sum(wide for _, _, wide in brought.columns) > _MOST_WIDE:
-        raise PartyError(f"party {name!r} brings more than {_MOST_WIDE} coordinates; leave columns out there")
+        raise PartyError(f"party {name!r} contributes more than {_MOST_WIDE} coordinates; leave columns out there")
     if not brought.columns or min(wide for _, _, wide in brought.columns) < 1:
-        raise PartyError(f"party {name!r} brings no columns; give it at least one, or leave it out")
+        raise PartyError(f"party {name!r} contributes no columns; give it at least one, or leave it out")
     return brought
 
 
@@ -466,7 +466,7 @@ def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> N
         for column in {block.column for block in blocks if span.start <= block.start < span.stop}:
             if column in whose:
                 raise OptionError(
-                    f"parties {session.names[whose[column]]!r} and {session.names[owner]!r} both bring a column "
+                    f"parties {session.names[whose[column]]!r} and {session.names[owner]!r} both contribute a column "
                     f"{column!r}; rename it at one of them, or leave it out there"
                 )
             whose[column] = owner

@@ -13,7 +13,7 @@ from sfumato.publish.policy import PURPOSES, Policy
 __all__ = ["PlannedRun", "refuse_unattainable", "without_control"]
 
 _HOLD_OUT = "add --holdout 0.3"
-_NO_CONTROL = "take a policy with neither 'control' nor limits"
+_NO_CONTROL = "use a policy with neither 'control' nor limits"
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _proof(policy: Policy, mechanism: Any) -> list[_Found]:
     found: list[_Found] = []
     for each in verdict.exceeded:
         why = f"it accepts a proof with {each.limit} at most {each.allowed:g} and this run has {each.value:g}"
-        found.append((each, why, f"take --{each.limit} {each.allowed:g}"))
+        found.append((each, why, f"use --{each.limit} {each.allowed:g}"))
     lacking = ((each, f"the proof does not bound {each.limit!r}") for each in verdict.missing)
-    return found + [(each, why, "take a policy with a section [proof]") for each, why in lacking]
+    return found + [(each, why, "use a policy with a section [proof]") for each, why in lacking]
 
 
 def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
@@ -136,7 +136,7 @@ def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
     if set(policy.limits) == {TPR} and run.control_rows is not None and run.control_rows < LEAST_HELD_OUT:
         why = f"its limit {TPR!r} needs a control group of {LEAST_HELD_OUT:,} people and at most "
         why += f"{run.control_rows:,} can be held out"
-        return [(Missing(TPR, None, why), why, "take another limit")]
+        return [(Missing(TPR, None, why), why, "use another limit")]
     return []
 
 
@@ -146,7 +146,7 @@ def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
         return []
     if not run.makes_groups:
         method = "methods for transactions make" if run.mechanism is None else f"{run.mechanism.method!r} makes"
-        way = "take a policy without 'min_group_size'" if run.transactions else "take --method chain"
+        way = "use a policy without 'min_group_size'" if run.transactions else "use --method chain"
         why = f"{method} no groups and the policy requires groups of {asked} people"
         return [(Exceeded("min_group_size", None, None, asked), why, way)]
     smallest = run.smallest_group
@@ -163,12 +163,12 @@ def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
     if run.transactions:
         why, way = (
             "every item shows and the policy requires rare categories to be hidden",
-            "take a policy without 'rare'",
+            "use a policy without 'rare'",
         )
     elif run.rare == "keep":
         why, way = (
             "the policy requires rare categories to be hidden and --rare keep shows them",
-            "leave out --rare keep",
+            "drop --rare keep",
         )
     else:
         return []

@@ -315,7 +315,7 @@ def _aligned_holdout(table: pa.Table, codec: Codec) -> AlignedTable:
     lacking = [column.field.name for column in codec.columns if column.field.name not in table.column_names]
     if lacking:
         raise TableError(
-            f"{_HELD_OUT} lacks {len(lacking)} columns of the original, the first is {lacking[0]!r}; bring rows like "
+            f"{_HELD_OUT} lacks {len(lacking)} columns of the original, the first is {lacking[0]!r}; provide rows like "
             "the original's"
         )
     return align(table, codec, _HELD_OUT)

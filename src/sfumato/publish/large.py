@@ -326,7 +326,7 @@ T = TypeVar("T")
 def check_quotes(form: FileForm, *, spreadsheet_safe: bool) -> None:
     """Refuse apostrophes before formulas in a file that no spreadsheet takes for text."""
     if spreadsheet_safe and form.format is not FileFormat.CSV:
-        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; drop --spreadsheet-safe, or write CSV")
 
 
 def write_around(

@@ -264,7 +264,7 @@ def what_to_try(
     command: Sequence[str],
     asked: bool = True,
 ) -> tuple[str, ...]:
-    """Command lines that may help: people held out, larger groups, a method with groups, more people held out.
+    """Command lines that may help: a control group or a larger one, larger groups, a method with groups.
 
     ``unsure`` says that some interval holds its limit; ``command`` are the words that made or measured the table, empty
     where they are not known; where nobody ``asked`` for the policy it is not named, for it would refuse what it is not
@@ -313,7 +313,7 @@ def proof_to_try(policy: Policy, command: Sequence[str]) -> tuple[str, ...]:
 def command_with(
     words: Sequence[str], options: Sequence[str], policy: Policy, holdout: float | None, *, show_rare: bool
 ) -> str:
-    """Command line with other options of a method, judged by a policy, with a share of people held out where told."""
+    """Command line with other options of a method, judged by a policy, with a held-out share if given."""
     line = _with(_without(words, *_dropped(options)), *options) if options else list(words)
     line = line if holdout is None else _with(line, "--holdout", f"{holdout:g}")
     line = line if show_rare else _without(line, "--rare")

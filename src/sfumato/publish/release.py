@@ -182,7 +182,7 @@ class Release:
     def write_into(self, work: Path, form: FileForm, signer: Signer | None) -> Release:
         """The same release with the hashes of its files, once they are written into a folder that is still hidden."""
         if is_quoted(self.certificate.facts) and form.format is not FileFormat.CSV:
-            raise OptionError("apostrophes before formulas are for CSV; write it so, or leave out --spreadsheet-safe")
+            raise OptionError("apostrophes before formulas are for CSV; write it so, or drop --spreadsheet-safe")
         certificate = self._write_release(work / "release", form, signer)
         signed_by = None if signer is None else signer.fingerprint
         done = dataclasses.replace(self, certificate=certificate, signed_by=signed_by)

@@ -220,7 +220,7 @@ def sanitize(
     identifiers : iterable of str
         Columns to drop, besides those that the schema drops.
     person : str, optional
-        Column that says who a row is about: dropped; levels count persons, and rows are held out by person.
+        Column that identifies the person of a row: dropped; levels count persons, and rows are held out by person.
     rows_are_people : bool
         Each row is a person, although a column looks like a key of persons.
     weight : str, optional
@@ -642,7 +642,7 @@ def _chosen(choice: MethodChoice, options: RunOptions) -> Mechanism:
         settled["k"] = 10 if not levels else 1 if lone else 2
     one = settled.get("k") == 1 and settled["k"] is not True
     if one and settled.get("allow_level_1") is None and "allow_level_1" in all_parameters():
-        raise LevelError("k is 1, which is no protection; take --k 2 or more, or say --allow-level-1 as well")
+        raise LevelError("k is 1, which is no protection; use --k 2 or more, or add --allow-level-1")
     return make_mechanism(method, settled)
 
 

@@ -83,7 +83,7 @@ class Outlook:
     """How near a release comes to what a policy allows.
 
     ``leak`` is the worst gain or score as a multiple of what is allowed, 1 at the limit; ``worst`` says which it is,
-    with where it may lie; ``chance`` is that of another run, with other people held out and other draws, to meet it.
+    with where it may lie; ``chance`` is that of another run, with another control group and other draws, to meet it.
     """
 
     leak: float

@@ -348,7 +348,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         able = _able(levels[:n], strata[:n])
         if not able.any():
             which = f"{n}, the number of rows" if self._classes is None else "the number of rows of its class"
-            raise LevelError(f"no level is as low as {which}; bring more rows or lower the levels")
+            raise LevelError(f"no level is as low as {which}; add more rows or lower the levels")
         first, asked, own = values[:n][able], levels[:n][able], strata[:n][able]
         labels = partition(first, asked, own, generator_of(self.random_state, 0), grouping=self.grouping)
         self._absorb(values[:n][~able], levels[:n][~able], strata[:n][~able])  # there are no groups yet, so they wait
@@ -431,9 +431,9 @@ def read_snapshot(data: bytes) -> Snapshot:
     """Deserialize a snapshot; a `TableError` for invalid bytes."""
     start = len(_MAGIC) + _DIGEST
     if data[: len(_MAGIC)] != _MAGIC:
-        raise TableError("these bytes are no snapshot of a condenser of this version; bring one")
+        raise TableError("these bytes are no snapshot of a condenser of this version; provide one")
     if hashlib.sha256(data[start:]).digest() != data[len(_MAGIC) : start]:
-        raise TableError("the snapshot is damaged or only half copied; bring a whole one")
+        raise TableError("the snapshot is damaged or only half copied; use a complete one")
     try:
         with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
             about = from_json(_SnapshotHeader, held["about"].tobytes())

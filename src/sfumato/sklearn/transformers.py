@@ -176,7 +176,7 @@ def generator_of(random_state: Any, step: int) -> np.random.Generator:
 def levels_of_rows(levels: Any, n: int, k: int) -> NDArray[np.int64]:
     """Effective level of each row; the minimum k is at least 2."""
     if k < 2:
-        raise LevelError(f"k is {k}, which is no protection; take k of at least 2")
+        raise LevelError(f"k is {k}, which is no protection; use k of at least 2")
     return effective_levels(_whole_levels(levels, n), k, allow_level_1=False)
 
 

@@ -415,7 +415,7 @@ def _bytes_in(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise StateError(
-            f"the file {str(path)!r} of a batch cannot be read ({reason(error)}); bring back a whole copy of its folder"
+            f"the file {str(path)!r} of a batch cannot be read ({reason(error)}); restore a complete copy of its folder"
         ) from None
 
 

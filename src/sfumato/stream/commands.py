@@ -240,7 +240,7 @@ def ingest(
         if batch_rows not in (None, rows):
             raise OptionError(
                 f"this state cuts its sources into batches of {rows} rows; another size would make known rows look "
-                "new, so leave out --batch-rows"
+                "new, so drop --batch-rows"
             )
         words = _Words(console, acknowledge=acknowledge)
         try:

@@ -84,7 +84,7 @@ def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
         form = reading.form or ("jsonl" if first.lstrip().startswith("{") else "csv")
         if form == "jsonl":
             if reading.header_row is not None:
-                raise OptionError("JSON lines name their fields themselves; leave out --header-row")
+                raise OptionError("JSON lines name their fields themselves; drop --header-row")
             tables = _json_tables(first, text, reading)
         else:
             tables = (rewrite_numerals(part, reading.marks) for part in _csv_tables(first, text, reading.rows))
@@ -170,7 +170,7 @@ def _read_folder(folder: Path, reading: ReadOptions) -> Iterator[Batch]:
     """
     paths = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_table(path)]
     if not paths:
-        raise TableError(f"there is no table in the folder {str(folder)!r}; bring .csv, .parquet or .arrow files")
+        raise TableError(f"there is no table in the folder {str(folder)!r}; provide .csv, .parquet or .arrow files")
     beginnings = {rows for identity, rows in reading.known.items() if place_of(identity) == (reading.source, 0)}
     for path in paths:
         file = _opened(path, reading)

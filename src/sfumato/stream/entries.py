@@ -229,7 +229,7 @@ def rows_of_entries(
     """
     lengths = [{"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1) for name in _FIELDS]
     if any(len(body) != 8 * sum(lengths) for body in held):
-        raise StateError(f"the groups of the state are not of {d} coordinates; bring back a whole copy of it")
+        raise StateError(f"the groups of the state are not of {d} coordinates; restore a complete copy of it")
     raw = np.frombuffer(b"".join(held), dtype=np.uint8).reshape(len(held), 8 * sum(lengths))
     found: dict[str, NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]] = {}
     start = 0

@@ -410,7 +410,7 @@ def _facts(
     if tiny:
         warnings.warn(
             f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
-            "nearly or exactly give the members away; take a higher k, or --split strict",
+            "nearly or exactly give the members away; use a higher k, or --split strict",
             PrivacyLeakWarning,
             stacklevel=4,
         )

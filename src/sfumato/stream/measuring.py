@@ -61,7 +61,7 @@ class KeptRow:
             values, name = np.empty(0), ""
         if not len(values) == d > 0:
             raise StateError(
-                f"a row kept for measuring is not of {d} coordinates; bring back a whole copy of the state"
+                f"a row kept for measuring is not of {d} coordinates; restore a complete copy of the state"
             )
         return cls(name, row, level, after, family, values)
 
@@ -239,9 +239,9 @@ def open_kept_rows(settings: StreamSettings, measure_key: str | Path | None, *, 
     if measure_key is None:
         return None
     if settings.measure_key is None:
-        raise OptionError("this state keeps no rows for measuring; leave out --measure-key")
+        raise OptionError("this state keeps no rows for measuring; drop --measure-key")
     if forgotten:
-        raise OptionError("the rows kept for measuring were forgotten in this state; leave out --measure-key")
+        raise OptionError("the rows kept for measuring were forgotten in this state; drop --measure-key")
     vault = Vault.from_file(measure_key, settings.state_id, Purpose.MEASURING)
     vault.unlock("", from_hex(settings.measure_key))
     return vault

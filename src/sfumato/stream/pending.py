@@ -148,7 +148,7 @@ class Vault:
         """
         plain = self.unlock(str(place), body)
         if len(plain) != 8 * (1 + d):
-            raise StateError(f"a waiting record is not of {d} coordinates; bring back a whole copy of the state")
+            raise StateError(f"a waiting record is not of {d} coordinates; restore a complete copy of the state")
         return np.frombuffer(plain[8:], dtype="<f8").astype(np.float64), int(struct.unpack("<q", plain[:8])[0])
 
     def _bound(self, name: str) -> bytes:
@@ -160,7 +160,7 @@ def from_hex(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise StateError("the settings of the state do not tell its key; bring back a whole copy of it") from None
+        raise StateError("the settings of the state do not tell its key; restore a complete copy of it") from None
 
 
 def _who_is_left(
@@ -307,7 +307,7 @@ def _in_memory(place: int, body: bytes) -> PendingRecord:
             return PendingRecord(place, batch, row, step)
     except Unparsable:
         pass
-    raise StateError("a waiting record in the state tells no batch and row; bring back a whole copy of it")
+    raise StateError("a waiting record in the state tells no batch and row; restore a complete copy of it")
 
 
 def open_vault(settings: StreamSettings, pending_key: str | Path | None) -> Vault | None:
@@ -315,7 +315,7 @@ def open_vault(settings: StreamSettings, pending_key: str | Path | None) -> Vaul
     if pending_key is None:
         return None
     if settings.pending != "encrypted" or settings.pending_key is None:
-        raise OptionError("waiting records of this state are kept in memory only; leave out --pending-key")
+        raise OptionError("waiting records of this state are kept in memory only; drop --pending-key")
     vault = Vault.from_file(pending_key, settings.state_id)
     vault.unlock("-1", from_hex(settings.pending_key))
     return vault

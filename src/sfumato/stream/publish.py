@@ -251,7 +251,7 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
     name = shown(str(release))
     broken = [check for check in verify_release(release) if not check.holds and check.name != "made for release"]
     if broken:
-        raise OptionError(f"the release {name} does not verify ({broken[0].name}); take it as it was published")
+        raise OptionError(f"the release {name} does not verify ({broken[0].name}); use it as it was published")
     place = next(path for path in sorted(release.iterdir()) if path.name.startswith("table."))
     certificate, _ = certificate_beside(place)
     told = [] if certificate is None else [fact for fact in certificate.facts if isinstance(fact, EpochPublished)]

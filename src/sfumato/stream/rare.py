@@ -154,7 +154,7 @@ def counts_of_bytes(body: bytes, size: int) -> NDArray[np.int64]:
 
 
 def _unreadable() -> StateError:
-    return StateError("the state does not tell how many hold each category; bring back a whole copy of it")
+    return StateError("the state does not tell how many hold each category; restore a complete copy of it")
 
 
 def _filled(table: pa.Table, name: str, lost: NDArray[np.bool_], rng: np.random.Generator) -> pa.Table:

@@ -129,7 +129,7 @@ def init_stream(
     measure_share : float
         Share of all rows that is not taken in, until there are as many.
     person : str, optional
-        Column that says who a row is about: dropped, and levels count persons.
+        Column that identifies the person of a row: dropped, and levels count persons.
     person_rows : int
         Rows of a person that are taken in at most; a group needs as many times as many rows as persons.
     person_key : path, optional
@@ -177,7 +177,7 @@ def init_stream(
     reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
     arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
     if init_number is not None and not 0 < init_number <= arrow.num_rows:
-        raise OptionError(f"there are {arrow.num_rows} rows to begin with; take --init-number from 1 to that")
+        raise OptionError(f"there are {arrow.num_rows} rows to begin with; use --init-number from 1 to that")
     arrow = whole = arrow.slice(0, init_number)
     randomness = Randomness(seed)
     state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
@@ -260,12 +260,12 @@ def _count_persons(
     if field is None:
         if key is not None or most != 1:
             raise OptionError(
-                "--person-rows and --person-key are for a column that says who a row is about; add --person"
+                "--person-rows and --person-key are for a column that identifies the person of a row; add --person"
             )
         return None
     if key is None:
         raise PrivacyRefusal(
-            f"column {field.name!r} says who a row is about, and persons of a stream are counted under a key; give one "
+            f"column {field.name!r} identifies persons, and persons of a stream are counted under a key; give one "
             "with --person-key and how many rows of each are taken in with --person-rows, or drop the column with "
             "--identifier where each row is a person"
         )

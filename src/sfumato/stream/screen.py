@@ -204,7 +204,7 @@ class CountedPersons:
     def admit(self, table: pa.Table, missing: tuple[str, ...]) -> NDArray[np.bool_]:
         """Which rows are taken in, from the first on: those of persons of whom fewer were; until `committed` is told.
 
-        Rows that do not say whom they are about are not.
+        Rows that do not identify their persons are not.
         """
         self._new = Counter()
         if self.column is None or self.vault is None:
@@ -254,7 +254,7 @@ def open_persons(settings: StreamSettings, person_key: str | Path | None) -> Vau
     if person_key is None:
         return None
     if settings.person_key is None:
-        raise OptionError("this state takes each row for a person; leave out --person-key")
+        raise OptionError("this state takes each row for a person; drop --person-key")
     vault = Vault.from_file(person_key, settings.state_id, Purpose.PERSONS)
     vault.unlock("", from_hex(settings.person_key))
     return vault

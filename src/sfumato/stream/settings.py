@@ -57,7 +57,7 @@ class StateError(BadInput):
 
 def damaged(name: str, why: str) -> StateError:
     """Error of a state that is not whole."""
-    return StateError(f"the state {name!r} is damaged or only half copied ({why}); bring back a whole copy of it")
+    return StateError(f"the state {name!r} is damaged or only half copied ({why}); restore a complete copy of it")
 
 
 def whole_number(written: str | bytes) -> int:
@@ -70,7 +70,7 @@ def whole_number(written: str | bytes) -> int:
     """
     text = written.decode("ascii", "replace") if isinstance(written, bytes) else written
     if _WHOLE.fullmatch(text) is None:
-        raise StateError("the state has something else where a number is due; bring back a whole copy of it")
+        raise StateError("the state has something else where a number is expected; restore a complete copy of it")
     return int(text)
 
 
@@ -189,9 +189,7 @@ class StreamSettings:
                 f"persons are counted under a key, 1 to {_MOST_ROWS} rows of each; give --person with --person-key"
             )
         if self.person is not None and self.measure_rows:
-            raise OptionError(
-                "rows are kept for measuring where each is a person; leave out --measure-rows or --person"
-            )
+            raise OptionError("rows are kept for measuring where each is a person; drop --measure-rows or --person")
         if not 0.0 <= self.measure_share <= 0.5:
             raise OptionError("the share of rows that is not taken in lies between 0 and 0.5; try 0.1")
 

@@ -237,7 +237,7 @@ def _locked(path: Path, *, write: bool) -> FileLock:
 
 
 def _check_at_rest(path: Path, lock: FileLock, *, write: bool) -> None:
-    """Refuse a file that is neither sealed nor left by a crash; take the seal off for writing."""
+    """Refuse a file that is neither sealed nor left by a crash; remove the seal to write."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise damaged(str(path), "it is not an SQLite file")

@@ -217,4 +217,4 @@ def _step_of_bytes(body: bytes, columns: int) -> NDArray[np.float64]:
 
 
 def _unreadable() -> StateError:
-    return StateError("the state does not hold the counts of its columns' tails; bring back a whole copy of it")
+    return StateError("the state does not hold the counts of its columns' tails; restore a complete copy of it")

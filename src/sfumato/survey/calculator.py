@@ -357,7 +357,7 @@ def noise_for_privacy(
     {'name': 'uniform', 'reach': 4.0}
     """
     if law not in LAWS:
-        raise OptionError(f"there is no noise law {law!r}; choose one of {', '.join(LAWS)}")
+        raise OptionError(f"unknown noise distribution {law!r}; choose one of {', '.join(LAWS)}")
     _check(privacy, low, high, confidence, step)
     half = privacy * (high - low) / 2.0
     if law == "uniform":

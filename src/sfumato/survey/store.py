@@ -282,7 +282,7 @@ def read_survey_document(body: bytes) -> dict[str, Any]:
     try:
         return from_json(dict[str, Any], body, most=MOST_BYTES)
     except Unparsable:
-        raise BadInput("the survey in the database cannot be read; bring back a whole copy of it") from None
+        raise BadInput("the survey in the database cannot be read; restore a complete copy of it") from None
 
 
 _MOST_AT_ONCE = 1000

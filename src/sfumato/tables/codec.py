@@ -135,7 +135,7 @@ class Codec:
         """
         check_columns(table, schema)
         if table.num_rows == 0:
-            raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+            raise TableError("the table has no rows; provide at least as many as the highest privacy level")
         encoded = schema.encoded
         if not encoded:
             raise SchemaError("no column is left to sanitize; give at least one the role confidential or target")
@@ -391,7 +391,7 @@ def _check_category_count(field: Field, *, coded: bool) -> bool:
     if count > MOST_CATEGORIES and not coded:
         raise SchemaError(
             f"column {field.name!r} has {count} categories and at most {MOST_CATEGORIES} are handled here; declare it "
-            "an identifier (dropped), pool its categories, or take --method condense or chain"
+            "an identifier (dropped), pool its categories, or use --method condense or chain"
         )
     return count > MOST_CATEGORIES
 

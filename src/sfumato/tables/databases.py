@@ -91,7 +91,7 @@ def _find_table(connection: sqlite3.Connection, name: str | None, path: Path) ->
         if not str(table).startswith("sqlite_") and not str(sql).upper().startswith("CREATE VIRTUAL")
     ]
     if not tables:
-        raise TableError(f"{shown(path)} has no tables; bring one with rows")
+        raise TableError(f"{shown(path)} has no tables; provide one with rows")
     known = ", ".join(map(shown, tables[:20]))
     if name is None and len(tables) > 1:
         raise OptionError(f"{shown(path)} has the tables {known}; name one with --sheet")

@@ -145,7 +145,7 @@ def read_file(
     """
     workbook = str(source).lower().endswith((*WORKBOOKS, *SQLITE))
     if sheet is not None and not workbook:
-        raise OptionError("a sheet is of a workbook, .xlsx or .ods, or a table of an SQLite file; leave out --sheet")
+        raise OptionError("a sheet is of a workbook, .xlsx or .ods, or a table of an SQLite file; drop --sheet")
     if header_row is not None and header_row < 1:
         raise OptionError("rows are counted from 1; correct --header-row")
     if str(source) == "-":
@@ -164,7 +164,7 @@ def read_file(
             raise TableError(f"{shown(path)} is not a file of a known kind; known endings are {known}")
         csv_or_sheet = path.name.lower().endswith(WORKBOOKS) or ENDINGS.get(ending or "") is FileFormat.CSV
         if header_row not in (None, 1) and not csv_or_sheet:
-            raise OptionError(f"{shown(path)} names its columns itself; leave out --header-row")
+            raise OptionError(f"{shown(path)} names its columns itself; drop --header-row")
         if workbook:
             return _read_sheet(path, sheet, header_row, most_bytes, most_cells)
         assert ending is not None
@@ -366,7 +366,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str, before: in
 def _check_table(table: pa.Table, name: str) -> pa.Table:
     check_names(table.column_names, name)
     if table.num_rows == 0:
-        raise TableError(f"{name} has a header but no rows; bring at least as many rows as the highest privacy level")
+        raise TableError(f"{name} has a header but no rows; provide at least as many rows as the highest privacy level")
     return table
 
 

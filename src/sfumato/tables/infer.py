@@ -71,9 +71,9 @@ def infer_schema(
     it is about.
     """
     if table.num_columns == 0:
-        raise TableError("the table has no columns; bring one with at least one column")
+        raise TableError("the table has no columns; provide one with at least one column")
     if table.num_rows == 0:
-        raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+        raise TableError("the table has no rows; provide at least as many as the highest privacy level")
     untyped = all(is_text(field.type) for field in table.schema)
     infer = partial(infer_field, persons=persons, missing=missing, untyped=untyped)
     fields = {

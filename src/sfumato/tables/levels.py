@@ -163,7 +163,7 @@ def _check_levels(levels: Ints, source: str, records: int, *, allow_level_1: boo
     ones = int((asked == 1).sum())
     if ones and not allow_level_1:
         raise LevelError(
-            f"{source}{ones} records ask for privacy level 1, which is no protection; raise them to at least 2, or, "
+            f"{source}{ones} records have privacy level 1, which is no protection; raise them to at least 2, or, "
             "where the method allows it, say so explicitly with --allow-level-1"
         )
     huge = int((asked > records).sum())

@@ -40,7 +40,7 @@ def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
     absent = int(absent_cells(array, field.missing).sum())
     if absent:
         raise SchemaError(
-            f"column {field.name!r} says who a row is about, and {absent} of its cells are missing; fill them in or "
+            f"column {field.name!r} identifies persons, and {absent} of its cells are missing; fill them in or "
             "leave those rows out"
         )
     return np.asarray(pc.dictionary_encode(array).indices.to_numpy(zero_copy_only=False), dtype=np.int64)

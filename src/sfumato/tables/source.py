@@ -69,7 +69,7 @@ class TableSource:
             if sum(map(len, parts)) >= rows:
                 break
         if not sum(map(len, parts)):
-            raise TableError(f"{str(self.path)!r} has a header but no rows; bring some")
+            raise TableError(f"{str(self.path)!r} has a header but no rows; add some")
         return pa.Table.from_batches(parts).slice(0, rows)
 
     def first_rows(self, most: int) -> int:
@@ -199,7 +199,7 @@ def open_source(
         if not place.is_file():
             raise TableError(f"there is no file {str(place)!r}; check its name")
         if header_row not in (None, 1) and form.format is not FileFormat.CSV:
-            raise OptionError(f"{shown(place)} names its columns itself; leave out --header-row")
+            raise OptionError(f"{shown(place)} names its columns itself; drop --header-row")
         if form.format is FileFormat.PARQUET:
             with pa.parquet.ParquetFile(place) as file:
                 schema, rows = file.schema_arrow, file.metadata.num_rows

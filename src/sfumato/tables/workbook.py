@@ -165,7 +165,7 @@ def _only_table(
 
 def _find_sheet(names: Sequence[str], sheet: str | None, path: Path) -> Sheet:
     if not names:
-        raise TableError(f"{shown(path)} has no sheets; bring one with a table")
+        raise TableError(f"{shown(path)} has no sheets; provide one with a table")
     name = names[0] if sheet is None else sheet
     if name not in names:
         raise OptionError(f"there is no sheet {shown(name)}; there are {', '.join(map(shown, names[:_MOST_NAMED]))}")

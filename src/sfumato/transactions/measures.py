@@ -99,7 +99,7 @@ def _told(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:
     """From which support on randomized transactions tell of an item."""
     if (law := _law(facts)) is not None:
         if (least := least_told(law, pair.original.sizes)) >= 1:
-            yield "So few transactions, so randomized, tell no support; bring more, or randomize less."
+            yield "So few transactions, so randomized, tell no support; add more, or randomize less."
         else:
             yield f"Supports of single items are significant from about {least:.2g} on, those of larger sets from more."
 

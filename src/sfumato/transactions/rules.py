@@ -80,7 +80,7 @@ class RuleHiding(NamedRuleMethod):
             Where that cannot be done by this strategy.
         """
         if self.strategy != "itemsets" and any(not rule.left for rule in rules):
-            raise OptionError("a set without an arrow is hidden by its support alone; take --strategy itemsets")
+            raise OptionError("a set without an arrow is hidden by its support alone; use --strategy itemsets")
         hidden = self.hide(table.transactions, rules)
         at_random = self.hide(table.transactions, rules, rng)
         before, after = table.transactions.keys(), hidden.keys()
@@ -102,7 +102,7 @@ class RuleHiding(NamedRuleMethod):
                 return work.transactions
         raise PrivacyRefusal(
             f"{len(open_)} of {len(rules)} rules cannot be hidden by the strategy {self.strategy!r}, so nothing is "
-            "released; take another strategy"
+            "released; use another strategy"
         )
 
 
@@ -214,7 +214,7 @@ class _Work:
             raise PrivacyRefusal(
                 f"a rule needs its left side in {needed} more transactions and {len(free)} could take it, so it "
                 "cannot be "
-                "hidden by 'antecedent'; take another strategy"
+                "hidden by 'antecedent'; use another strategy"
             )
         if self.rng is not None:
             chosen = self.rng.choice(free, count, replace=False)

@@ -76,7 +76,7 @@ def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     inside = table.take(kept)
     inside = _with_items(inside, inside.transactions.counts > 0) if plan.items is None else inside.over(plan.items)
     if len(kept) < _FEWEST:
-        raise TableError(f"{len(kept)} transactions are left, too few to hide one among; bring more")
+        raise TableError(f"{len(kept)} transactions are left, too few to hide one among; add more")
     rules: tuple[TransactionRule, ...] = ()
     if plan.mechanism.takes_rules:
         limits = {name: getattr(plan.mechanism, name) for name in ("min_support", "min_confidence")}

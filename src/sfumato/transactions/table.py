@@ -206,7 +206,7 @@ def read_transactions(source: Any, **reading: Unpack[TransactionReading]) -> Tra
         return transactions_of_table(to_arrow(source)[0], person=person, transaction=transaction, item=item)
     if str(source).lower().endswith(_FIMI):
         if (person, transaction, item) != (None, None, None):
-            raise OptionError("a .dat file has no columns; bring CSV or Parquet to name some")
+            raise OptionError("a .dat file has no columns; provide CSV or Parquet to name some")
         return _read_fimi(_bytes(Path(source), most), shown(source))
     if str(source).lower().endswith(".csv") and (person, transaction, item) == (None, None, None):
         released = _released_csv(Path(source), most)
@@ -251,14 +251,14 @@ def _read_fimi(data: bytes, name: str) -> TransactionTable:
     """Read lines of integers; blank lines before the end are empty transactions."""
     data = data.rstrip()
     if not data:
-        raise TableError(f"{name} is empty; bring a line of item numbers for each transaction")
+        raise TableError(f"{name} is empty; provide a line of item numbers for each transaction")
     marks = np.frombuffer(data, dtype=np.uint8)
     kinds = _KINDS[marks]
     digit, line, strange = kinds == 1, marks == 10, kinds == 0
     if strange.any():
         first = 1 + int(line[: int(np.argmax(strange))].sum())
         raise TableError(f"{name} holds items that are not whole numbers, the first in line {first}; a .dat file has "
-                         "numbers with blanks between, bring CSV for names")  # fmt: skip
+                         "numbers with blanks between, provide CSV for names")  # fmt: skip
     begins = digit & ~np.concatenate([[False], digit[:-1]])
     ends = digit & ~np.concatenate([digit[1:], [False]])
     places = np.flatnonzero(begins)
@@ -295,7 +295,7 @@ def transactions_of_table(
         if name is not None and name not in table.column_names:
             raise OptionError(no_column(name, table.column_names))
     if table.num_rows == 0:
-        raise TableError("the table has no rows; bring a row for each transaction")
+        raise TableError("the table has no rows; provide a row for each transaction")
     if (transaction is None) != (item is None):
         raise OptionError("a row for each item of a transaction needs both columns; name --transaction and --item")
     if transaction is not None and item is not None:
@@ -310,11 +310,11 @@ def _encode_values(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
     """Codes of a column's values, and the values as texts; missing values are refused."""
     cells = plain(table.column(name))
     if pa.types.is_floating(cells.type) or pa.types.is_nested(cells.type):
-        raise TableError(f"column {name!r} holds no names and no whole numbers; bring it as text")
+        raise TableError(f"column {name!r} holds no names and no whole numbers; provide it as text")
     try:
         texts = cells.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError(f"column {name!r} cannot be read as names; bring it as text") from None
+        raise TableError(f"column {name!r} cannot be read as names; provide it as text") from None
     texts = pc.utf8_trim_whitespace(texts)
     lacking = pc.sum(pc.fill_null(pc.equal(texts, ""), True)).as_py() or 0
     if lacking:
@@ -451,7 +451,7 @@ class _ItemLists:
 def _number_names(flat: pa.Array, column: str, names: dict[str, int]) -> NDArray[np.int32]:
     """Codes of names, surrounding blanks ignored; -1 for missing or empty names."""
     if pa.types.is_floating(flat.type) or pa.types.is_nested(flat.type):
-        raise TableError(f"the items of column {column!r} are no names and no whole numbers; bring them as texts")
+        raise TableError(f"the items of column {column!r} are no names and no whole numbers; provide them as texts")
     coded = flat.cast(pa.string()).dictionary_encode()
     texts = pc.utf8_trim_whitespace(coded.dictionary).to_pylist()
     numbers = np.array([names.setdefault(text, len(names)) if text else -1 for text in (*texts, "")], dtype=np.int32)

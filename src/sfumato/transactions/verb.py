@@ -187,7 +187,7 @@ class TransactionSource:
             raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
         chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
-            raise TableError("these transactions were released before; bring the original ones")
+            raise TableError("these transactions were released before; provide the original ones")
         policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
         planned = PlannedRun(control=told.get("holdout") is not None, transactions=True)
         refuse_unattainable(policy, planned, despite=despite)
@@ -207,7 +207,7 @@ def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, 
         raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
     found = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
     if found.method != method:
-        raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; take its own verb")
+        raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; use its own verb")
     if not fits(TRANSACTION_METHODS[method], found.parameters):
         raise OptionError("a parameter of the recipe is not known or of the wrong type; fix it")
     return found

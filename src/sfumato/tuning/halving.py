@@ -346,7 +346,7 @@ def confirm_one(
     clock: Clock,
     change: ColumnChange | None = None,
 ) -> Confirmation:
-    """One candidate confirmed; where it meets the policy and there is time, with other people held out once more."""
+    """One candidate confirmed; where it meets the policy and there is time, with another control group once more."""
     reading = bench.read(candidate, part, change)
     clock.saw(candidate.method, part.people, reading.seconds)
     found = Confirmation(reading, reading.outlook.chance, _loses(bench, reading))

@@ -82,7 +82,7 @@ class Tuning:
     stopped: Stopped
     search: str
     people: tuple[int, int]  # looked at, and in the table
-    holdout: float | None  # share of people held out; None where they came apart
+    holdout: float | None  # held-out share; None if the control group came separately
     time_limit: float
     seconds: float
     k: int | None

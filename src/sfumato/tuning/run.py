@@ -98,7 +98,7 @@ def tune(
     """The most useful release that meets a policy, what the alternatives trade, and the command line that makes it.
 
     Methods and sizes are tried on samples that grow, all on the same people and draws; each is attacked and judged as
-    `sanitize` will judge it. The choice is confirmed against people held out whom the search has not used. When the
+    `sanitize` will judge it. The choice is confirmed with a control group that the search has not used. When the
     time is up, or at Ctrl-C, it ends with what was measured by then.
 
     Parameters
@@ -117,7 +117,7 @@ def tune(
     metric : str, optional
         Which use, see `sfumato.tuning.trials.METRICS`.
     holdout : float or table
-        Share of the people held out, or people who were.
+        Share of held-out people, or the hold-out set.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, quasi_identifiers, missing
         As in `sfumato.sanitize`.
     accurate_within : float, optional
@@ -164,7 +164,7 @@ def tune(
     if not candidates:
         raise OptionError(
             f"the smallest size that may be tried is {low}, and of {part.people} people none is left for a second "
-            "group; lower the level, or bring more people"
+            "group; lower the level, or add more people"
         )
     job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()

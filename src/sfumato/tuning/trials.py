@@ -1,6 +1,6 @@
 """Trying candidates: parts of the table that all of them share, and what each gave on every part.
 
-What a release is still good for is told by a model that learns from it, tested on people held out, beside the original.
+Utility of a release is the score of a model trained on it and tested on held-out people, next to the original's.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _likeness(study: Study, *, original: bool) -> Score:
 def _covariance(study: Study, *, original: bool) -> Score:
     """Mu of the standardized numbers [AY05, sec. 4]; of categories their indicator coordinates."""
     if study.original.shape[1] < 2:
-        raise OptionError("a table of one column has no covariances to keep; take --metric likeness")
+        raise OptionError("a table of one column has no covariances to keep; use --metric likeness")
     other = study.original if original else study.released
     value = compatibility(np.cov(study.original, rowvar=False), np.cov(other, rowvar=False))
     return Score(0.0 if value is None else value, np.empty(0))

@@ -122,7 +122,7 @@ def outsiders(study: Study) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class ColumnAttack:
-    """How one attack on one column went: on people of the original, on people held out, and by guessing."""
+    """How one attack on one column went: on people of the original, on the control group, and by guessing."""
 
     column: str
     inside: Tries
@@ -131,7 +131,7 @@ class ColumnAttack:
 
     @property
     def success(self) -> Values:
-        """How often it succeeded, beside guessing and people held out."""
+        """How often it succeeded, beside guessing and the control group."""
         return success(self.inside, guess=self.guess, control=self.outside)
 
 
@@ -219,7 +219,7 @@ def _hits(guesses: Matrix | float, truth: Matrix, tolerance: float) -> NDArray[n
 def attack_column(
     study: Study, reader: Reader, secret: str, known: Sequence[str], attempts: int, rng: np.random.Generator
 ) -> ColumnAttack | None:
-    """Attack on people of the original and people held out; None where nobody has anything in the column to guess."""
+    """Attack on people of the original and the control group; None where nobody has anything in the column to guess."""
     pair, tolerance = study.pair(secret), tolerance_of(study.pair(secret))
     people = study.attacked(attempts, rng, np.flatnonzero(~pair.original.absent))
     if not len(people):

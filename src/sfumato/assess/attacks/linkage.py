@@ -69,7 +69,7 @@ def _named(study: Study, columns: Sequence[str] | None) -> str:
 
 
 def linkage_tries(study: Study, view: _View | None = None) -> tuple[Tries, Tries | None]:
-    """Links of people of the original, and of people held out; by default in standard deviations of the columns."""
+    """Links of people of the original, and of the control group; by default in standard deviations of the columns."""
     rng, view = study.generator("linkage"), view or (lambda rows: rows)
     people = study.attacked(most_people(study), rng)
     released = view(study.released)

@@ -81,7 +81,7 @@ def area_tries(members: Matrix, others: Matrix, *, worth: float = 1.0) -> Tries:
 
 
 def _looked(study: Study) -> tuple[_Suspects, _Suspects, np.random.Generator]:
-    """Members and people held out, looked up once for all who ask, and the chance that is left."""
+    """Members and the control group, prepared once for all attacks."""
     members, others, state = _look_once(study)
     rng = study.generator("membership")
     rng.bit_generator.state = state
@@ -90,7 +90,7 @@ def _looked(study: Study) -> tuple[_Suspects, _Suspects, np.random.Generator]:
 
 @once
 def _look_once(study: Study) -> tuple[_Suspects, _Suspects, Any]:
-    """Equally many members and people held out, as the attacker sees them, and how the chance that is left stands."""
+    """Equal numbers of members and controls, as the attacker sees them, and the probability that is left."""
     rng = study.generator("membership")
     assert study.holdout is not None
     count = min(study.sizes.attempts, study.people, study.people_outside)

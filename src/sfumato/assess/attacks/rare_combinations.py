@@ -95,7 +95,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _median_error(study: Study, tables: _Tables, errors: Matrix, guesses: Matrix, rng: np.random.Generator) -> Values:
-    """How far off the numbers of people who are alone are, and those of people held out."""
+    """How far off the numbers of people who are alone are, and those of the control group."""
     keys, counts, control = tables.keys, tables.counts, np.empty(0)
     if len(keys) > 2:
         outside = np.flatnonzero((counts[0][keys[2]] <= 1) & (counts[1][keys[2]] > 0))

@@ -113,7 +113,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _public(study: Study, moved: MovedColumns) -> Matrix:
-    """Rows from which the columns' distributions are known: people held out, else the original itself."""
+    """Rows from which the columns' distributions are known: the control group, else the original itself."""
     if study.held is None:
         return moved.before
     cells = {pair.name: cells for pair, cells in zip(study.pairs, study.held, strict=True)}

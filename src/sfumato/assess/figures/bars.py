@@ -1,4 +1,4 @@
-"""Rows of bars and marks, each under its own name: attacks beside guessing and people held out, and what models reach.
+"""Rows of bars and marks, each with its name: attacks with baseline and control group, and scores of models.
 
 They are readable on a phone, and without colour.
 

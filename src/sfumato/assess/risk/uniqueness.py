@@ -107,7 +107,7 @@ def population_uniqueness(
     inside: Places,
     outside: Places,
 ) -> tuple[PopulationUniqueness, ...]:
-    """How some rows stand in the original, the released table and the people held out, column after column.
+    """How some rows stand in the original, the released table and the control group, column after column.
 
     ``whose`` are the persons of the original and of those held out.
     """
@@ -348,7 +348,7 @@ def _matches(
     held: Sequence[Places] | None,
     rng: np.random.Generator,
 ) -> Values | NotRun:
-    """How many people who are alone have one match, beside columns shuffled and people held out."""
+    """How many people who are alone have one match, beside columns shuffled and the control group."""
     original, released = _keys(before), _keys(after)
     mine = (
         original if study.persons is None else original[study.attacked(len(original), study.generator("unique-people"))]

@@ -133,7 +133,7 @@ def _run_perturbation(study: Study) -> Iterator[Stated]:
 
 
 def _to_nearest(study: Study, people: Places, rng: np.random.Generator) -> tuple[Matrix, Matrix | None]:
-    """How far people, and people held out, are from the released row most like them, in one search."""
+    """How far people, and the control group, are from the released row most like them, in one search."""
     if study.holdout is None:
         return nearest(study.released, study.original[people])[1][:, 0], None
     outside = study.holdout[sample(len(study.holdout), study.sizes.attempts, rng)]

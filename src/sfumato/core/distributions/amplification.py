@@ -129,7 +129,7 @@ def log_factor(b: float, components: int = 1) -> float:
     148.4
     """
     if isinstance(b, bool) or not math.isfinite(b) or b <= 0:
-        raise OptionError("b, the scale of the noise in ranges, must be a number above 0; the usual one is 0.2")
+        raise OptionError("b, the scale of the noise in ranges, must be a number above 0; the default is 0.2")
     if isinstance(components, bool) or components < 1:
         raise OptionError("a bound speaks of at least one component")
     return components / b

@@ -189,7 +189,7 @@ def representable_variance(at_least: Fraction | float) -> Fraction:
     """
     variance = Fraction(at_least)
     if not 0 < variance <= _LARGEST_SD**2:
-        raise OptionError("the privacy budget is so small that noise would hide every count; take a larger epsilon")
+        raise OptionError("the privacy budget is so small that noise would hide every count; use a larger epsilon")
     if variance > _LARGEST_TERM:
         return Fraction((math.isqrt(math.ceil(variance) - 1) + 1) ** 2)
     grid = 1 << 17

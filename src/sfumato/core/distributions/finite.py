@@ -232,7 +232,7 @@ class Mixture(AmplifiedOperator):
         share("weight", self.weight)
         if self.of.size != self.size or getattr(self.of, "outputs", None) != range(self.size):
             raise OptionError(
-                "a mixture is with a law whose outputs are the values of the domain; take keep-or-replace, "
+                "a mixture is with a law whose outputs are the values of the domain; use keep-or-replace, "
                 "shift-modulo, response or another mixture"
             )
 

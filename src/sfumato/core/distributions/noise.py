@@ -201,7 +201,7 @@ def law_of_size(name: str, size: float, step: float) -> Law:
     4.0
     """
     if name not in LAWS:
-        raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
+        raise OptionError(f"unknown noise distribution {name!r}; choose one of {', '.join(LAWS)}")
     _check("size", size, step)
     if name == "gaussian":
         return DiscreteGaussian(size, step)
@@ -332,7 +332,7 @@ def check_enhance(noise: _EnhancementOptions) -> None:
     check_size("enhance_size", noise.enhance_size)
     for _, name in laws:
         if name not in LAWS:
-            raise OptionError(f"there is no noise law {name!r}; choose one of {', '.join(LAWS)}")
+            raise OptionError(f"unknown noise distribution {name!r}; choose one of {', '.join(LAWS)}")
     if any(abs(mean) > _LARGEST for _, mean in means):
         raise OptionError(f"enhance_means lie between -{_LARGEST:g} and {_LARGEST:g} standard deviations; try 0.5")
     if isinstance(noise.enhance, bool) or not 0.0 <= noise.enhance <= 1.0:

@@ -192,7 +192,7 @@ class TransactionOperator:
         """Refuse transactions that it cannot be used on."""
         longest = int(sizes.max(initial=0))
         if self.by_size and longest > MOST_SIZE:
-            raise TableError(f"a transaction has {longest} items, more than {MOST_SIZE}; take flip, or split it")
+            raise TableError(f"a transaction has {longest} items, more than {MOST_SIZE}; use flip, or split it")
         if self.name == "uniform" and 2 * longest > self.width:
             raise TableError(
                 f"uniform randomization needs twice as many items as the longest transaction has; there are "

@@ -168,7 +168,7 @@ class RareValues(Fact):
     at least ``k`` persons share, and "keep" if they were left as they are. ``columns`` hold categories; so do columns
     ``passed`` through as public, in which nothing is hidden. ``dropped`` are columns that would have been left without
     a common value. How many cells there were is not stated: it may tell of one person. Persons are counted
-    ``by_person`` if a column says who a row is about, and else by row.
+    ``by_person`` if a column identifies the person of a row, and else by row.
     """
 
     way: str
@@ -190,7 +190,7 @@ class TailsCoded(Fact):
 
     ``method`` is "code" for top and bottom coding at cut-offs, "smooth" if values beyond the cut-offs of long tails
     were drawn from an exponential tail, and "keep" if they were left as they are. A cut-off is computed from at least
-    ``k`` persons, each of whom counts once; they are counted ``by_person`` if a column says who a row is about.
+    ``k`` persons, each of whom counts once; they are counted ``by_person`` if a column identifies the person of a row.
     """
 
     method: str
@@ -291,7 +291,7 @@ class Swapped(Fact):
 class Sampled(Fact):
     """A random sample of persons, drawn without replacement; only their rows are released.
 
-    ``by_person`` where a column says who a row is about; else each of the ``records`` is a person of its own.
+    ``by_person`` where a column identifies the person of a row; else each of the ``records`` is a person of its own.
     """
 
     records: int

@@ -259,7 +259,7 @@ def check_values(values: Floats) -> None:
 def check_feasible(levels: Ints, strata: Ints) -> None:
     """Refuse levels that no grouping can satisfy."""
     if not len(levels):
-        raise LevelError("there are 0 records; bring at least as many as the highest privacy level")
+        raise LevelError("there are 0 records; provide at least as many as the highest privacy level")
     if (levels < 1).any():
         raise LevelError(f"{int((levels < 1).sum())} privacy levels are zero or negative; levels start at 1")
     names, codes = np.unique(strata, return_inverse=True)
@@ -272,7 +272,7 @@ def check_feasible(levels: Ints, strata: Ints) -> None:
     if len(names) == 1:
         raise LevelError(
             f"there are {sizes[0]} records and the highest privacy level is {highest[0]}; "
-            "lower the level or bring more records"
+            "lower the level or add more records"
         )
     smallest = int(np.argmin(np.where(short, sizes, sizes.max() + 1)))
     raise LevelError(
@@ -320,7 +320,7 @@ def response_weights(layout: Layout, target: str | None, w: float) -> Floats:
     [0.1, 0.1, 0.8]
     """
     if not 0.0 <= w <= 1.0:
-        raise OptionError("the weight of the response must lie between 0 and 1; the usual one is 0.8")
+        raise OptionError("the weight of the response must lie between 0 and 1; the default is 0.8")
     columns = {block.column for block in layout}
     if target is not None and target not in columns:
         raise OptionError(f"column {target!r} is not among the {len(columns)} sanitized ones; choose another target")

@@ -150,13 +150,13 @@ def transform_file(
     if shuffle not in ("batches", "none"):
         raise OptionError(f"there is no shuffle {shuffle!r}; choose 'batches' or 'none'")
     if batch_rows is not None and batch_rows < 1:
-        raise OptionError(f"a batch of {batch_rows} rows is none; take at least 1, or leave it out")
+        raise OptionError(f"a batch of {batch_rows} rows is none; use at least 1, or leave it out")
     origin = open_people(source, encoding=encoding)
     place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
     if form.format is FileFormat.CSV:
         form = FileForm(form.format, origin.form.delimiter)
     elif spreadsheet_safe:
-        raise OptionError("apostrophes before formulas are for CSV; leave out --spreadsheet-safe, or write CSV")
+        raise OptionError("apostrophes before formulas are for CSV; drop --spreadsheet-safe, or write CSV")
     plan = plan_columns(
         origin,
         key,
@@ -231,7 +231,7 @@ def _write(
         if source.rows:
             tell("moving rows", sum(sizes) / source.rows)
     if not sizes:
-        raise TableError(f"{str(source.path)!r} has no rows; bring some")
+        raise TableError(f"{str(source.path)!r} has no rows; add some")
     return sizes
 
 

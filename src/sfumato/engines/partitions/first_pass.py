@@ -206,7 +206,7 @@ def prepare_partitions(
     for _ in range(_TIMES):
         first_pass = scan(schema, k, row_hash)
         if not first_pass.rows:
-            raise TableError("the table has no rows; bring at least as many as the highest privacy level")
+            raise TableError("the table has no rows; provide at least as many as the highest privacy level")
         seen, sampled = first_pass.rows_seen
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

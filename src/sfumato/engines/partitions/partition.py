@@ -82,7 +82,7 @@ class PartitionTask:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compared:
-    """Rows of a cell that are measured, the made ones and those of people held out; they stay with the owner.
+    """Rows of a cell that are measured, the made ones and those of the control group; they stay with the owner.
 
     ``original`` and ``outside`` are rows as they came, ``labels`` and ``drawn_from`` the groups, ``origin`` the place
     among the originals that a made row descends from; -1 where there is none.
@@ -186,7 +186,7 @@ def _compared(
 def _measured(
     made: MadeRows, workings: OwnerDetails, outside: pa.Table, task: PartitionTask, rng: np.random.Generator
 ) -> tuple[Mask, Mask, Mask]:
-    """Which records are measured, which released rows and which people held out."""
+    """Which records are measured, which released rows and which the control group."""
     values, names = made.job.records.values, made.job.original.column_names
     if task.share >= 1.0:
         own, lying, far = (np.ones(many, dtype=np.bool_) for many in (len(values), len(made.released), len(outside)))

@@ -79,5 +79,5 @@ def sample_file(
     for batch in source.batches(names, _BATCH):
         sample.add(pa.Table.from_batches([batch]), rng.random(len(batch)))
     if sample.kept is None:
-        raise TableError(f"{str(source.path)!r} has a header but no rows; bring some")
+        raise TableError(f"{str(source.path)!r} has a header but no rows; add some")
     return sample.kept

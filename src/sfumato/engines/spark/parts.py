@@ -160,7 +160,7 @@ def open_on_spark(
         raise OptionError("Spark reads Parquet and CSV; convert the file first")
     if header_row not in (None, 1):
         raise OptionError(
-            "Spark reads the header from the first line; leave out --header-row, and remove the lines above the header "
+            "Spark reads the header from the first line; drop --header-row, and remove the lines above the header "
             "or take --engine partitions"
         )
     csv = name.lower().endswith((".csv", ".csv.gz"))

@@ -182,7 +182,7 @@ def run_on_spark(
     prepared = with_exact_moments(prepared, counted)
     cells = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
     if not isinstance(options.holdout, float | None):
-        raise OptionError("people held out are drawn on the cluster; give --holdout a share, not a file")
+        raise OptionError("the control group is drawn on the cluster; give --holdout a share, not a file")
     cell_of = [0] * cuts.leaves
     for number, leaves in enumerate(cells):
         for leaf in leaves:
@@ -282,7 +282,7 @@ def sample_on_spark(frame: DataFrame, numbered: Numbered, rows: int, randomness:
         part = table_of(bytes(row["frame"]))
         sample.add(part.drop_columns([_DRAWN]), part.column(_DRAWN).to_numpy())
     if sample.kept is None:
-        raise TableError("the data frame has no rows; bring some")
+        raise TableError("the data frame has no rows; add some")
     return sample.kept
 
 

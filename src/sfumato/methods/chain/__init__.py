@@ -67,7 +67,7 @@ class Chain:
         check_parameters(self)
         check_k(self.k, allow_level_1=False)
         if self.leaf < 2:
-            raise OptionError("leaf must be a whole number of at least 2; the usual one is 50")
+            raise OptionError("leaf must be a whole number of at least 2; the default is 50")
         if self.order is not None:
             order = tuple(self.order)
             if len(set(order)) < len(order):
@@ -205,7 +205,7 @@ def _check_enough(
     if whole and len(many) == 1 and len(short):
         who = "records" if persons is None else "persons"
         raise LevelError(
-            f"there are {many[0]} {who} and a leaf needs {need[0]}; lower the level or the leaf, or bring more {who}"
+            f"there are {many[0]} {who} and a leaf needs {need[0]}; lower the level or the leaf, or add more {who}"
         )
     if len(short):
         raise LevelError(

@@ -65,7 +65,7 @@ class Condensation:
     >>> Condensation(k=1)
     Traceback (most recent call last):
         ...
-    sfumato.core.errors.LevelError: k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly
+    sfumato.core.errors.LevelError: k is 1, which is no protection; use k of at least 2 or allow level 1 explicitly
     """
 
     k: int = field(
@@ -101,7 +101,7 @@ class Condensation:
             raise OptionError(f"there are no scores {self.scores!r}; choose one of {', '.join(SCORES)}")
         weight = self.response_weight
         if weight is not None and not 0.0 <= weight <= 1.0:
-            raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
+            raise OptionError("response_weight must lie between 0 and 1; the default is 0.8")
 
     @property
     def traits(self) -> Traits:
@@ -172,7 +172,7 @@ def check_k(k: int, *, allow_level_1: bool) -> None:
     if k < 1:
         raise LevelError("k must be a whole number of at least 2")
     if k == 1 and not allow_level_1:
-        raise LevelError("k is 1, which is no protection; take k of at least 2 or allow level 1 explicitly")
+        raise LevelError("k is 1, which is no protection; use k of at least 2 or allow level 1 explicitly")
 
 
 def check_options(grouping: str, effort: str) -> None:
@@ -189,7 +189,7 @@ def effective_levels(asked: Ints, k: int, *, allow_level_1: bool) -> Ints:
     low = int(((asked == 1) & ~np.bool_(allow_level_1)).sum())
     if low:
         raise LevelError(
-            f"{low} records ask for privacy level 1, which is no protection; raise them to at least 2 "
+            f"{low} records have privacy level 1, which is no protection; raise them to at least 2 "
             "or allow level 1 explicitly"
         )
     return np.maximum(asked, k).astype(np.int64)

@@ -229,7 +229,7 @@ def _check_sizes(column: str, cells: Ints, levels: Ints) -> None:
             f"{len(short)} of {len(sizes)} classes of column {column!r} (within strata, where there are some) have "
             f"fewer records than the highest privacy level in them ({int(sizes[short].sum())} records in all; the "
             f"smallest has {sizes[worst]} and level {highest[worst]}); recode them into one class or leave those rows "
-            "out, lower the level (--k), or take the method condense, whose groups may mix classes"
+            "out, lower the level (--k), or use the method condense, whose groups may mix classes"
         )
 
 
@@ -277,7 +277,7 @@ def units_of(counts: Sequence[int], tolerance: int) -> tuple[int, ...]:
     if tolerance < 1:
         raise OptionError("the tolerance t must be a whole number of records, at least 1; try a tenth of a class")
     if not len(counts):
-        raise LevelError("there are 0 classes; bring records of at least one")
+        raise LevelError("there are 0 classes; provide records of at least one")
     smallest = min(range(len(counts)), key=lambda place: counts[place])
     if counts[smallest] < tolerance:
         raise LevelError(

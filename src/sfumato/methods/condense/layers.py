@@ -137,7 +137,7 @@ def _check_enough(strata: Ints, persons: Ints | None, levels: Ints) -> None:
         raise LevelError(
             f"{len(short)} of {len(many)} parts that groups may not leave have fewer persons than the highest privacy "
             f"level in them (the smallest has {many[worst]} and level {highest[worst]}); lower the level, pool small "
-            "strata, or bring more persons"
+            "strata, or add more persons"
         )
 
 
@@ -271,7 +271,7 @@ def synthesize_linked(
     if not length.any():
         raise LevelError(
             f"in no part are enough of the {len(starts)} persons for their privacy levels to keep rows together; lower "
-            "the level, or leave out --keep-persons"
+            "the level, or drop --keep-persons"
         )
     wide = _WideLayout.of(records.take(order), starts)
     kept, labels, values, dealt, person, group = [], [], [], [], 0, 0

@@ -98,7 +98,7 @@ def group_facts(
     if tiny:
         warnings.warn(
             f"{tiny} of {len(sizes)} groups have {_TINY} records or fewer: their mean and covariance nearly or "
-            "exactly give the members away; take a higher k",
+            "exactly give the members away; use a higher k",
             PrivacyLeakWarning,
             stacklevel=4,  # whoever called the mechanism
         )

@@ -112,7 +112,7 @@ def plan_columns(
     levels = [field.name for field in schema if field.role is Role.LEVEL]
     if levels:
         raise PrivacyRefusal(
-            f"column {levels[0]!r} asks for privacy levels and moving by a key gives none; leave it out, or condense"
+            f"column {levels[0]!r} holds privacy levels and moving by a key gives none; leave it out, or condense"
         )
     moved = tuple(field for field in schema.encoded if field.kind in _NUMBERS)
     key.check_cover([field.name for field in moved])

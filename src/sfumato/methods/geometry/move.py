@@ -251,7 +251,7 @@ def _refuse_levels_and_groups(records: Records, method: str) -> None:
     asked = int((records.levels > 0).sum())
     if asked:
         raise PrivacyRefusal(
-            f"{asked} records ask for a privacy level and {method!r} gives none; leave the levels out, or condense"
+            f"{asked} records have a privacy level and {method!r} gives none; leave the levels out, or condense"
         )
     if records.strata.any():
         raise OptionError(f"{method!r} makes no groups, so there are none to keep apart; leave the strata out")

@@ -166,7 +166,7 @@ class Blocking:
         if people < levels.max():
             who = "persons" if told else "records"
             raise LevelError(
-                f"there are {people} {who} and the highest privacy level is {levels.max()}; lower it or bring more"
+                f"there are {people} {who} and the highest privacy level is {levels.max()}; lower it or add more"
             )
         codes = np.column_stack([column.codes(records.values) for column in known])
         blocked = block_rare(codes, levels, persons, rng)

@@ -168,10 +168,10 @@ def _check(private: ColumnCells, people: Ints, leaf: int, columns: int) -> None:
     if count < leaf:
         raise LevelError(
             f"{count} persons have a label in column {private.name!r} that is to be hidden and a rule is of {leaf}; "
-            "lower the leaf or bring more"
+            "lower the leaf or add more"
         )
     if columns < 2:
-        raise OptionError(f"column {private.name!r} is the only one, so nothing can tell it; bring others too")
+        raise OptionError(f"column {private.name!r} is the only one, so nothing can tell it; provide others too")
 
 
 def _as_class(records: Records, private: ColumnCells) -> Records:

@@ -154,7 +154,7 @@ class Swapping:
         (target,) = _target(records)
         people = len(records) if records.persons is None else len(np.unique(records.persons))
         if people < self.leaf:
-            raise LevelError(f"there are {people} persons and a leaf needs {self.leaf}; lower the leaf or bring more")
+            raise LevelError(f"there are {people} persons and a leaf needs {self.leaf}; lower the leaf or add more")
         if len(columns_of_layout(records.layout)) < 2:
             raise OptionError("the target is the only column, so no tree can tell it; swap within a window")
         who = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]

@@ -131,7 +131,7 @@ class _Noise:
         object.__setattr__(self, "enhance_laws", pairs_of(self.enhance_laws))
         object.__setattr__(self, "enhance_means", means_of(self.enhance_means))
         if self.law not in LAWS:
-            raise OptionError(f"there is no noise law {self.law!r}; choose one of {', '.join(LAWS)}")
+            raise OptionError(f"unknown noise distribution {self.law!r}; choose one of {', '.join(LAWS)}")
         check_size("size", self.size)
         check_enhance(self)
 
@@ -175,7 +175,7 @@ class AdditiveNoise(_Noise):
     >>> AdditiveNoise(law="cauchy")
     Traceback (most recent call last):
         ...
-    sfumato.core.errors.OptionError: there is no noise law 'cauchy'; choose one of gaussian, uniform, laplace
+    sfumato.core.errors.OptionError: unknown noise distribution 'cauchy'; choose one of gaussian, uniform, laplace
     """
 
     kind: str = field(

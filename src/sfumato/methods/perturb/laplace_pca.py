@@ -124,13 +124,13 @@ class LaplacePCA:
             if chosen not in choices:
                 raise OptionError(f"there is no {name} {chosen!r}; choose one of {', '.join(choices)}")
         if not 0.0 <= self.response_weight <= 1.0:
-            raise OptionError("response_weight must lie between 0 and 1; the usual one is 0.8")
+            raise OptionError("response_weight must lie between 0 and 1; the default is 0.8")
         if self.rho1 is not None and not 0.0 < self.rho1 < 1.0:
             raise OptionError("rho1 is a probability between 0 and 1; the paper's example has 0.001")
         if self.rho2 is not None and (self.b is not None or self.rho1 is None):
             raise OptionError("rho2 needs rho1, and says how large b must be; give either rho1 and rho2, or b")
         if not _LEAST_B <= self.noise <= _MOST_B:
-            raise OptionError(f"b must lie between {_LEAST_B:g} and {_MOST_B:g}; the usual one is 0.2")
+            raise OptionError(f"b must lie between {_LEAST_B:g} and {_MOST_B:g}; the default is 0.2")
 
     @property
     def traits(self) -> Traits:
@@ -271,7 +271,7 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> Ints:
     if share < max(2, highest):
         raise LevelError(
             f"{mechanism.groups} groups of {len(records)} records have {share} each and the highest privacy level is "
-            f"{max(2, highest)}; take fewer groups"
+            f"{max(2, highest)}; use fewer groups"
         )
     return np.full(len(records), share, dtype=np.int64)
 
@@ -288,7 +288,7 @@ def state_facts(
     if tiny:
         warnings.warn(
             f"{tiny} of {len(sizes)} groups have {_TINY} records or fewer: noise in proportion to their ranges hides "
-            "little; take a higher k",
+            "little; use a higher k",
             PrivacyLeakWarning,
             stacklevel=3,  # whoever called the mechanism
         )

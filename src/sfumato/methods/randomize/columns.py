@@ -381,7 +381,7 @@ def _check_dates(block: Block, spec: NoiseSpec) -> None:
         )
     released = spec.released
     if not spec.recodes and not isinstance(released, Labels) and float(released.step) % 1.0:
-        raise OptionError(f"the law of column {name!r} rounds to parts of a {domain.unit}; take a whole number of them")
+        raise OptionError(f"the law of column {name!r} rounds to parts of a {domain.unit}; use a whole number of them")
     first, last = _room(domain, extent)
     reach = _reach(spec)
     if domain.low - reach < first or domain.high + reach > last:

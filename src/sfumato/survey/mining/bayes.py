@@ -161,7 +161,7 @@ class ReconstructedNaiveBayes:
             held = table.sum(axis=1, keepdims=True)
             shares.append(np.where(held > 0.0, table / np.where(held > 0.0, held, 1.0), 1.0 / column.size))
         if int((prior > 0.0).sum()) < 2:
-            raise BadInput("the randomized classes come from a single one by reconstruction; bring more records")
+            raise BadInput("the randomized classes come from a single one by reconstruction; add more records")
         return np.array(target.domain.decode(np.arange(target.domain.size))), prior * len(sent), shares
 
 

@@ -301,7 +301,7 @@ def _table(X: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:  # noqa: N803
             raise SchemaError(f"column {name!r} has no noise specification; give one, or leave the column out")
     cells = [np.asarray(X[name]) for name in names]
     if len({len(each) for each in cells}) > 1:
-        raise BadInput("the columns are not equally long; bring one value of each for every record")
+        raise BadInput("the columns are not equally long; provide one value of each for every record")
     return cells
 
 

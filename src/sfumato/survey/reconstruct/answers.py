@@ -339,7 +339,7 @@ def moments_of(codes: Ints, spec: NoiseSpec) -> RecordMoments | None:
     """
     operator, domain = spec.operator, spec.domain
     if isinstance(domain, Labels) and domain.size != 2:
-        raise OptionError(f"a label with {domain.size} values is no number; take a column of numbers or of two labels")
+        raise OptionError(f"a label with {domain.size} values is no number; use a column of numbers or of two labels")
     if isinstance(operator, Additive):
         assert not isinstance(domain, Labels)
         values = np.asarray(domain.low + codes * float(domain.step), dtype=np.float64)

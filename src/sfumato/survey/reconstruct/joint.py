@@ -151,7 +151,7 @@ def cross_table(
     ]
     n = len(sides[0].places)
     if n != len(sides[1].places):
-        raise BadInput("the two columns are not equally long; bring both values of every record")
+        raise BadInput("the two columns are not equally long; provide both values of every record")
     cells = [len(side.cells) for side in sides]
     if math.prod(cells) > _MOST:
         raise OptionError(f"{cells[0]} times {cells[1]} pairs are more than {_MOST}; ask for fewer intervals")
@@ -303,7 +303,7 @@ def regress(
     y, x, square = found[0].first, found[1].first, found[1].second
     n = len(y)
     if len(x) != n:
-        raise BadInput("the two columns are not equally long; bring both values of every record")
+        raise BadInput("the two columns are not equally long; provide both values of every record")
     normal = float(ndtri((1.0 + level) / 2.0))
     joint = x * y - x.mean() * y - y.mean() * x + x.mean() * y.mean()  # of each record, to the covariance
     own = square - 2.0 * x.mean() * x + x.mean() ** 2
