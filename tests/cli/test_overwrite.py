@@ -24,8 +24,6 @@ from sfumato.assess.report import Report
 from sfumato.core import replacing
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import replacing_file
-from sfumato.parties.config import PartyTrial, write_trial
-from sfumato.parties.peers import Address
 from sfumato.publish.earlier import own_files
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.folder import replacing_folder
@@ -265,17 +263,6 @@ def test_python_refuses_as_well_to_replace_what_it_reads(place: Path) -> None:
             overwrite=True,
         )
     assert tree(place) == before
-
-
-def test_a_party_does_not_replace_a_folder_with_its_own_files(run: Run, place: Path) -> None:
-    parties = {"bank": Address("127.0.0.1", 1), "shop": Address("127.0.0.1", 2)}
-    release().save(place / "out")
-    data = {"bank": place / "out" / "release" / "table.csv"}
-    made = write_trial(place / "trial", PartyTrial(parties, "vertical", data=data, key="age"))
-    before = tree(place)
-    done = run("party", "--config", made["bank"], "-o", place / "out", "--overwrite")
-    assert (done.code, tree(place)) == (2, before), done.err
-    assert "which this run reads" in done.err
 
 
 def test_a_link_to_a_release_is_not_replaced(run: Run, place: Path) -> None:

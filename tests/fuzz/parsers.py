@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import hashlib
 import shutil
@@ -11,11 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 
 from examples.messy_patients import WORKBOOK_PARTS
 from sfumato.certificate.certificate import Certificate
@@ -24,7 +20,6 @@ from sfumato.certificate.signature import Signature, Signer, expected_signer
 from sfumato.core.database import locate
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.documents import plain
 from sfumato.core.errors import TableError
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory_limit import parse_size
@@ -38,14 +33,8 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import look_at_table
 from sfumato.sklearn.dynamic import read_snapshot
-from sfumato.survey import client
-from sfumato.survey.app import Collector, DashboardAccess, client_of, host_of, parse_body
 from sfumato.survey.breach import holds
 from sfumato.survey.channel import read_prior
-from sfumato.survey.client import KeptAnswers
-from sfumato.survey.questions import Question, Survey, check_token
-from sfumato.survey.server import CollectorSettings
-from sfumato.survey.store import SubmissionResult, read_survey_document
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
@@ -53,15 +42,17 @@ from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
 from sfumato.tables.schema import Schema
 from sfumato.tables.source import open_people
 from sfumato.transactions.table import read_transactions, transactions_of_table
-from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import GOLDENS, Parser, golden_bytes
-from tests.fuzz.inputs import as_bytes, as_file, as_json, as_text, folder_in_memory
+from tests.fuzz.inputs import as_bytes, as_file, as_text, folder_in_memory
 from tests.fuzz.peers import PEERS
 from tests.fuzz.states import STATES
 
-__all__ = ["PARSERS"]
+try:
+    from tests.fuzz.collectors import COLLECTORS
+except ImportError:  # sfumato[survey] is not installed
+    COLLECTORS = ()
 
-_TOKEN_KEY = bytes(32)
+__all__ = ["PARSERS"]
 
 
 # ------------------------------------------------------------------------------------------------- tables and releases
@@ -239,9 +230,6 @@ def _released_by() -> Schema:
     return Schema.from_toml((_release()[0] / "schema.toml").read_text(encoding="utf-8"))
 
 
-# ------------------------------------------------------------------------------------------------------------- surveys
-
-
 def _earlier(name: str, contents: Contents) -> Callable[[bytes], Any]:
     """Files that are known for those of an earlier output, in a folder that holds one file."""
 
@@ -253,40 +241,6 @@ def _earlier(name: str, contents: Contents) -> Callable[[bytes], Any]:
         return own_files(folder, contents)
 
     return read
-
-
-@cache
-def _survey() -> Survey:
-    keep = {"name": "keep-or-replace", "keep": 0.75}
-    return Survey(
-        (
-            Question("smokes", NoiseSpec(Labels(("no", "yes")), keep)),
-            Question("age", NoiseSpec(Integers(0, 99), {"name": "laplace", "scale": 2.5})),
-        )
-    )
-
-
-def _fetched(data: bytes) -> Survey:
-    return Survey.from_document(client._document(data))
-
-
-def _answer(data: bytes) -> Any:
-    """Take an answer as the collector does, up to where it is stored."""
-    collector = Collector.__new__(Collector)
-    collector._key, collector._survey = _TOKEN_KEY, _survey()
-    return collector._submission(parse_body(data))
-
-
-def _request(data: bytes) -> Any:
-    """Take headers as the collector does, one a line, the address of the client first."""
-    first, *lines = data.split(b"\n")
-    headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
-    request = Request({"type": "http", "headers": headers, "client": (first.decode("latin-1"), 1), "scheme": "http"})
-    return client_of(request), host_of(request), DashboardAccess("secret").allows(request)
-
-
-def _kept(path: Path) -> Any:
-    return KeptAnswers(path.parent).of("token")
 
 
 def _rows(path: Path) -> Any:
@@ -314,58 +268,6 @@ def _schema_of_ages() -> Schema:
 
 def _snapshot(data: bytes) -> Any:
     return read_snapshot(b"sfumato condenser 2\n" + hashlib.sha256(data).digest() + data)
-
-
-class _Stored:
-    """A store that takes every answer."""
-
-    key = _TOKEN_KEY
-
-    async def add(self, _submission: Any) -> SubmissionResult:
-        return SubmissionResult.NEW
-
-
-@cache
-def _collector() -> tuple[Collector, asyncio.AbstractEventLoop]:
-    log = mock.Mock()
-    collector = Collector(_survey(), _Stored(), CollectorSettings(password="secret", rate=0.0), log)  # type: ignore[arg-type]
-    collector._writer = _Stored()  # type: ignore[assignment]
-    return collector, asyncio.new_event_loop()
-
-
-def _http(data: bytes) -> Any:
-    """Answer a request: method and path, headers, an empty line, and the body."""
-    head, _, body = data.partition(b"\n\n")
-    first, *lines = head.split(b"\n")
-    method, _, path = first.decode("latin-1").partition(" ")
-    headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
-    scope = {"type": "http", "method": method, "path": path, "headers": headers, "client": ("x", 1), "scheme": "http"}
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": body}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    collector, loop = _collector()
-    loop.run_until_complete(collector(scope, receive, send))
-    assert sent[0]["status"] < 500, sent
-    return None
-
-
-def _address(url: str) -> Any:
-    with mock.patch.object(client, "_opener"):
-        return client.Connection(url, allow_http=True).url
-
-
-def _in_the_folder(name: str) -> str:
-    safe = safe_name(name)
-    assert Path("visit", safe).parent == Path("visit")
-    assert safe_name(safe) == safe
-    assert safe.isprintable()
-    assert not safe.startswith(("-", "."))
-    return safe
 
 
 PARSERS = (
@@ -434,24 +336,11 @@ PARSERS = (
     Parser("where", as_text(_where)),
     Parser("property", as_text(lambda text: holds(text, Integers(0, 1000)).tolist())),
     Parser("property-of-labels", as_text(lambda text: holds(text, Labels(("no", "yes"))).tolist())),
-    Parser("token", as_text(lambda text: check_token(_TOKEN_KEY, text))),
-    Parser(
-        "survey",
-        lambda data: Survey.from_document(client._document(data)),
-        lambda survey: as_json(survey.to_document()),
-    ),
-    Parser("survey-in-store", read_survey_document, as_json),
-    Parser("survey-address", as_text(_address)),
-    Parser("http", _http),
-    Parser("answer", _answer, refuses=(HTTPException,)),
-    Parser("request", _request),
-    Parser("kept-answer", as_file(f"{hashlib.sha256(b'token').hexdigest()[:32]}.json", _kept)),
     Parser("database-url", as_text(locate)),
     Parser("memory-size", as_text(parse_size)),
     Parser("resume-key", as_file("resume.key", lambda path: run_key(path, path.parent / "out"))),
     Parser("snapshot", _snapshot),
-    Parser("web-choices", lambda data: parse_choices(Choices, data), lambda choices: as_json(plain(choices))),
-    Parser("web-file-name", as_text(_in_the_folder)),
-    *PEERS,
     *STATES,
+    *PEERS,
+    *COLLECTORS,
 )

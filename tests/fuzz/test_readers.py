@@ -7,8 +7,12 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import pytest
+
 import sfumato
 from tests.fuzz.parsers import PARSERS
+
+pytest.importorskip("starlette", reason="sfumato[survey] is not installed, and its readers are not tried")
 
 _ROOT = Path(sfumato.__file__).parent
 

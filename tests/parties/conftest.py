@@ -13,6 +13,7 @@ from sfumato.parties.ledger import Leak
 from sfumato.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.parties.session import Session, computing_parties
 from sfumato.parties.spu import SpuEngine
+from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.parties.engines import free_addresses, need_engine
 from tests.parties.together import run_together
 
@@ -45,7 +46,7 @@ def together(request: pytest.FixtureRequest) -> Together:
 
 
 def _with_engine(engine: str) -> Together:
-    def run(
+    def with_engine(
         function: Callable[[Session, int], T],
         names: tuple[str, ...],
         leaks: Mapping[str, Leak],
@@ -81,4 +82,4 @@ def _with_engine(engine: str) -> Together:
             raise min(errors.values(), key=lambda error: isinstance(error, PartyError))
         return [results[rank] for rank in range(len(names))]
 
-    return run
+    return with_engine

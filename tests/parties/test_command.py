@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core.progress import listening, tell
 from sfumato.parties.commands import _phases
 from sfumato.parties.config import PartyConfig, PartyTrial, write_trial
@@ -500,3 +502,15 @@ def test_a_policy_that_needs_a_control_group_is_refused_before_anybody_is_called
     assert "there is no control group to compare attacks with; use a policy with neither" in done.err
     assert "waits for" not in done.err
     assert not (config.parent / "joint").exists()
+
+
+def test_a_party_does_not_replace_a_folder_with_its_own_files(tmp_path: Path, run: Run) -> None:
+    people = pa.table({"age": [20, 30, 40, 50] * 10, "pay": [5, 5, 6, 7] * 10})
+    sf.sanitize(people, sf.Condensation(k=5), report=False).save(tmp_path / "out")
+    own = tmp_path / "out" / "release" / "table.csv"
+    addresses = {"bank": Address(HOST, 1), "shop": Address(HOST, 2)}
+    made = write_trial(tmp_path / "trial", PartyTrial(addresses, "vertical", data={"bank": own}, key="age"))
+    before = own.read_bytes()
+    done = run("party", "--config", made["bank"], "-o", tmp_path / "out", "--overwrite")
+    assert (done.code, own.read_bytes()) == (2, before), done.err
+    assert "which this run reads" in done.err
