@@ -130,7 +130,7 @@ def page(curves: list[Curves]) -> str:
         "",
         "### Two checks",
         "",
-        "*True shares*: the tree by class with every class's true distributions in the place of reconstructed ones:",
+        "*True shares*: the tree by class with every class's true distributions instead of reconstructed ones:",
         "all that is then lost is lost by holding records in the order of noisy values. *Local, all columns*: columns",
         "that were asked about on the way to a node are reconstructed anew there too, although its records were",
         "chosen by them.",

@@ -199,7 +199,7 @@ def near_baseline(curves: list[Curves]) -> str:
     gains = np.array([c.gain.mean(axis=0) for c in curves])
     errors = np.array([standard_error(c.gain) for c in curves])
     close, better = gains >= -CLOSE, gains > 0
-    surely, worse = gains > CLEARLY * errors, gains < -CLEARLY * errors
+    better_clearly, worse = gains > CLEARLY * errors, gains < -CLEARLY * errors
     each = ", ".join(
         f"{c.title} {c.baseline.mean():.3f} against {c.mean('accuracy').min():.3f} to {c.mean('accuracy').max():.3f} "
         f"(better at {int(row.sum())} of {len(ALPHAS)} levels)"
@@ -208,8 +208,8 @@ def near_baseline(curves: list[Curves]) -> str:
     return (
         f"(ii) Accuracy is close to that of the original: {_word(close.mean() > MOST)} ({int(close.sum())} of "
         f"{close.size} points at most {100 * CLOSE:.0f} points of accuracy below it). In many cases better: "
-        f"{_word(better.mean() >= MANY)} ({int(better.sum())} of {better.size} above, {int(surely.sum())} clearly so; "
-        f"{int(worse.sum())} clearly below). Baseline against condensed: {each}."
+        f"{_word(better.mean() >= MANY)} ({int(better.sum())} of {better.size} above, "
+        f"{int(better_clearly.sum())} clearly; {int(worse.sum())} clearly below). Baseline against condensed: {each}."
     )
 
 

@@ -48,7 +48,7 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True)
 class Case:
-    """A truth over the places of a domain, a law, and the intervals in which both are told."""
+    """A truth over the places of a domain, a law, and the intervals in which both are estimated."""
 
     name: str
     noise: str

@@ -1,4 +1,4 @@
-"""Lays out what `anonymeter` measured: both sides beside each other, what agrees, and what does not and why."""
+"""Lays out what `anonymeter` measured: both sides side by side, what agrees, and what does not and why."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ of the original's size.
 def lay_out(
     mine: list[Row], theirs: list[Row], rows: tuple[int, int], attempts: int, version: str, machine: str
 ) -> str:
-    """Lay both sides out beside each other, with what agrees and what does not."""
+    """Lay out both sides side by side, with what agrees and what does not."""
     own = {(row["release"], row["risk"]): row for row in mine}
     found = {(row["release"], row["risk"]) for row in theirs}
     late = [f"{row['risk']} ({row['release']})" for key, row in own.items() if key not in found and "value" in row]

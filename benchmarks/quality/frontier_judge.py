@@ -232,8 +232,8 @@ def _membership(
     found = {f"membership by {name}": roc_auc_score(member, score) for name, score in scores.items()}
     found["leak"] = max(found.values())
     found["tpr"] = max(float(np.mean(s[member] > np.quantile(s[~member], 0.99))) for s in scores.values())
-    crowd = _nearest(space.points(people, every), space.points(inside, every), 2)[0][:, 1]
-    far = crowd >= np.quantile(crowd, 0.95)
+    density = _nearest(space.points(people, every), space.points(inside, every), 2)[0][:, 1]
+    far = density >= np.quantile(density, 0.95)
     score = scores["calibrated"]
     found["outliers"] = float(np.mean(score[member][far] > np.quantile(score[~member], 0.95)))
     return found

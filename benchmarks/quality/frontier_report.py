@@ -135,7 +135,7 @@ def fill(cache: Path, known: Path) -> None:
 
 
 def write_report(cache: Path, results: Path, known: Collection[str]) -> None:
-    """Write frontier.md, frontier.json and a picture a known table from what is kept; others are told in short."""
+    """Write frontier.md, frontier.json and a picture a known table from what is kept; others are listed in short."""
     tables: dict[str, Figures] = defaultdict(lambda: defaultdict(dict))
     stopped: dict[str, Figures] = defaultdict(lambda: defaultdict(dict))
     for path in sorted(cache.glob("*.json")):

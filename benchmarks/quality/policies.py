@@ -2,7 +2,7 @@
 
 Run from the repository root: ``python benchmarks/quality/policies.py [--tables a,b] [--cache FOLDER]``; the tables and
 methods are those of ``frontier.py``. Half of each table is inside, at most 10,000 people, and half outside. Limits are
-judged alone, without what a policy requires of a certificate, so that tables of any make stand beside each other. What
+judged alone, without what a policy requires of a certificate, so that tables of any tool can be compared. What
 was judged is kept, so that a run goes on where it stopped; results/policies.md is written at the end.
 """
 
@@ -55,7 +55,7 @@ def write_results(kept: Path, tables: list[str]) -> None:
         "# Which methods meet the built-in policies",
         "",
         "`benchmarks/quality/policies.py`: half of each table inside, half outside, one split. Limits alone are",
-        "judged. *no*: a limit is surely exceeded, and which one most; *?*: too few people to tell, and at which",
+        "judged. *no*: a limit is significantly exceeded, and which one most; *?*: too few people, and at which",
         "limit. Constants of the chain and the limits were chosen with these tables in sight.",
     ]
     for policy in BUILT_IN:

@@ -5,7 +5,7 @@ Made columns: eight shapes of the truth, ten laws, 500, 5,000 and 50,000 records
 the incomes of a housing table (20,640 rows, lognormal, cut off at the top, steps of 0.0001) and real columns of the
 shared tables (``SFUMATO_DATA``), all in 20 intervals: Laplace noise as ``--method randomize --epsilon 2`` makes it, and
 keep-or-replace with 50 % (at most 20,000 rows); there the truth is the share of the column's own rows in each interval,
-so that only the noise is random. 95 % bands; a null band counts as none, and their share is told. Nothing was tuned on
+so that only the noise is random. 95 % bands; a null band counts as none, and their share is given. Nothing was tuned on
 these draws; the radius of the chi-square and the number of parts were chosen on other seeds of like shapes, and on none
 of the real columns.
 """

@@ -91,8 +91,8 @@ BLOCKED = """
 ## Rules blocked
 
 The first of these rules, as many entries without the item unknown as with it. *Told* is how often an unknown entry that
-was an item is told from one that was none, by the other items of both transactions; one half is a coin. Where an item
-follows from others a question mark hides nothing: of the rule 34;85 -> 90 of mushroom, at 30 % and 60 %, 0.99 are told.
+was an item is distinguished from one that was not, by the other items of both transactions; 0.5 is chance. If an item
+follows from others, a question mark hides nothing: of the rule 34;85 -> 90 of mushroom, at 30 % and 60 %: 0.99.
 
 | transactions | unknown | support from | to | confidence from | to | told |
 | --- | --- | --- | --- | --- | --- | --- |

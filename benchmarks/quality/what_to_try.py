@@ -1,7 +1,7 @@
 """Whether what a verdict suggests meets the policy: python benchmarks/quality/what_to_try.py RUNS TABLE...
 
 Each table is first sanitized in a way that fails ``research``. What the verdict suggests is then run RUNS times (10),
-each time with other people held out and other draws, and judged as ``sanitize --policy research`` judges. Only what the
+each time with another hold-out set and other draws, and judged as ``sanitize --policy research`` judges. Only what the
 policy judges is measured, so that ten runs take minutes. Results: ``benchmarks/results/what_to_try.md``.
 """
 

@@ -78,7 +78,7 @@ def run(case: Case, folder: str | None) -> dict[str, Any]:
     original, holdout = table.take(pa.array(np.sort(drawn[cut:]))), table.take(pa.array(np.sort(drawn[:cut])))
     schema = Schema.infer(original).with_role(Role.TARGET, table.column_names[-1])
     asked, schema = levels_of_table(None, original, schema)
-    codec = Codec.fit(original, schema, crowd=10)
+    codec = Codec.fit(original, schema, min_frequency=10)
     effort = "fast" if table.num_rows > 200_000 else "default"
     sanitized = Condensation(k=10, effort=effort).sanitize(codec.encode(original, levels=asked), rng=rng)
     released = codec.decode(sanitized.records.values)

@@ -36,7 +36,7 @@ sent = pa.table({"drinks": spec.randomize(truth, rng)})
 
 # %% [markdown]
 # ## What one answer tells
-# If it was 10 % likely that somebody drinks too much, it is at most this likely after any answer.
+# If it was 10 % likely that a person drinks too much, it is at most this likely after any answer.
 
 # %%
 told = sf.breach(spec, property="x == 'too much'", prior=np.array([0.3, 0.4, 0.2, 0.1])).to_json()

@@ -56,7 +56,7 @@ release.certificate
 
 # %% [markdown]
 # ## What was measured
-# The card at the top is the verdict. With 400 people held out, whether an attack gains 5 in 100 can hardly be told,
+# The card at the top is the verdict. With a control group of 400 people, an excess of 5 % is hardly significant,
 # and the verdict says that it *cannot tell*.
 
 # %%

@@ -60,7 +60,7 @@ def inspect(
         Texts or numbers that mean a missing cell in every column, besides the usual marks and those that are found.
     encoding, sheet, header_row : optional
         How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
-        counted from 1. By default they are detected; what was detected is told as a warning.
+        counted from 1. By default they are detected; what was detected is reported as a warning.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _with_rare(arrow: pa.Table, schema: Schema, k: int, *, found: bool = True) -
         if words and field.role is Role.TARGET:
             rare = any(each.before.name == field.name and each.hides for each in shared.recodings)
             rare = rare or shared.fact is None or field.name in shared.fact.dropped
-            words = f"a class that fewer than {k} persons hold: say with --rare what becomes of it" if rare else ""
+            words = f"a class held by fewer than {k} persons: say with --rare what becomes of it" if rare else ""
             words += "; " if rare and field.name in shared.filled else ""
             words += "rows without a class will be left out" if field.name in shared.filled else ""
         fields.append(dataclasses.replace(field, reason=f"{field.reason}; {words}") if words else field)

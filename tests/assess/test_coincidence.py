@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.attacks.coincidence import MOST_HOLDERS, REPLICATES, RecurrenceRates, as_tries
+from sfumato.assess.attacks.coincidence import MOST_PERSONS, REPLICATES, RecurrenceRates, as_tries
 from tests.examples import at_length
 
 
@@ -13,8 +13,8 @@ def people(rates: list[float], values: int, seed: int) -> tuple[np.ndarray, np.n
     """How many people hold the value of each person, and the rate of that value."""
     rng = np.random.default_rng(seed)
     rate = np.repeat(rates, values)
-    holders = rng.poisson(rate)
-    return np.repeat(holders, holders), np.repeat(rate, holders)
+    frequencies = rng.poisson(rate)
+    return np.repeat(frequencies, frequencies), np.repeat(rate, frequencies)
 
 
 POPULATIONS = [[0.5], [2.0], [0.05, 3.0], [0.2, 1.0, 8.0]]
@@ -24,8 +24,8 @@ POPULATIONS = [[0.5], [2.0], [0.05, 3.0], [0.2, 1.0, 8.0]]
 @pytest.mark.parametrize("ratio", [0.3, 1.0, *at_length(2.0)])
 def test_chances_are_those_of_the_population(rates: list[float], ratio: float) -> None:
     """Of 40,000 values of each rate, whose estimates are off by less than 0.01 with ratios up to 1."""
-    holders, _ = people(rates, 40_000, 1)
-    found = RecurrenceRates.fit(holders, np.random.default_rng(2))
+    frequencies, _ = people(rates, 40_000, 1)
+    found = RecurrenceRates.fit(frequencies, np.random.default_rng(2))
     rate = np.array(rates)
     alone, both = rate * np.exp(-rate), rate * np.exp(-ratio * rate)
     near = 0.03 if ratio <= 1.0 else 0.06
@@ -45,15 +45,15 @@ def test_values_of_which_none_recurs_are_not_shown_by_coincidence() -> None:
 
 
 def test_nobody_has_no_chance() -> None:
-    for holders in (np.empty(0, dtype=np.int64), np.full(50, -1), np.zeros(5, dtype=np.int64), np.full(900, 30)):
-        found = RecurrenceRates.fit(holders, np.random.default_rng(1))
+    for frequencies in (np.empty(0, dtype=np.int64), np.full(50, -1), np.zeros(5, dtype=np.int64), np.full(900, 30)):
+        found = RecurrenceRates.fit(frequencies, np.random.default_rng(1))
         assert found.unique_shown(1.0).tolist() == [0.0] * (1 + REPLICATES)
 
 
 def test_values_that_many_hold_are_left_out() -> None:
-    holders, _ = people([0.8], 5_000, 3)
-    more = np.concatenate([holders, np.full(5_000, MOST_HOLDERS + 1)])
-    first, second = (RecurrenceRates.fit(each, np.random.default_rng(4)) for each in (holders, more))
+    frequencies, _ = people([0.8], 5_000, 3)
+    more = np.concatenate([frequencies, np.full(5_000, MOST_PERSONS + 1)])
+    first, second = (RecurrenceRates.fit(each, np.random.default_rng(4)) for each in (frequencies, more))
     np.testing.assert_array_equal(first.weights, second.weights)
 
 

@@ -190,7 +190,7 @@ def test_rows_are_kept_attacked_and_forgotten(tmp_path: Path, run: Run) -> None:
     shown = run("stream", "attack", *state, *releases)
     assert shown.code == 0, shown.err
     assert "Epoch 1 to 2" in shown.out
-    assert "Nobody was attacked" in shown.out
+    assert "No record was attacked" in shown.out
     shown = run("stream", "attack", *state, "--measure-key", key, *releases, "--json")
     document = json.loads(shown.out)
     assert document["succeeds"] is False

@@ -122,7 +122,7 @@ def test_nothing_is_linked_where_it_could_not_be_true() -> None:
         linked(table, method="classwise", target="sex")
     with pytest.raises(OptionError, match="name that column with person="):
         linked(table, person=None, rows_are_people=True)
-    with pytest.raises(OptionError, match="leave out rows="):
+    with pytest.raises(OptionError, match="drop rows="):
         linked(table, rows=50)
     parted = table.append_column("part", pa.array(["x", "y"] * (table.num_rows // 2)))
     with pytest.raises(OptionError, match="changes within a person"):

@@ -87,7 +87,7 @@ def test_a_reviewer_counts_rows_alike_and_reads_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"widths": {}, "coarsened": {}}, OptionError, "is told of no column to widen"),
+        ({"widths": {}, "coarsened": {}}, OptionError, "has no column to coarsen"),
         ({"widths": {"town": 10}}, SchemaError, "'town'"),
         ({"coarsened": {"town": 1}}, OptionError, "'town' has no hierarchy to take a level of"),
         ({"coarsened": {"seen": 4}}, SchemaError, "'seen' is coarsened to a level that its hierarchy does not have"),

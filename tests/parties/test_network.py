@@ -428,7 +428,7 @@ def test_many_silent_callers_do_not_keep_a_party_out(tmp_path: Path) -> None:
     places = make_places(tmp_path, ("ann", "ben"), timeout=60.0, wait=60.0)
     with contextlib.ExitStack() as held:
 
-        def crowd() -> None:
+        def flood() -> None:
             while True:
                 with contextlib.suppress(ConnectionRefusedError):
                     held.enter_context(socket.create_connection((HOST, places[0].listen.port)))
@@ -440,7 +440,7 @@ def test_many_silent_callers_do_not_keep_a_party_out(tmp_path: Path) -> None:
         ends: list[Any] = []
         first = threading.Thread(target=lambda: ends.append(run_all(places[:1], swap)))
         first.start()
-        crowd()
+        flood()
         ends.append(run_all(places[1:], swap))
         first.join(300)
     assert sorted(ends) == [[[0]], [[1]]]

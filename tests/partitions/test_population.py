@@ -16,7 +16,7 @@ from sfumato.tables.persons import persons_of_table
 from tests.partitions.test_partitions import people, run
 
 
-def crowd(rows: int) -> pa.Table:
+def people_of_towns(rows: int) -> pa.Table:
     """People, dated by the month, some of whose numbers only one holds; no category is rare."""
     table = people(rows).drop_columns(["level"])
     town = pa.array([["Oslo", "Bern", "Rome"][row % 3] for row in range(rows)])
@@ -28,7 +28,7 @@ def crowd(rows: int) -> pa.Table:
 @pytest.mark.parametrize("person", [None, "who"])
 @pytest.mark.parametrize("mechanism", [sf.Chain(k=4, leaf=20), sf.Condensation(k=4, effort="fast")])
 def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> None:
-    whole = crowd(900) if person else crowd(900).drop_columns(["who"])
+    whole = people_of_towns(900) if person else people_of_towns(900).drop_columns(["who"])
     table, outside = whole.slice(0, 700), whole.slice(700)
     told: dict[str, Any] = {"person": person} if person else {}
     outcome = run(table, mechanism, measured=200, holdout=outside, **told)
@@ -38,12 +38,12 @@ def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> N
     whose = persons_of_table(table, compared.codec.schema), persons_of_table(outside, compared.codec.schema)
     every = (np.arange(700), np.arange(200))
     expected = population_uniqueness((table, pa.table(outcome.table), outside), compared.codec, whose, *every)
-    assert any((one.holders == 1).any() and one.chance.any() for one in expected)
+    assert any((one.frequencies == 1).any() and one.chance.any() for one in expected)
     for one, two in zip(compared.standings, expected, strict=True):
-        for name in ("shown", "chance", "held_shown"):
+        for name in ("shown", "chance", "control_shown"):
             assert getattr(one, name).tolist() == getattr(two, name).tolist(), name
         most = 21 if person and one.fewest is None else 700  # persons who hold a number are told apart up to here
-        for name in ("holders", "held_holders"):
+        for name in ("frequencies", "control_frequencies"):
             assert np.minimum(getattr(one, name), most).tolist() == np.minimum(getattr(two, name), most).tolist(), name
         assert one.fewest == two.fewest
         assert (one.persons is None) == (person is None)
@@ -55,9 +55,9 @@ def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> N
 
 def test_some_people_are_asked_for_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(population, "_PEOPLE", 50)
-    outcome = run(crowd(900).drop_columns(["who"]), sf.Chain(k=4, leaf=20), measured=200, holdout=0.2)
+    outcome = run(people_of_towns(900).drop_columns(["who"]), sf.Chain(k=4, leaf=20), measured=200, holdout=0.2)
     compared = outcome.comparison
     assert isinstance(compared, Comparison)
-    assert {len(one.holders) for one in compared.standings} == {50}
-    assert {len(one.held_holders) for one in compared.standings} == {50}
-    assert all((one.holders != 0).all() for one in compared.standings)  # they are in the table
+    assert {len(one.frequencies) for one in compared.standings} == {50}
+    assert {len(one.control_frequencies) for one in compared.standings} == {50}
+    assert all((one.frequencies != 0).all() for one in compared.standings)  # they are in the table

@@ -263,7 +263,7 @@ def test_no_observed_bound_moves_the_mean_or_the_variance_of_a_noisy_column(nois
     table = leaning_table()
     if isinstance(noise, MultiplicativeNoise):
         table = table.drop(["born"])  # a date cannot be multiplied
-    codec = Codec.fit(table, Schema.infer(table), crowd=10)
+    codec = Codec.fit(table, Schema.infer(table), min_frequency=10)
     made = noise.sanitize(codec.encode(table), rng=np.random.default_rng(4))
     released = codec.decode(made.records.values, unbounded=made.records.unbounded)
     assert released.schema == table.schema

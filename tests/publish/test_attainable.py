@@ -174,7 +174,7 @@ def test_tune_refuses_a_policy_that_its_options_contradict_before_it_reads(monke
     from sfumato.tuning import run as tuning
 
     monkeypatch.setattr(tuning, "to_arrow", lambda *_: pytest.fail("the table was read"))
-    with pytest.raises(sf.PolicyNotMet, match=r"leave out rare='keep'$"):
+    with pytest.raises(sf.PolicyNotMet, match=r"drop rare='keep'$"):
         sf.tune(PEOPLE, policy="research", rare="keep")
     with pytest.raises(OptionError, match="there is no metric"):
         sf.tune(PEOPLE, metric="nosuch")

@@ -228,7 +228,7 @@ def test_a_state_that_lacks_the_counts_of_a_column_is_refused(state: Path, kind:
     book = State.open(state, write=True)
     book.commit([], [(kind, key) for key in book.keys(kind)])
     book.close()
-    with pytest.raises(StateError, match="bring back a whole copy"):
+    with pytest.raises(StateError, match="restore a complete copy"):
         StreamSession.open(state)
 
 

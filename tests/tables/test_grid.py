@@ -20,8 +20,10 @@ from tests.examples import examples
 DRAWN = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def codec_of(cells: Any, kind: Kind, domain: Domain, crowd: int = 2, **parts: Any) -> Codec:
-    return Codec.fit(pa.table({"c": cells}), Schema((Field("c", kind, domain=domain, **parts),)), crowd=crowd)
+def codec_of(cells: Any, kind: Kind, domain: Domain, min_frequency: int = 2, **parts: Any) -> Codec:
+    return Codec.fit(
+        pa.table({"c": cells}), Schema((Field("c", kind, domain=domain, **parts),)), min_frequency=min_frequency
+    )
 
 
 def decoded(codec: Codec, coordinates: Any) -> list[Any]:
@@ -92,7 +94,7 @@ def test_any_draw_of_categories_gives_one_of_them(drawn: np.ndarray[Any, Any]) -
 def test_nothing_piles_up_at_an_extreme_that_one_person_holds() -> None:
     rng = np.random.default_rng(7)
     cells = rng.uniform(0.0, 1.0, 500)
-    codec = codec_of(cells, Kind.CONTINUOUS, Domain(), crowd=5)
+    codec = codec_of(cells, Kind.CONTINUOUS, Domain(), min_frequency=5)
     for far in (3.0, 300.0):
         back = np.array(decoded(codec, rng.normal(0.0, far, 20_000)))
         assert back.min() >= cells.min()
@@ -122,7 +124,10 @@ def test_one_shared_and_one_lonely_extreme_cut_and_fold() -> None:
 
 def test_the_crowd_decides_what_is_shared() -> None:
     cells = [20, 20, 20, 30, 40, 40]
-    folds = [codec_of(cells, Kind.INTEGER, Domain(), crowd=crowd).columns[0].grid for crowd in (2, 3, 4)]
+    folds = [
+        codec_of(cells, Kind.INTEGER, Domain(), min_frequency=min_frequency).columns[0].grid
+        for min_frequency in (2, 3, 4)
+    ]
     assert [(grid.fold_low, grid.fold_high) for grid in folds if grid] == [(False, False), (False, True), (True, True)]
 
 

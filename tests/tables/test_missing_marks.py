@@ -147,7 +147,7 @@ def test_marks_are_released_in_their_proportions_and_rare_ones_as_the_commonest(
     cells = [*["1.5", "2.5"] * 200, *["k.A."] * 60, *[""] * 30, *["n/a"] * 10, *["lost"] * 9]
     table = pa.table({"weight": cells})
     schema = Schema((Field("weight", Kind.CONTINUOUS, missing=("k.A.", "", "n/a", "lost")),))
-    codec = Codec.fit(table, schema, crowd=10)
+    codec = Codec.fit(table, schema, min_frequency=10)
     made = Counter(codec.decode(codec.encode(table).values).column("weight").to_pylist())
     assert {mark: made[mark] for mark in ("k.A.", "", "n/a", "lost")} == {"k.A.": 69, "": 30, "n/a": 10, "lost": 0}
     stored = codec_from_document(codec_to_document(codec))
@@ -158,14 +158,14 @@ def test_marks_are_counted_in_persons() -> None:
     table = pa.table({"who": [*range(40), *[40] * 20], "weight": [*["1.5", "2.5"] * 10, *["k.A."] * 20, *["no"] * 20]})
     fields = (Field("who", Kind.NOMINAL, Role.PERSON), Field("weight", Kind.CONTINUOUS, missing=("k.A.", "no")))
     persons = codes_of_persons(table.column("who"))
-    codec = Codec.fit(table, Schema(fields), crowd=10, persons=persons)
+    codec = Codec.fit(table, Schema(fields), min_frequency=10, persons=persons)
     assert codec.columns[0].gap == "k.A."  # twenty cells of the other are one person's
 
 
 @pytest.mark.parametrize(("mark", "written"), [("lost", None), ("NA", "NA")])
 def test_an_unusual_mark_of_fewer_persons_than_k_is_released_as_an_empty_cell(mark: str, written: str | None) -> None:
     table = pa.table({"weight": [*["1.5", "2.5"] * 50, *[mark] * 9]})
-    codec = Codec.fit(table, Schema((Field("weight", Kind.CONTINUOUS, missing=(mark,)),)), crowd=10)
+    codec = Codec.fit(table, Schema((Field("weight", Kind.CONTINUOUS, missing=(mark,)),)), min_frequency=10)
     made = codec.decode(codec.encode(table).values).column("weight").to_pylist()
     assert made[100:] == [written] * 9
 

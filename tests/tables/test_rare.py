@@ -71,7 +71,7 @@ def frame(seed: int, rows: int = 60, persons: int = 24) -> pa.Table:
     )
 
 
-def holders(table: pa.Table, name: str, who: list[Any]) -> dict[str, set[Any]]:
+def frequencies(table: pa.Table, name: str, who: list[Any]) -> dict[str, set[Any]]:
     found: dict[str, set[Any]] = defaultdict(set)
     for cell, person in zip(table.column(name).to_pylist(), who, strict=True):
         found[str(cell)].add(person)
@@ -111,7 +111,7 @@ def test_no_category_that_fewer_than_k_persons_hold_leaves(method: str, seed: in
             continue
         if field.name == "released_person":
             continue
-        held = holders(table, field.name, who)
+        held = frequencies(table, field.name, who)
         for cell in set(map(str, release.table.column(field.name).to_pylist())):
             if field.kind is not Kind.CONTINUOUS or cell == "None":
                 assert len(held.get(cell, ())) >= k or cell == "other", field.name
@@ -128,14 +128,16 @@ def test_what_is_pooled_is_held_by_k_persons_too(seed: int, k: int) -> None:
     rng = Randomness(1).generator("test")
     shared = pool_rare_values(table, SCHEMA, k=k, way="pool", persons=who, rng=rng)
     for field in shared.schema.encoded:
-        held = holders(shared.table, field.name, who.tolist())
+        held = frequencies(shared.table, field.name, who.tolist())
         gone = held.pop("None", set())
         assert not gone or len(gone) >= k
         if field.kind is not Kind.CONTINUOUS:
             assert held
             assert all(len(persons) >= k for persons in held.values())
             assert "other" not in held or len(held["other"]) > k
-            common = {cell for cell, persons in holders(table, field.name, who.tolist()).items() if len(persons) >= k}
+            common = {
+                cell for cell, persons in frequencies(table, field.name, who.tolist()).items() if len(persons) >= k
+            }
             assert field.kind is Kind.ORDINAL or common - {"None"} <= set(held)  # none pays for a rare one
     again = pool_rare_values(shared.table, shared.schema, k=k, way="pool", persons=who, rng=rng)
     assert not again.recodings
@@ -284,7 +286,7 @@ def test_very_many_categories_leave_where_k_persons_hold_them(method: str, seed:
         seed=3,
         report=False,
     )
-    held = holders(table, "code", table.column("who").to_pylist())
+    held = frequencies(table, "code", table.column("who").to_pylist())
     made = release.table.column("code").to_pylist()
     rare = {cell for cell, who in held.items() if len(who) < 4}
     common = set(held) - rare

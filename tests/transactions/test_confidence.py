@@ -88,9 +88,9 @@ def test_bounds_of_a_confidence_are_reached_by_some_way_to_settle_the_unknown_en
                 {item for item, mark in enumerate(marks) if answers.get((row, item), mark) == "1"}
                 for row, marks in enumerate(rows)
             ]
-            holders = [transaction for transaction in transactions if transaction >= set(left)]
-            if holders:
-                reached.append(np.mean([transaction >= set(right) for transaction in holders]))
+            occurrences = [transaction for transaction in transactions if transaction >= set(left)]
+            if occurrences:
+                reached.append(np.mean([transaction >= set(right) for transaction in occurrences]))
         if reached:
             assert low == pytest.approx(min(reached))
             assert high == pytest.approx(max(reached))

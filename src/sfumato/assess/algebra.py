@@ -4,7 +4,7 @@ A `Measure` declares its numbers; its run yields the `Values` of each by name, o
 the names that people read and the index of the documentation are made of the declarations.
 
 The baseline of an attack is what it gets from a release that knows nobody. An independent sample of the same population
-leads an attacker to somebody, too. Where nobody was held out, the rows of the original itself are such samples of one
+leads an attacker to someone, too. Where nobody was held out, the rows of the original itself are such samples of one
 another, so that an attack by some of them on the others is its baseline.
 """
 

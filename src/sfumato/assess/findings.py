@@ -1,6 +1,6 @@
 """A finding: one measured number with all that a reader needs to understand it, and how far an attack gets.
 
-Where a number may lie is told by redrawing. A distance between two tables is the norm of a difference D. Its redraws D*
+Confidence intervals come from redraws. A distance between two tables is the norm of a difference D. Its redraws D*
 lie around D by chance alone, and by the triangle inequality the true distance is within the 95 % quantile of
 norm(D* - D) of the measured one. Such an interval holds the measured value and reaches 0 for a verbatim copy, where the
 redraws of the distance itself would not.
@@ -251,7 +251,7 @@ class Finding:
     baseline: float | None = None
     control: float | None = None  # the same number on rows that were held out
     reason: str | None = None  # why it was not run
-    public: bool = True  # whether it may stand in the edition that leaves with the release
+    public: bool = True  # whether it may appear in the public report
     unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
     control_interval: tuple[float, float] | None = None  # where the control may lie, 95 %
     attempts: int | None = None  # how many people were attacked, or rows tested, for it
@@ -408,7 +408,7 @@ def _gain(finding: Finding, width: float) -> Gain | None:
 
 
 FEW = 10
-"""A value is rare that fewer people hold."""
+"""A value is rare if fewer people have it."""
 _SINGLE_COLUMN = "attribute-inference-all-columns/"
 _PARTS = 10  # numbers are known to the tenth of the table that they lie in
 _MOST_ROWS = 200_000
@@ -470,10 +470,10 @@ def _share_alone(keys: NDArray[np.uint64]) -> float:
 
 
 def _rare_shown(pair: ColumnPair) -> int:
-    values, holders = np.unique(pair.original.present, return_counts=True)
+    values, frequencies = np.unique(pair.original.present, return_counts=True)
     if pair.field.kind not in CATEGORIES:  # of numbers the outermost, as far as fewer people lie beyond
-        below = np.cumsum(holders)
-        outermost = (below < FEW) | (below[-1:] - below + holders < FEW)
-        values, holders = values[outermost], holders[outermost]
-    few = holders < FEW
-    return int(holders[few][np.isin(values[few], pair.released.present)].sum())
+        below = np.cumsum(frequencies)
+        outermost = (below < FEW) | (below[-1:] - below + frequencies < FEW)
+        values, frequencies = values[outermost], frequencies[outermost]
+    few = frequencies < FEW
+    return int(frequencies[few][np.isin(values[few], pair.released.present)].sum())

@@ -1,4 +1,4 @@
-"""The whole measurement: original against released, and a stream's epochs beside each other; at the owner's.
+"""The whole measurement: original against released, and a stream's epochs in comparison; at the owner's.
 
 Every measure and every attack of a report is listed in the order in which they run, and loaded when it is asked for.
 """

@@ -210,11 +210,11 @@ def _table(findings: Sequence[Finding]) -> dict[str, Any]:
     """Rows of a table; it has a column for controls where a finding has one, and says once what many rows would."""
     rows = [_row(finding) for finding in findings]
     clauses = [_CLAUSE.split(row["meaning"]) for row in rows]
-    holders: dict[str, list[str]] = {}
+    frequencies: dict[str, list[str]] = {}
     for row, each in zip(rows, clauses, strict=True):
         for clause in each[1:]:
-            holders.setdefault(clause.strip(".;"), []).append(row["name"])
-    again = {clause: names for clause, names in holders.items() if len(names) > 1 and not _COUNTED.match(clause)}
+            frequencies.setdefault(clause.strip(".;"), []).append(row["name"])
+    again = {clause: names for clause, names in frequencies.items() if len(names) > 1 and not _COUNTED.match(clause)}
     for row, each in zip(rows, clauses, strict=True):
         kept = [clause for place, clause in enumerate(each) if not place or clause.strip(".;") not in again]
         row["meaning"] = _GOES_ON.sub("; ", _ENDED.sub(". ", f"{' '.join(kept).rstrip('.;')}."))

@@ -102,7 +102,7 @@ class Report:
         edition : {"owner", "public"}
             The public edition holds public findings and figures only.
         certificate : dict, optional
-            The certificate's JSON document: what was promised and what must not be said; by default its own.
+            The certificate's JSON document: what is claimed and what is refused; by default its own.
         """
         if edition not in ("owner", "public"):
             raise OptionError("a report has two editions; ask for 'owner' or 'public'")

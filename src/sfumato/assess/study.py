@@ -43,8 +43,8 @@ __all__ = [
     "choose_sizes",
     "drawn_note",
     "equivalence_classes",
+    "frequencies_of",
     "given",
-    "holders_of",
     "once",
     "read_column",
     "read_columns",
@@ -364,9 +364,9 @@ class Study:
             return drawn_note(people, len(self.original))
         return f"; counted on {people} people, one row of each" + (" drawn at random" if people < self.people else "")
 
-    def holders(self, codes: Places, slots: int) -> Places:
+    def frequencies(self, codes: Places, slots: int) -> Places:
         """How many persons of the original hold each of some values, from the value of each row."""
-        return holders_of(codes, self.persons, slots)
+        return frequencies_of(codes, self.persons, slots)
 
     def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
@@ -406,8 +406,8 @@ def once(look: Callable[[Study], T]) -> Callable[[Study], T]:
     return seen
 
 
-def holders_of(codes: Places, persons: Places | None, slots: int) -> Places:
-    """How many persons hold each of some values, from the value of each row."""
+def frequencies_of(codes: Places, persons: Places | None, slots: int) -> Places:
+    """Number of persons with each value, from the value of each row."""
     if persons is not None:
         codes = np.unique(np.column_stack([codes, persons]), axis=0)[:, 0]
     return np.bincount(codes, minlength=slots)

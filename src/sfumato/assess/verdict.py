@@ -176,7 +176,7 @@ class Verdict:
 
     @property
     def unasked(self) -> str:
-        """That nobody named the policy, for anybody; empty if somebody did."""
+        """A note that the policy is the default; empty if it was named."""
         if self.asked:
             return ""
         held = "" if self.outcome is Ruling.MEETS else " Nothing was withheld; this is not a permission to release."

@@ -2,7 +2,7 @@
 
 The certificate holds the hashes of all files, so one signature stands for the whole release. It lies beside the
 certificate as ``certificate.sig``, with the public key that it is checked by; whose key that is, only its fingerprint
-tells to somebody who has it from the owner by another channel.
+tells to a recipient who has it from the owner by another channel.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class SigningKey:
     path : Path
         Where the private key lies.
     fingerprint : str
-        What recipients are told by another channel than the release, as ``ssh-keygen -l`` shows it.
+        What recipients receive by another channel than the release, as ``ssh-keygen -l`` shows it.
     public_key : str
         The public key as a line ``ssh-ed25519 AAAA...``.
     kept : Path or None

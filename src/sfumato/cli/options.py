@@ -142,7 +142,7 @@ def _type_of(option: Option) -> Any:
 
 @contextmanager
 def keeping_owner_part(console: Console, folder: Path, *, overwrite: bool) -> Iterator[None]:
-    """Where a release does not meet its policy, write what stays with the owner alone, and say what to try."""
+    """If a release does not meet its policy, write only the owner's part and say what to try."""
     from sfumato.publish.judge import PolicyNotMet
 
     try:
@@ -190,7 +190,7 @@ def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None
 
 
 def reading_told(told: dict[str, Any]) -> dict[str, Any]:
-    """How a table is read, taken out of all that was told; what means a missing cell stays, the schema needs it too."""
+    """Options of reading, taken out of all options; missing-value marks stay, because the schema needs them too."""
     from sfumato.tables.schema import missing_marks
 
     reading = {name: told.pop(name) for name in (*READING_OPTIONS, "query")}
@@ -333,7 +333,7 @@ def passphrase_prompt() -> Callable[[], str] | None:
 
 
 def tell_signer(console: Console, release: Release) -> None:
-    """Say who signed a release, and what recipients must be told of it; nothing of a dry run."""
+    """Say who signed a release, and what recipients need to know; nothing for a dry run."""
     if release.signed_by is not None:
         console.say(f"Signed by {release.signed_by}.\nSend the recipient this fingerprint by a different channel.")
     elif release.certificate.randomness == "release":
@@ -379,7 +379,7 @@ def _parameter_option(parameter: Parameter) -> click.Option:
 
 
 def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a method that were told; those of columns read, and 0 is a number that was told."""
+    """Given parameters of a method, with those of columns parsed; 0 counts as given."""
     from sfumato.methods.catalogue import all_parameters
 
     known = all_parameters()

@@ -1,4 +1,4 @@
-"""signing-key: the owner's key that releases are signed with, and what recipients are told of it."""
+"""signing-key: the owner's key that releases are signed with, and its fingerprint for recipients."""
 
 from __future__ import annotations
 

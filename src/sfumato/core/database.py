@@ -331,7 +331,7 @@ class FileLock:
 
 
 def file_identity(file: Path) -> tuple[int, int] | None:
-    """What stays the same of a file until another takes its name; None where there is none."""
+    """What identifies a file until another takes its name; None where there is none."""
     try:
         found = file.stat()
     except OSError:

@@ -1,6 +1,6 @@
 """Read, type-check and write small JSON and TOML documents; the only place that does.
 
-Whatever lies in a folder that somebody sent is hostile until it is parsed. Size, depth, numbers, entries and their
+Whatever lies in a folder that someone sent is hostile until it is parsed. Size, depth, numbers, entries and their
 types are bounded here; what a document means is its reader's business.
 """
 
@@ -263,7 +263,7 @@ def _choice(hint: Any, inside: tuple[Any, ...]) -> Reader:
     def read(value: Any) -> Any:
         if optional and value is None:
             return None
-        if len(readers) == 1:  # or None, which it is not: what is wrong inside is told
+        if len(readers) == 1:  # or None, which it is not: the error inside is reported
             return readers[0](value)
         for each in readers:
             try:

@@ -32,7 +32,7 @@ class OutOfTime(Exception):
 def stopping_at(moment: Callable[[], float], stage: str) -> Iterator[None]:
     """Stop the block with `OutOfTime` at the first `tell` after a monotonic time, which may still move.
 
-    Of what is told inside, only one stage reaches whoever listened before.
+    Of the stages inside, only one reaches the earlier listener.
     """
     outer = _listener.get()
 

@@ -1,6 +1,6 @@
 """What a method sees of a table: one float matrix and the layout of its coordinates.
 
-Coordinates of records that are held as one cell a column, until somebody asks for the whole matrix.
+Coordinates of records that are held as one cell a column, until someone asks for the whole matrix.
 
 A column of categories is one small number a record here and a float for each category there: of a million mixed rows
 the matrix is several times as large as the cells.
@@ -197,7 +197,7 @@ class Records:
     Parameters
     ----------
     coordinates : ndarray of shape (n, d), or CellsByColumn
-        Coordinates, made read-only; or the cells that they are made of when somebody asks for ``values``.
+        Coordinates, made read-only; or the cells that they are made of when someone asks for ``values``.
     layout : tuple of Block
         Which coordinates belong to which column.
     levels : ndarray of shape (n,)
@@ -222,7 +222,7 @@ class Records:
     wanted : Wanted, optional
         Rows that are to be made of them; None where as many as there are records.
     linked : bool
-        Rows that are made of a person stay together: released ones say, too, whom they are about.
+        Rows drawn for a person stay together: released ones name their person, too.
     among : int
         How many records the table has that these are a cell of; 0 where they are all of them.
     highest : int

@@ -123,7 +123,7 @@ def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
 
 
 def drop_empty(arrow: pa.Table, schema: Schema, told: Collection[str]) -> Schema:
-    """Drop columns that have no value in any row, and say so of those that nobody told to drop."""
+    """Drop columns that have no value in any row, and warn of those that were not dropped on request."""
     left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
     empty = empty_columns(arrow, left)
     if not empty:

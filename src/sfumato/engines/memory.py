@@ -47,11 +47,11 @@ __all__ = [
     "MEASURED_WHOLE",
     "REGION_ROWS",
     "MadeRows",
-    "crowd_of",
     "draw_regions",
     "make_rows",
     "measured_note",
     "measured_rows",
+    "min_frequency_of",
     "run_in_memory",
 ]
 
@@ -212,7 +212,7 @@ def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bo
 
 
 def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
-    """How somebody scores people who grows the trees of a chain on released rows; None where no chain drew them."""
+    """How an attacker scores people who grows the trees of a chain on released rows; None where no chain drew them."""
     from sfumato.methods.chain.rows import MOST_GROWN, RegrownTrees
 
     stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
@@ -239,7 +239,7 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: R
         raise OptionError(f"column {gone[0]!r} is not released, so no row can be chosen by it; leave it out of --where")
     met = meets_all(conditions, job.original, job.codec.schema)
     people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
-    least = max(crowd_of(job, plan), plan.mechanism.traits.floor or 2)
+    least = max(min_frequency_of(job, plan), plan.mechanism.traits.floor or 2)
     if people < least:
         raise PrivacyRefusal(f"{people} persons fulfil the rule of --where and at least {least} must; use a wider rule")
     drawn = {block.column for block in seen.layout} - (set() if kept is None else kept.placed)
@@ -271,7 +271,7 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
     return released, (fact,)
 
 
-def crowd_of(job: Prepared, plan: Plan) -> int:
+def min_frequency_of(job: Prepared, plan: Plan) -> int:
     """Persons who must share whatever is shown of a prepared table."""
     return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.min_frequency or 2)
 
@@ -283,7 +283,7 @@ def _rules(job: Prepared, plan: Plan) -> RuleEnforcement | None:
     return enforce_rules(
         job.original,
         job.codec,
-        crowd=crowd_of(job, plan),
+        min_frequency=min_frequency_of(job, plan),
         found=plan.found_rules,
         persons=job.records.persons,
     )
@@ -353,7 +353,7 @@ def _made_from(job: Prepared, workings: OwnerDetails | None) -> tuple[int, Prepa
 
 
 def _left_out(job: Prepared, drawn: NDArray[np.int64]) -> pa.Table:
-    """Rows that were not drawn, with whom they are about where a column says so."""
+    """Rows that were not drawn, with their persons if a column identifies them."""
     rest = np.setdiff1d(np.arange(job.original.num_rows), drawn)
     table = job.original.take(pa.array(rest))
     person = next((field.name for field in job.codec.schema if field.role is Role.PERSON), None)

@@ -1,4 +1,4 @@
-"""What every engine ends in: what it was told, rows that may leave, how they were made, and what to compare with."""
+"""Result of every engine: options, rows that may be released, how they were made, and what to compare with."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Apart:
     before : pyarrow.Table, optional
         What left in the epoch before, of a stream.
     codec : Codec, optional
-        Of that, and of what leaves now.
+        Of that, and of the rows published now.
     """
 
     reason: str
@@ -191,7 +191,7 @@ class Outcome:
     Parameters
     ----------
     recipe : Recipe
-        What the run was told.
+        Options of the run.
     table : pyarrow.Table, Path or None
         The released rows, or the file that holds them; None if they are elsewhere, as on a cluster.
     rows_in : int, optional

@@ -98,7 +98,7 @@ class Plan:
     def min_frequency(self) -> int | None:
         """Fewest persons who hold a value that may leave, whatever levels ask for; None if nothing says it."""
         traits = self.mechanism.traits
-        return traits.floor if traits.holders is None else traits.holders
+        return traits.floor if traits.min_frequency is None else traits.min_frequency
 
     def __repr__(self) -> str:
         return f"Plan({self.mechanism.method}, {len(self.schema)} columns)"
@@ -168,7 +168,7 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
     schema = coarser(schema, ((each.column, each.hierarchy, each.level) for each in told))
     if not coarse_columns(schema):
         raise OptionError(
-            f"{mechanism.method!r} is told of no column to widen; name some with --widths or --coarsened, or in the "
+            f"{mechanism.method!r} has no column to coarsen; name some with --widths or --coarsened, or in the "
             "schema (coarsened = 1)"
         )
     return schema
@@ -178,7 +178,7 @@ def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
     """Plan of a chain without a given k, with the default for the number of people in the release.
 
     Cut-offs of tails stay where they are: of few people a tenth would be a large part of a column. The plan stays as it
-    is if a class of the target would be rare then, or a leaf be larger than was told.
+    is if a class of the target would be rare then, or a leaf be larger than requested.
     """
     chain, share = plan.mechanism, 1.0 - plan.options.holdout if isinstance(plan.options.holdout, float) else 1.0
     assert isinstance(chain, Chain)
@@ -220,12 +220,12 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     if outside is not None and not isinstance(options.holdout, float):
         outside = coarsen(repair_table(outside, plan.schema), before)[0]
     kept, unlabelled = _with_class(arrow, schema, plan, kept, asked, persons)
-    crowd = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
+    highest = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
     people = len(kept) if persons is None else len(np.unique(persons[kept]))
-    if people < crowd:
+    if people < highest:
         who = "records" if persons is None else "persons"
         raise LevelError(
-            f"there are {people} {who} and the highest privacy level is {crowd}; lower the level or add more {who}"
+            f"there are {people} {who} and the highest privacy level is {highest}; lower the level or add more {who}"
         )
     if people < len(kept) and traits.row_is_person:
         raise PrivacyRefusal(
@@ -299,7 +299,13 @@ def fit_with_tails(
         )
     coded = table if traits.paper_law else tails.code(table, rng.random(table.num_rows))
     codec = Codec.fit(
-        coded, tails.opened(schema), crowd=k, persons=persons, gaps=traits.gaps, codes=traits.codes, within=tails.bounds
+        coded,
+        tails.opened(schema),
+        min_frequency=k,
+        persons=persons,
+        gaps=traits.gaps,
+        codes=traits.codes,
+        within=tails.bounds,
     )
     return tails, codec, coded
 
@@ -320,12 +326,12 @@ def _share(
     coarse: frozenset[str],
 ) -> PooledCategories:
     """The table with its rare values hidden, as far as the method has a level to count them by."""
-    holders = plan.min_frequency
-    if holders is None or not schema.encoded:
+    min_frequency = plan.min_frequency
+    if min_frequency is None or not schema.encoded:
         return PooledCategories(original, schema, schema)
     rng = plan.randomness.generator("rare values")
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
-    k, ruled = max(level, holders), plan.mechanism.traits.synthetic and not plan.options.no_rules
+    k, ruled = max(level, min_frequency), plan.mechanism.traits.synthetic and not plan.options.no_rules
     found = partial(find_decisions, original, schema, persons) if plan.found_rules else None
     shared = pool_rare_values(
         original, schema, k=k, way=plan.options.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
@@ -333,8 +339,8 @@ def _share(
     )  # fmt: skip
     if not shared.schema.encoded:
         raise LevelError(
-            f"in none of the {len(schema.encoded)} columns a value is held by {max(level, holders)} persons; lower the "
-            "level (--k)"
+            f"in none of the {len(schema.encoded)} columns a value is held by {max(level, min_frequency)} persons; "
+            "lower the level (--k)"
         )
     if shared.fact is not None and plan.options.strata in shared.fact.dropped:
         raise LevelError(
@@ -345,7 +351,7 @@ def _share(
         names = shared.fact.dropped
         warnings.warn(
             Notice(
-                f"columns without a value that {shared.fact.k} persons hold were dropped: {len(names)}, the first is "
+                f"columns without a value held by {shared.fact.k} persons were dropped: {len(names)}, the first is "
                 f"{shown(names[0])}; a lower level (--k) keeps more"
             ),
             stacklevel=2,
@@ -494,7 +500,7 @@ def _check_wanted(mechanism: Mechanism, rows: int | None, where: str | None) -> 
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise OptionError("rows is a whole number of at least 1; say how many to make, or leave it out")
     if rows is not None and not mechanism.traits.synthetic:
-        raise OptionError(f"{mechanism.method!r} makes no rows anew; drop --rows, or use condense")
+        raise OptionError(f"{mechanism.method!r} makes no synthetic rows; drop --rows, or use condense")
     if where is not None and not mechanism.traits.conditional:
         raise OptionError(f"{mechanism.method!r} cannot draw rows that fulfil a rule; drop --where, or use chain")
     if where is not None and not parse_conditions(where):

@@ -59,7 +59,7 @@ class Parameter:
     by_column : bool
         Whether every column may have its own.
     several : bool
-        Whether it is a list of values, as many as are told.
+        Whether it is a list of values of any length.
     option : Option, optional
         How it is offered; None where another method offers it for all.
     """

@@ -48,7 +48,7 @@ class Traits:
         No released row descends from one original row, so that nothing can be passed through beside it.
     floor : int, optional
         Fewest records of any group, whatever levels ask for; None where it makes no groups, or chooses from the data.
-    holders : int, optional
+    min_frequency : int, optional
         Fewest persons who hold a category that may leave, whatever levels ask for; by default as many as ``floor``.
     level_1 : bool
         A record may ask to stand alone.
@@ -85,7 +85,7 @@ class Traits:
     level_1: bool = False
     keyed: bool = False
     row_is_person: bool = False
-    holders: int | None = None
+    min_frequency: int | None = None
     conditional: bool = False
     gaps: bool = False
     coarsened: tuple[CoarsenedColumn, ...] | None = None
@@ -107,8 +107,8 @@ class OwnerDetails:
     original row that each released row descends from; None where there is no such thing. Where records are known by
     their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet. ``kept``
     are the places of the records that labels and levels speak of, where some were left out. ``likelihood`` scores
-    people, by their coordinates, as somebody can who knows the algorithm and what was grown by it, ``regrown`` as one
-    who grows that anew on the release; more is likelier among the records. ``sample`` are the places of the records
+    people, by their coordinates, as an attacker can who knows the algorithm and the trees, ``regrown`` as one
+    who grows them again on the release; more is likelier among the records. ``sample`` are the places of the records
     that were drawn into the release, to which ``origin`` refers; all others are the control group. ``texts`` are
     further files for the owner, by name. ``answers`` are the codes of cells that leave as values of another kind, by
     column.

@@ -1,4 +1,4 @@
-"""What one party of a joint run is told: ``party.toml``, read, and written with keys for all parties of a trial."""
+"""Settings of one party of a joint run: ``party.toml``, read, and written with keys for all parties of a trial."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ACTIONS = ("opened", "sum", "told", "tossed", "shared", "engine")
 Shape = tuple[int, ...]
 
 _SHOWN = ("opened", "sum", "told")  # in the clear, and about data
-_TOSSED = "randomness that all parties have alike and that says nothing of data"
+_TOSSED = "randomness that all parties have alike and that contains no information on data"
 _SHARED = {
     "shared": "numbers of one owner, split in two: neither half says anything of them",
     "engine": "numbers that stayed hidden while they were computed with",

@@ -308,7 +308,7 @@ class Tunnel:
     Attributes
     ----------
     addresses : tuple of str
-        Of the engines of all computing parties, as this party's engine must be told: its own is where it listens,
+        Of the engines of all computing parties, as this party's engine needs them: its own is where it listens,
         those of the others are the near ends of the tunnel.
     sent : int
         Bytes that this party's engine has sent.

@@ -193,7 +193,7 @@ class Meeting:
         except ssl.SSLError as error:
             self._remember(wire.host, error)
             wire.close()
-        except (Lost, OSError, ValueError):  # a scan, a slow caller, or somebody else's language
+        except (Lost, OSError, ValueError):  # a scan, a slow caller, or another's language
             wire.close()
         except PartyMismatch as error:
             self._mail.fail(error)

@@ -174,7 +174,7 @@ class NetworkChannel(PartyChannel):
         self._call(self._farewell(Frame.ABORT, told), watch=False)
 
     def close(self) -> None:
-        """Say farewell to whoever is still there, and end the connections."""
+        """Say farewell to the remaining parties, and end the connections."""
         if self._closed:
             return
         self._closed = True
@@ -231,7 +231,7 @@ class NetworkChannel(PartyChannel):
     async def _pulse(self) -> None:
         """Send signs of life, and notice who has stopped giving them."""
         every = self._every
-        patience = self._place.timeout - every  # so that it is told within the timeout
+        patience = self._place.timeout - every  # so that it is reported within the timeout
         last = time.monotonic()
         while True:
             await asyncio.sleep(every)
@@ -293,8 +293,8 @@ def telling_others(config: PartyConfig, version: str) -> Iterator[None]:
 def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, Engine | None]]:
     """Meet the other parties and give the channel to them, and the engine of a party that computes.
 
-    Whatever ends the block early is told to the others; what failed elsewhere goes before what that led to here. The
-    engine and all connections are gone afterwards.
+    Whatever ends the block early is reported to the others; the first failure elsewhere has priority over its
+    effects here. The engine and all connections are gone afterwards.
 
     Parameters
     ----------

@@ -218,7 +218,7 @@ def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> t
     tails = fit_tails(arrow, schema, k=tail_persons(level), rng=rng)
     coded = tails.code(arrow, rng.random(arrow.num_rows))
     within = {name: _released_bounds(tail) for name, tail in tails.columns.items()}
-    codec = Codec.fit(coded, schema, crowd=level, codes=True, within=within)
+    codec = Codec.fit(coded, schema, min_frequency=level, codes=True, within=within)
     equations = most_components(codec.layout) + 1
     if equations >= level:
         raise PrivacyRefusal(

@@ -1,6 +1,6 @@
 """What a session stands on: a channel between the parties, whole numbers modulo 2^64, and an engine for the rest.
 
-A channel carries bytes between every two parties, in order. Whatever goes wrong with any party is told to all of them
+A channel carries bytes between every two parties, in order. Any party's failure is reported to all of them
 as one sentence. Everything linear is arithmetic on shares, in fixed point; of secure sums every two parties share masks
 that cancel [BCG10, lines 2, 5 and 13]. Comparing and multiplying what nobody may see needs an engine for secure
 computation, which gets shares and gives fresh shares, and keeps nothing between two calls.

@@ -118,7 +118,7 @@ def run_party(
     Raises
     ------
     SfumatoError
-        All other parties are told, and nothing is written anywhere.
+        All other parties are notified, and nothing is written anywhere.
     """
     form, plan = form_named(form), part.plan
     try:
@@ -136,7 +136,7 @@ def run_party(
         release = publish(made, PublishOptions(report=report, policy=asked))
         return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
     except PolicyNotMet:
-        channel.abort("its policy is not met")  # what was measured on its part is nobody else's business
+        channel.abort("its policy is not met")  # what was measured on its part stays private
         raise
     except BaseException as error:
         channel.abort(reason_of(error))

@@ -5,7 +5,7 @@ every round, and so are the groups' statistics; distances, components and noise 
 
 Records come into the same order at all owners by keys that are compared as HMACs under a common secret. No key is sent.
 Whoever has the secret of the run, that is every party, could test guesses of keys against HMACs that another told; they
-are told only where the sets of keys differ, to count by how much. Private set intersection would not even allow that.
+are exchanged only if the sets of keys differ, to count by how much. Private set intersection would not even allow that.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _HASH = 32  # bytes
 def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
     """Order that brings this owner's rows into the order of all: ``rows[order]``.
 
-    All parties call it together. The order is that of the keys' HMACs, so it tells nothing of the keys.
+    All parties call it together. The order is that of the keys' HMACs, so it contains no information on the keys.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     Raises
     ------
     TableError
-        With counts, for missing keys, keys that stand twice, and kinds that no two owners would surely write alike.
+        With counts, for missing keys, keys that stand twice, and kinds that no two owners are certain to write alike.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _text(cell: Any) -> str | None:
 
 
 def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> None:
-    """Count at every party how the keys differ, and say so."""
+    """Refuse different keys, with the counts at every party."""
     sets = []
     for owner, count in enumerate(counts):
         told = session.tell(ordered if owner == session.rank else None, owner, "keyed hashes", count)
@@ -411,7 +411,7 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
 
 
 def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
-    """Put the columns of all owners side by side, in the order of the parties; no data is told.
+    """Put the columns of all owners side by side, in the order of the parties; no data is exchanged.
 
     Raises
     ------

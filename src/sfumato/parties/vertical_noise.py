@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-_MOST_PLACES = 2**31  # categories of a column that are told
+_MOST_PLACES = 2**31  # categories of a column that are exchanged
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class GroupedColumns:
     """One owner's columns, rows group after group."""
 
     sizes: NDArray[np.int64]  # (g,)
-    mean: NDArray[np.int64]  # (g, d_l): in whole steps of 2^-bits, as it is told
+    mean: NDArray[np.int64]  # (g, d_l): in whole steps of 2^-bits, as it is sent
     bits: int
     centred: NDArray[np.float64]  # (n, d_l): distances from the mean of the group
 

@@ -1,1 +1,1 @@
-"""The release: what leaves, what stays with the owner, what the owner asks of it, and how a reviewer checks it."""
+"""The release: its public and its owner's part, the policy, and the reviewer's check."""

@@ -337,7 +337,7 @@ def _fits_rare(mechanism: Any, facts: Sequence[Fact]) -> bool:
     """
     from sfumato.methods.chain import Chain
 
-    least = mechanism.traits.floor if mechanism.traits.holders is None else mechanism.traits.holders
+    least = mechanism.traits.floor if mechanism.traits.min_frequency is None else mechanism.traits.min_frequency
     limits = {RareValues: least, TailsCoded: least}
     if isinstance(mechanism, Chain) and least is not None:
         limits[TailsCoded] = min(least, Chain.k)
@@ -544,7 +544,7 @@ def _fits_swap(mechanism: Any, fact: Swapped) -> bool:
 
 
 def _fits_levels(mechanism: Any, fact: Aggregated) -> bool:
-    """Tell whether every column that was told is at its level."""
+    """Whether every requested column is at its level."""
     found = dict(zip(fact.columns, zip(fact.hierarchies, fact.levels, strict=True), strict=True))
     return all(
         each.column in found

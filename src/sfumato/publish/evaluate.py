@@ -40,7 +40,7 @@ from sfumato.tables.spreadsheet import unquote_formulas
 
 __all__ = ["Evaluation", "check_evaluation_folder", "compare_tables", "evaluate", "most_unpacked"]
 
-_LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that somebody else packed may unpack to, in bytes and originals
+_LEAST_MOST, _TIMES = 1 << 30, 20  # what a table that someone else packed may unpack to, in bytes and originals
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +88,7 @@ class Evaluation:
 
 
 def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False, inputs: Iterable[object] = ()) -> None:
-    """Refuse a folder that may not be replaced, and one inside what leaves: the owner's report must stay."""
+    """Refuse a folder that may not be replaced, and one inside a release: the owner's report is private."""
     path = check_folder(folder, overwrite=overwrite, contents=Contents.EVALUATION, inputs=inputs).absolute()
     leaving = next((parent for parent in path.parents if (parent / "certificate.json").is_file()), None)
     if leaving is not None:
@@ -248,7 +248,7 @@ def compare_tables(
 
 
 def most_unpacked(original: pa.Table, most_bytes: int | None) -> int:
-    """Bytes that a table which somebody else packed may unpack to: those granted, or in proportion to the original."""
+    """Bytes that a table which someone else packed may unpack to: those granted, or in proportion to the original."""
     return most_bytes or max(_LEAST_MOST, _TIMES * original.nbytes)
 
 
@@ -344,7 +344,7 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
         named = _listed([repr(name) for name in left])
         yield PrivacyLeakWarning(
             f"{len(left)} columns taken for identifiers stand in the released table ({named}); they were not measured "
-            "and should not be handed over"
+            "and should not be released"
         )
     if roles[Role.PUBLIC]:
         yield UserWarning(f"{len(roles[Role.PUBLIC])} public columns were not measured, nor what they give away")

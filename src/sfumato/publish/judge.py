@@ -74,7 +74,7 @@ CONFIDENCE = 0.95
 """Of all intervals of a verdict together."""
 
 LEAST_HELD_OUT = 1_000
-"""People held out with whom the membership attack at 1 % false alarms is judged."""
+"""Smallest control group for membership inference at 1 % FPR."""
 
 _OWN_ROW = "own-row-linkage-"
 _KNOWN_ROWS = "known-input-recovery"

@@ -62,7 +62,7 @@ REQUIRE = {
     "control": "A control group: people of the same population whose records were not used.",
     "min_group_size": "Every group that rows are drawn from holds at least this many people; a method without groups "
     "does not meet it.",
-    "rare": "No category that too few people hold appears in the release; remove the line to allow rare categories.",
+    "rare": "No category held by too few people appears in the release; remove the line to allow rare categories.",
 }
 """What every requirement asks, in one sentence."""
 

@@ -59,7 +59,7 @@ class Release:
     report : Report or None
         None where no report was asked for.
     recipe : Recipe
-        What the run was told; the owner's.
+        Options of the run; the owner's.
     released : Schema
         Of the released table; only what it declares leaves.
     workings : Workings or None
@@ -248,7 +248,7 @@ def signer_of(
     BadInput
         Where the key cannot be read, or lies in the folder.
     PrivacyRefusal
-        Where somebody is to sign a dry run.
+        Where someone is to sign a dry run.
     """
     if sign is False or (sign is None and dry_run):
         return None

@@ -201,10 +201,10 @@ def sanitize(
         In place of a method and its parameters.
     method : str, optional
         Name of a method as on the command line; by default ``"chain"``, and ``"condense"`` with fewer than 200 rows
-        or where a parameter is told that only condensation has.
+        or if a parameter is given that only condensation has.
     recipe : Recipe or path, optional
-        Of an earlier run: says all that it says, so that only a key, rows to hold out, a seed and a policy may be told
-        beside it.
+        Recipe of an earlier run: it sets all options, so that only key, hold-out set, seed and policy may be given
+        with it.
     folder : path, optional
         Write the release there: ``release/``, which leaves, and ``owner/``, which stays, whole or not at all.
     new_key : path, optional
@@ -238,7 +238,7 @@ def sanitize(
     no_rules : bool
         Let synthetic rows break the rules between columns that the schema lists or that every row obeys.
     rare : {"pool", "lift", "keep"}, optional
-        What becomes of categories that fewer persons hold than the highest privacy level: one named other, a wider one
+        What becomes of categories held by fewer persons than the highest privacy level: one named other, a wider one
         of the column's hierarchy, or nothing. By default they are lifted where there is a hierarchy and pooled
         elsewhere, and a rare class of the target is refused.
     tails : {"code", "smooth", "keep"}, optional
@@ -295,7 +295,7 @@ def sanitize(
         Replace an earlier release in the folder.
     encoding, delimiter, decimal, sheet, header_row : optional
         How a file is read: encoding, delimiter and decimal separator of CSV, the sheet of a workbook, and the row or
-        line that names the columns, counted from 1. By default they are detected; what was detected is told as a
+        line that names the columns, counted from 1. By default they are detected; what was detected is reported as a
         warning.
     **parameters
         Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation

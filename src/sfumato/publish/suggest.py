@@ -1,7 +1,7 @@
 """What to try next where a policy is not met: settings that were tried on the table before they are named.
 
 A trial measures nothing but what the policy judges, and writes nothing; its judge is the one of every release. Columns
-that carry the risk, dropped or coarsened: what could be changed, how it is told, and what it did.
+that carry the risk, dropped or coarsened: the change, its option, and its effect.
 """
 
 from __future__ import annotations
@@ -382,7 +382,7 @@ def _settings(
 
 
 def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
-    """Rows of at most `_MOST_PEOPLE`; None where even attacks that never succeed could not be told of so few."""
+    """Rows of at most `_MOST_PEOPLE`; None if there are too few to measure even attacks that never succeed."""
     table, count = _some(arrow, plan, _MOST_PEOPLE)
     held = plan.options.holdout if isinstance(plan.options.holdout, float) else _HOLD_OUT
     sides = [Tries(0.0, max(1.0, share * count)) for share in (1.0 - held, held)]
@@ -424,7 +424,7 @@ class ColumnChange:
 
     @property
     def how(self) -> str:
-        """How it is told to `sanitize`."""
+        """The option of `sanitize` for it."""
         if self.hierarchy is None:
             return f"--identifier {self.column}"
         return f'in the schema: hierarchy = "{self.hierarchy}", coarsened = {self.level}'

@@ -361,7 +361,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         most = max(self.init_number, self.k) + self.pending_limit
         if n > most:
             raise LevelError(
-                f"more than {most} rows have come and none asks for a level as low as their number, so no group can be "
+                f"more than {most} rows have come and none has a level as low as their number, so no group can be "
                 "made; lower the levels"
             )
 

@@ -42,7 +42,7 @@ class Condenser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type:
 
     Distances are taken as the matrix comes: standardize it first, for instance in a pipeline. There it stands before a
     classifier: what is learnt is learnt of centroids. `sample` and `fit_resample` draw synthetic rows, in a frame of
-    the kind that was fitted; what leaves should be made by `sfumato.sanitize`, which certifies it.
+    the kind that was fitted; a release should be made by `sfumato.sanitize`, which certifies it.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def framed(estimator: Any, rows: NDArray[np.float64]) -> Any:
 class GeometricTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Translate, scale or rotate a numeric matrix by a secret key [OZ03].
 
-    Outsourcing obfuscation: a few known rows undo it. Keep ``key_`` apart from what leaves.
+    Outsourcing obfuscation: a few known rows undo it. Keep ``key_`` apart from the release.
 
     Parameters
     ----------

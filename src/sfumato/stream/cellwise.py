@@ -367,7 +367,7 @@ class Carried:
         return self.before
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
-        """What leaves now, and the line of each epoch."""
+        """The rows published now, and the line of each epoch."""
         assert self.publication is not None  # asked where something leaves
         return self.publication, self.totals.ledger
 

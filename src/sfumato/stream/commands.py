@@ -371,7 +371,7 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
         else:
             low, high = finding.interval or (finding.value, finding.value)
             console.say(
-                f"{finding.name}: {finding.value:.1%} ({low:.1%} to {high:.1%}) of {finding.attempts}, guessing gives "
+                f"{finding.name}: {finding.value:.1%} ({low:.1%} to {high:.1%}) of {finding.attempts}, baseline "
                 f"{finding.baseline or 0.0:.1%}"
             )
     console.say(found.words())

@@ -37,7 +37,7 @@ _NAME = "standard input"
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a connector is told."""
+    """Options of a connector."""
 
     rows: int  # rows of a batch, always the same for one state
     # the columns of the schema, for records that name their own fields: one that lacks is a missing cell, one that the

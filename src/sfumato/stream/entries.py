@@ -440,7 +440,7 @@ def _are_places(pairs: NDArray[np.int64], block: Block, count: int) -> bool:
 
 
 def _unreadable() -> StateError:
-    return StateError("the categories of a group in the state are not those of its records; bring back a whole copy")
+    return StateError("the categories of a group in the state are not those of its records; restore a complete copy")
 
 
 def tally_on_disk(

@@ -155,7 +155,7 @@ class EpochAttack:
 
     @property
     def succeeds(self) -> bool | None:
-        """Whether more is told of arrivals than guessing tells, beyond chance; None where nothing could be tried."""
+        """Whether arrivals are inferred significantly better than by the baseline; None if nothing could be tried."""
         tried = [finding for finding in self.findings if finding.value is not None]
         if not tried:
             return None
@@ -164,9 +164,9 @@ class EpochAttack:
     def words(self) -> str:
         """One sentence."""
         return {
-            None: "Nobody was attacked; give the key of rows kept for measuring with --measure-key.",
-            True: "The attack succeeds: the differences tell more of arrivals than guessing does.",
-            False: "The attack gains nothing that guessing does not.",
+            None: "No record was attacked; give the key of the stored rows with --measure-key.",
+            True: "The attack succeeds significantly more often than its baseline.",
+            False: "The attack does not succeed significantly more often than its baseline.",
         }[self.succeeds]
 
     def to_json(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from sfumato.tables.schema import Schema
 __all__ = ["USUAL", "HeldValues", "Hiding", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
 
 USUAL = "usual"
-"""Way of a stream that was told none: wider categories or other ones, but a rare class of the target stops it."""
+"""Default treatment in a stream: wider categories or other ones, but a rare class of the target stops it."""
 
 _HELD, _RARE = "held", "rare"
 _NUMBER = np.dtype("<i8")
@@ -112,7 +112,7 @@ class HeldValues:
         Raises
         ------
         PrivacyRefusal
-            Where a class of the target is rare and nobody said what becomes of it.
+            Where a class of the target is rare and its treatment is not given.
         """
         listed = [column.field for column in self._columns if column.field.kind in LISTED]
         k = settings.k // settings.person_rows
@@ -183,7 +183,7 @@ def rare_on_disk(state: State) -> RareValues:
 def hidden_schema(schema: Schema, table: pa.Table) -> tuple[Schema, tuple[str, ...]]:
     """Schema of published rows, with the categories that rare ones became, and columns that have no value in any row.
 
-    Those are dropped: less than two categories that enough persons hold were left in them.
+    Those are dropped: less than two categories held by enough persons were left in them.
     """
     fields, dropped = [], []
     for field in schema:

@@ -202,7 +202,7 @@ class CountedPersons:
         return self._rows
 
     def admit(self, table: pa.Table, missing: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Which rows are taken in, from the first on: those of persons of whom fewer were; until `committed` is told.
+        """Which rows are taken in, from the first on: those of persons of whom fewer were; until `committed` is called.
 
         Rows that do not identify their persons are not.
         """

@@ -238,7 +238,7 @@ class StreamSession:
         return Publication.from_entries(self._state.body("families"), self._state.read_large("published"))
 
     def ingest(self, batches: Iterable[Batch], *, tell: Callable[[Acknowledged], None] | None = None) -> Ingested:
-        """Take in batches, one after the other; each is on disk before it is told and the next is asked for.
+        """Take in batches, one after the other; each is on disk before it is acknowledged and the next is read.
 
         Parameters
         ----------
@@ -445,7 +445,7 @@ class StreamSession:
         self._write(dataclasses.replace(self._progress, late=self._pending.away > 0), put, drop)
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:
-        """Begin an epoch: rows of families that are due are drawn anew, all others are repeated; give the whole ledger.
+        """Begin an epoch: rows of families that are due are redrawn, all others are repeated; give the whole ledger.
 
         The epoch is on disk before anything is handed out. If the last one was not `delivered`, it is given again.
         """

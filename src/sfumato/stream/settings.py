@@ -1,4 +1,4 @@
-"""What a stream was told, how far it has come, the lines of its ledger, and what it tells: counts, never a cell.
+"""Settings and progress of a stream, the lines of its ledger, and its status: counts, never a cell.
 
 Entries of a stream's state: kind, key and bytes under one digest, which every commit carries on.
 
@@ -142,7 +142,7 @@ class StreamSettings:
     measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
     ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
     taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
-    key. ``rare`` is what becomes of categories that too few persons hold. ``tails`` says whether values beyond those
+    key. ``rare`` is what becomes of categories held by too few persons. ``tails`` says whether values beyond those
     of k persons are coded to cut-offs. ``marks`` are the decimal marks of columns of CSV whose numbers are not written
     plainly. ``frame`` is the kind of frame that the first records came in, and that published tables come back in.
     Groups never hold records of two categories of ``strata``, a column.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PersonsSoFar", "changes_of", "start_stream"]
 
-_NOWHERE = -1  # cell of what is told of rows that were kept out
+_NOWHERE = -1  # partition of the report on quarantined rows
 _ROWS = pa.schema([("bucket", pa.int64()), ("person", pa.binary()), ("cell", pa.int64()), ("body", pa.binary())])
 _TYPES = "bucket long, person binary, cell long, body binary"
 _TOLD = "cell long, body binary"
@@ -53,7 +53,7 @@ class PersonsSoFar:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Encode:
-    """Rows that are taken in, encoded and given to cells; beside them what is told of the others."""
+    """Rows that are taken in, encoded and given to partitions; with the report on the others."""
 
     cells: StreamCells
     persons: PersonsSoFar | None
@@ -166,7 +166,7 @@ def _cells_processor(cells: StreamCells, vault: Vault | None) -> Any:
 
 
 def changes_of(told: pa.Table, cells: StreamCells) -> tuple[dict[int, CellChange], list[KeptOut]]:
-    """What a batch changed in each cell, and what is told of rows that were kept out."""
+    """What a batch changed in each cell, and the report on quarantined rows."""
     changes: dict[int, CellChange] = {}
     out = []
     for cell, body in zip(told.column("cell").to_pylist(), told.column("body").to_pylist(), strict=True):

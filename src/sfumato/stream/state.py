@@ -139,7 +139,7 @@ class StateStore:
                 self._lock.acknowledge(number)
 
     def close(self) -> None:
-        """Let go of the place; a file is brought into one and sealed, unless somebody still reads."""
+        """Let go of the place; a file is brought into one and sealed, unless someone still reads."""
         if self._closed:
             return
         alone, self._closed = False, True

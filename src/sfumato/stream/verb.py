@@ -83,7 +83,7 @@ class Stream:
             return session.status()
 
     def attack(self, releases: Sequence[str | Path], *, measure_key: str | Path | None = None) -> EpochAttack:
-        """What published epochs give away to somebody who takes them from each other."""
+        """What published epochs give away to an attacker who compares them."""
         return attack_epochs(self.state, releases, measure_key=measure_key)
 
     def forget(self) -> Status:

@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 _PRIORS = (0.01, 0.1, 0.5)
-"""How sure somebody may be before, in the page's table of how sure they can be after."""
+"""How sure someone may be before, in the page's table of how sure they can be after."""
 
 _MOST_CHANCES = 250_000  # of a response matrix: more would be megabytes of page
 _SAFE = 2**53
@@ -214,7 +214,7 @@ def _domain(domain: Universe) -> dict[str, Any]:
 
 
 def _bounds(one: NoiseSpec | Survey) -> list[float] | None:
-    """How sure somebody can be after, for each prior; None where there is no bound."""
+    """How sure someone can be after, for each prior; None where there is no bound."""
     bounds = [one.bound(prior) for prior in _PRIORS]
     return None if min(bounds) >= 1.0 else bounds
 

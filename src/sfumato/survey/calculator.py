@@ -344,7 +344,7 @@ def noise_for_privacy(
 
     Notes
     -----
-    This is the size of the noise in words, no guarantee: it takes the prior for flat and says nothing of what answers
+    This is the size of the noise in words, no guarantee: it assumes a flat prior and does not describe what answers
     beyond the ends of the range prove [errata JS07.4]. `NoiseSpec.gamma` has what is guaranteed.
 
     Examples

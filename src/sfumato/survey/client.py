@@ -48,7 +48,7 @@ _SECONDS = 20.0
 _MOST_BYTES = 1 << 24
 _TWICE = (
     "this survey was answered from here with another token, and two answers of one person tell more than one; if this "
-    "is another person, say so with --other-person"
+    "is another person, add --other-person"
 )
 _CHANGED = (
     "the survey's specification has changed since an answer was drawn for this token; a second draw would weaken your "

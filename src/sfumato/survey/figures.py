@@ -50,7 +50,7 @@ def _paint_bounds(axes: Axes, gamma: float) -> None:
     axes.line([0.0, 1.0], [0.0, 1.0], MUTED, dash="1.6 2")
     unbounded = "no guarantee: anything can become certain"
     axes.name(unbounded if math.isinf(gamma) else f"bound for any answer, gamma {gamma:.4g}", "area", MAIN, MAIN_FILL)
-    axes.name("answer tells nothing", "dotted", MUTED)
+    axes.name("no information", "dotted", MUTED)
 
 
 def _paint_property(axes: Axes, found: Breach) -> None:

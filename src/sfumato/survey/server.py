@@ -177,9 +177,9 @@ def serve(
     log: Log,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve until the process is told to end (Ctrl-C or SIGTERM); answers on their way are stored first.
+    """Serve until the process is asked to end (Ctrl-C or SIGTERM); answers on their way are stored first.
 
-    ``ready`` is told the address once connections are accepted.
+    ``ready`` receives the address once connections are accepted.
     """
     try:
         import uvicorn

@@ -4,7 +4,7 @@ What is stored is not a list of people's answers: one table says how often each 
 marks of used tokens and the seals of their answers, in the order of hashes and not of arrival.
 
 A single commit to disk takes milliseconds whether it holds one answer or hundreds. So answers that come while a
-transaction is on its way share the next one: one task writes, all others wait for their result, and nobody is told
+transaction is on its way share the next one: one task writes, all others wait for their result, and nobody is answered
 "accepted" before the transaction is on disk.
 """
 
@@ -295,7 +295,7 @@ _SORE = 30.0  # seconds for which a commit that failed is held against the datab
 class Log:
     """Writes one JSON object a line: what happened and how often, never an answer, a token or an address.
 
-    Stored answers are logged as a count now and then: a line for each would say when somebody answered. Without a
+    Stored answers are logged as a count now and then: a line for each would say when someone answered. Without a
     stream it is standard error, as it is when a line is written.
     """
 

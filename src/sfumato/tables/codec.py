@@ -120,7 +120,7 @@ class Codec:
         table: pa.Table,
         schema: Schema,
         *,
-        crowd: int = 2,
+        min_frequency: int = 2,
         persons: NDArray[np.int64] | None = None,
         gaps: bool = False,
         codes: bool = False,
@@ -128,10 +128,10 @@ class Codec:
     ) -> Codec:
         """Learn means, scales and grids from a table.
 
-        An observed extreme may cut the release, and a missing mark stands in it, only where ``crowd`` persons hold it;
-        a row is a person unless ``persons`` tells whom each is about. With ``gaps`` every column can hold missing
-        cells, whether it does or not; with ``codes`` columns of very many categories are one coordinate, and else they
-        are refused. ``within`` gives columns narrower bounds, which cut the release.
+        An observed extreme may bound the release, and a missing mark appear in it, only if ``min_frequency`` persons
+        have it; a row is a person unless ``persons`` gives the person of each. With ``gaps`` every column can hold
+        missing cells, whether it does or not; with ``codes`` columns of very many categories are one coordinate, and
+        else they are refused. ``within`` gives columns narrower bounds, which cut the release.
         """
         check_columns(table, schema)
         if table.num_rows == 0:
@@ -144,7 +144,7 @@ class Codec:
             start = columns[-1].blocks[-1].stop if columns else 0
             bounds = None if within is None else within.get(field.name)
             column = table.column(field.name)
-            columns.append(_fit_column(column, field, start, crowd, persons, bounds, gaps=gaps, coded=codes))
+            columns.append(_fit_column(column, field, start, min_frequency, persons, bounds, gaps=gaps, coded=codes))
             tell("reading columns", len(columns) / len(encoded))
         complete = {column.field.name: column.field for column in columns}
         fields = tuple(complete.get(field.name, field) for field in schema)
@@ -318,7 +318,7 @@ def _fit_column(
     cells: pa.ChunkedArray,
     field: Field,
     start: int,
-    crowd: int,
+    min_frequency: int,
     persons: NDArray[np.int64] | None,
     bounds: tuple[float, float] | None = None,
     *,
@@ -339,7 +339,9 @@ def _fit_column(
             blocks = [_code_block(field.name, start, codes[~absent], extent)]
     else:
         numbers, absent = numbers_of_cells(cells, field)
-        grid = fit_grid(numbers[~absent], field, cells.type, crowd, None if persons is None else persons[~absent])
+        grid = fit_grid(
+            numbers[~absent], field, cells.type, min_frequency, None if persons is None else persons[~absent]
+        )
         grid = grid if bounds is None else cut_grid(grid, *bounds)
         mean, scale = mean_and_scale(numbers[~absent], grid, field)
         centre, unit = own_units(grid, mean, scale, field) or (None, None)
@@ -348,7 +350,7 @@ def _fit_column(
         column = EncodedColumn(field, written_type(cells.type), (), grid, mean, scale)
     if gaps or absent.any():
         blocks.append(Block(field.name, BlockKind.MISSING, blocks[0].stop, blocks[0].stop + 1))
-    return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent, crowd, persons))
+    return dataclasses.replace(column, blocks=tuple(blocks), gap=gap_of_cells(array, absent, min_frequency, persons))
 
 
 _DECLARE = "declare {} in a schema ('sfumato inspect --declare' writes one to fill in)"

@@ -50,7 +50,7 @@ _IBAN = r"^[A-Z]{2}\d{2}( ?[A-Z0-9]){11,30}$"
 _ENOUGH = 20  # different texts before they tell people apart
 _SHARE = 0.1  # of the rows, that different contact data must come to
 _SAMPLE = 1_000
-_LONG, _WORDS, _TOLD_APART = 25, 4, 0.3  # characters and words of a free text on average, and how many differ
+_LONG, _WORDS, _DISTINGUISHED = 25, 4, 0.3  # characters and words of a free text on average, and how many differ
 _TIMES = 4  # as long as that a text counts at most
 _MOSTLY = 0.5  # of the rows, that different codes must come to
 _NEARLY_ALL = 0.9  # of texts that one check digit in ten would pass by chance
@@ -147,7 +147,7 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
         return "codes that hardly repeat"
     long = _bounded_mean(pc.utf8_length(texts), _LONG) >= _LONG
     wordy = _bounded_mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1), _WORDS) >= _WORDS
-    return FREE_TEXT if long and wordy and len(distinct) > _TOLD_APART * rows else ""
+    return FREE_TEXT if long and wordy and len(distinct) > _DISTINGUISHED * rows else ""
 
 
 def _bounded_mean(counts: pa.Array, bar: int) -> float:

@@ -72,7 +72,7 @@ class Evidence:
         return self.persons is not None and len(np.unique(self.persons[rows])) < self.least
 
     def few_values(self, values: pa.Array, strays: pa.Array) -> bool:
-        """Whether few persons hold any of ``strays``, or the first of them."""
+        """Whether few persons have any of ``strays``, or the first of them."""
         if not len(strays) or self.least == 1 or (self.persons is None and len(strays) >= self.least):
             return not len(strays)
         head = values.slice(0, _HEAD)
@@ -81,7 +81,7 @@ class Evidence:
         return len(head) == len(values) or self.few(_among(values, strays))
 
     def few_numbers(self, values: Floats, distinct: Floats, off: Callable[[Floats], Bools]) -> bool:
-        """Whether few persons hold one of the marked distinct numbers."""
+        """Whether few persons have one of the marked distinct numbers."""
         some = distinct[:: max(1, len(distinct) // _SAMPLE)]
         if self.persons is None and np.count_nonzero(off(some)) >= self.least:
             return False
@@ -139,7 +139,7 @@ class ColumnSample:
         return pc.utf8_trim_whitespace(self.present.slice(0, _HEAD))
 
     def few(self, strays: pa.Array) -> bool:
-        """Whether few persons hold any of these texts, which have no surrounding spaces."""
+        """Whether few persons have any of these texts, which have no surrounding spaces."""
         few = self.evidence.few_values
         return not len(strays) or (few(self._head, strays) and few(self.trimmed, strays))
 
@@ -170,7 +170,7 @@ class ColumnSample:
         """The column with a note in front of the one on missing cells."""
         return dataclasses.replace(self, note=note + self.note)
 
-    def mended(self, what: str) -> ColumnSample:
+    def repaired(self, what: str) -> ColumnSample:
         """The column with a note on what happens to the cells of fewer than `MIN_EVIDENCE` persons."""
         strays = self.strays if what in self.strays else f"{self.strays}, fewer than {MIN_EVIDENCE} cells {what}"
         return dataclasses.replace(self, strays=strays)
@@ -182,7 +182,7 @@ class ColumnSample:
         left = dataclasses.replace(
             self, present=self.present.filter(pa.array(~strays)), evidence=self.evidence.take(~strays)
         )
-        return left.mended("of another form taken as missing")
+        return left.repaired("of another form taken as missing")
 
     def without_values(self, strays: pa.Array) -> ColumnSample:
         """The column with cells of the given values set to missing."""

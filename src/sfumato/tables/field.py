@@ -95,8 +95,8 @@ _FIXED_DECIMALS = re.compile(r"0\.0+")
 class Domain:
     """Values that a column may take.
 
-    A *declared* domain is public knowledge and leaves with the release. An *observed* one was read off the data: its
-    bounds are somebody's cells, so it stays with the owner.
+    A *declared* domain is public knowledge and is released. An *observed* one was read off the data: its
+    bounds are cells of single persons, so it stays with the owner.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def read_file(
     encoding : str, optional
         Of CSV; by default UTF-8, or what is detected if it is not.
     most_bytes : int, optional
-        Bytes that the file may have and unpack to; for one that somebody else wrote.
+        Bytes that the file may have and unpack to; for one that someone else wrote.
     delimiter : str, optional
         Of CSV; without it, the most frequent of comma, semicolon, tab and bar in the header.
     sheet : str, optional
@@ -239,7 +239,7 @@ def read_table(source: str | Path, missing: tuple[str, ...] = ()) -> pa.Table:
 def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: Any) -> tuple[pa.Table, FileForm]:
     """Read a table as `read_table` does, and return how it was written.
 
-    What was detected of it is told as a warning.
+    What was detected is reported as a warning.
     """
     decimal = reading.pop("decimal", None)
     table, form = read_file(source, **reading)

@@ -73,9 +73,9 @@ _LARGEST = 1e300  # beyond it, differences overflow
 class Grid:
     """Numbers that a column may take: bounds, and steps ``anchor + step * i`` with a number of decimals.
 
-    A bound that fewer than `crowd` persons hold is somebody's own value: numbers beyond it are folded back inside, so
-    that no release piles up exactly there. A shared or declared bound cuts. Days of a column by ``months`` are the
-    first of one.
+    A bound held by fewer than `min_frequency` persons is one person's own value: numbers beyond it are folded back
+    inside, so that no release piles up exactly there. A shared or declared bound cuts. Days of a column by ``months``
+    are the first of one.
     """
 
     low: float
@@ -142,7 +142,7 @@ def fit_grid(
     numbers: NDArray[np.float64],
     field: Field,
     kind: pa.DataType,
-    crowd: int,
+    min_frequency: int,
     persons: NDArray[np.int64] | None = None,
 ) -> Grid:
     """Grid of a column by its field and Arrow type, and by its numbers for what both leave open.
@@ -176,15 +176,15 @@ def fit_grid(
         anchor,
         step,
         0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor)),
-        fold_low=not domain.declared and _holders(numbers == low, persons) < crowd,
-        fold_high=not domain.declared and _holders(numbers == high, persons) < crowd,
+        fold_low=not domain.declared and _frequency(numbers == low, persons) < min_frequency,
+        fold_high=not domain.declared and _frequency(numbers == high, persons) < min_frequency,
         months=is_monthly(field),
     )
     refuse_misfits(numbers, grid, field)
     return grid
 
 
-def _holders(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
+def _frequency(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
     return int(held.sum()) if persons is None else len(np.unique(persons[held]))
 
 

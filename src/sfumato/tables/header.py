@@ -1,6 +1,6 @@
 """Find the header row of a file or sheet with titles or remarks above it.
 
-A cell that is taken for a column's name leaves with the release. So a row below the first is taken for the header only
+A cell that is taken for a column's name is released. So a row below the first is taken for the header only
 if the rows below it show that it is one; otherwise it is only proposed.
 """
 

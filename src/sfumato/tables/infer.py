@@ -233,7 +233,7 @@ def _date_field(seen: ColumnSample, why: str, form: str | None = None) -> Field:
         seen, moments = seen.without(strange), moments[~strange]
     step = step_of_moments(moments, seen.evidence.few)
     if (finer := moments % DATE_UNITS[step]).any():
-        seen, moments = seen.mended("rounded"), moments - finer
+        seen, moments = seen.repaired("rounded"), moments - finer
     low, high = (number_to_bound(int(edge) // DATE_UNITS[step], step) for edge in (moments.min(), moments.max()))
     if is_birth(seen.name, moments):
         step, why = DateStep.MONTH, f"{why}, given to the month as dates of birth"

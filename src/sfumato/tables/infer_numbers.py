@@ -114,7 +114,7 @@ def _is_extreme(values: Floats) -> Bools:
 def _without_misfits(
     seen: ColumnSample, values: Floats, distinct: Floats, decimals: int | None
 ) -> tuple[ColumnSample, Floats, Floats]:
-    """Numbers without too large ones, and with excess decimals rounded, if few persons hold them."""
+    """Numbers without too large ones, and with excess decimals rounded, if few persons have them."""
     if decimals is None:
         return seen, values, distinct
     far = (lambda x: beyond_decimals(x, decimals)) if decimals else _is_extreme
@@ -124,7 +124,7 @@ def _without_misfits(
             seen, values, distinct = seen.without(far_rows), values[~far_rows], distinct[~far(distinct)]
     if off_decimals(distinct, decimals).any():
         values = np.rint(values * 10.0**decimals) / 10.0**decimals
-        seen, distinct = seen.mended("rounded"), np.unique(values)
+        seen, distinct = seen.repaired("rounded"), np.unique(values)
     return seen, values, distinct
 
 
@@ -136,7 +136,7 @@ def _stepped_field(
         step = step_of_numbers(distinct, decimals, partial(seen.evidence.few_numbers, values, distinct))
         on_step = rounded_to_step(distinct, step, decimals)
         if (on_step != distinct).any():
-            seen, distinct = seen.mended("rounded"), np.unique(on_step)
+            seen, distinct = seen.repaired("rounded"), np.unique(on_step)
     low, high = (int(edge) if decimals == 0 else float(edge) for edge in (distinct[0], distinct[-1]))
     kind = Kind.INTEGER if decimals == 0 else Kind.CONTINUOUS
     why = f"{_number_words(seen.present.type, decimals, step)}, {len(distinct)} different"

@@ -45,7 +45,7 @@ _MOST_DECIMALS = 12
 class RuleEnforcement:
     """Rules of a table, the reduced table that a method sees, and how complete rows are rebuilt.
 
-    ``rare_pairs`` tells whether pairs of a label and what it decides are kept that fewer than the crowd may hold.
+    ``rare_pairs`` tells whether pairs of a label and what it decides are kept below the minimum frequency.
     """
 
     rules: tuple[Rule, ...]
@@ -88,12 +88,12 @@ class RuleEnforcement:
 
 
 def enforce_rules(
-    table: pa.Table, codec: Codec, *, crowd: int, found: bool, persons: Ints | None = None
+    table: pa.Table, codec: Codec, *, min_frequency: int, found: bool, persons: Ints | None = None
 ) -> RuleEnforcement | None:
     """Rules of a codec's schema, ready to be enforced in synthetic rows; None if there are none.
 
-    Rules that were ``found`` and would show a pair of labels that fewer than ``crowd`` persons hold are left out; one
-    that the owner wrote down is kept. A row is a person unless ``persons`` tells otherwise.
+    Rules that were ``found`` and would show a pair of labels held by fewer than ``min_frequency`` persons are left
+    out; one that the owner wrote down is kept. A row is a person unless ``persons`` tells otherwise.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def enforce_rules(
     names = {name for rule in rules for name in rule.columns}
     cells = {name: cells_of_column(table.column(name), codec.schema[name]) for name in names}
     if found:
-        rules = tuple(rule for rule in rules if not pairs_below(rule, cells, crowd, persons))
+        rules = tuple(rule for rule in rules if not pairs_below(rule, cells, min_frequency, persons))
     if not rules:
         return None
     _check(rules, codec.schema)
@@ -352,7 +352,7 @@ def _first_rows(given: pa.Array, rows: Ints) -> tuple[pa.Array, Ints]:
 
 
 def _bounds(column: EncodedColumn) -> tuple[float, float]:
-    """Bounds of a column: declared ones, those that enough persons hold, and those of its type."""
+    """Bounds of a column: declared ones, those held by enough persons, and those of its type."""
     assert column.grid is not None
     free = unbounded_grid(column.grid, column.field, column.kind)
     low = free.low if column.grid.fold_low else column.grid.low

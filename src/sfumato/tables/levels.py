@@ -164,7 +164,7 @@ def _check_levels(levels: Ints, source: str, records: int, *, allow_level_1: boo
     if ones and not allow_level_1:
         raise LevelError(
             f"{source}{ones} records have privacy level 1, which is no protection; raise them to at least 2, or, "
-            "where the method allows it, say so explicitly with --allow-level-1"
+            "if the method allows it, add --allow-level-1"
         )
     huge = int((asked > records).sum())
     if huge:

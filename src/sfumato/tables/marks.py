@@ -1,6 +1,6 @@
 """Missing marks: texts such as "k.A." for missing cells in a column of numbers or dates.
 
-A mark is proposed if many persons hold it and nearly all other cells are numbers or dates. A frequent number far from
+A mark is proposed if many persons have it and nearly all other cells are numbers or dates. A frequent number far from
 all others, such as 999, is only pointed out: it may be a value.
 """
 
@@ -40,7 +40,7 @@ def are_words(texts: pa.Array) -> pa.Array:
 
 
 def frequent_marks(seen: ColumnSample) -> tuple[str, ...]:
-    """Texts of a column that may be missing marks, most frequent first: words that many persons hold.
+    """Texts of a column that may be missing marks, most frequent first: words held by many persons.
 
     None if there are too many of them, or if they fill more than half of the cells.
     """

@@ -187,7 +187,7 @@ def _is_monotone_in(keys: Ints, numbers: Floats, values: Ints, spare: int) -> bo
     held, first = np.unique(keys, return_index=True)
     along = values[first[int(held[0] < 0) :]][np.argsort(numbers)]
     runs, kinds = 1 + int((np.diff(along) != 0).sum()), len(np.unique(along))
-    return 2 * runs <= kinds + len(along) or kinds >= len(along) - spare  # which tells nothing
+    return 2 * runs <= kinds + len(along) or kinds >= len(along) - spare  # no evidence either way
 
 
 def _codes(column: pa.ChunkedArray, missing: tuple[str, ...]) -> Ints:

@@ -1,4 +1,4 @@
-"""Rare values of a table: replace categories that fewer than k persons hold."""
+"""Rare values of a table: replace categories held by fewer than k persons."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_rare_treatment(way: str | None) -> RareTreatment | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledCategories:
-    """A table in which enough persons hold each category, its schema, and what was changed.
+    """A table in which enough persons have each category, its schema, and what was changed.
 
     ``told`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
     ``filled`` took another record's, and ``changed`` are the columns that are not as they were, or are gone. ``copied``
@@ -126,9 +126,9 @@ def pool_rare_values(
     stated: int = 0,
     decisions: Callable[[], Iterable[Rule]] | None = None,
 ) -> PooledCategories:
-    """A table in which at least ``k`` persons hold each category, and each missing indicator.
+    """A table in which at least ``k`` persons have each category, and each missing indicator.
 
-    Rare categories become a wider one of their hierarchy, or one named other, if more than ``k`` persons hold any of
+    Rare categories become a wider one of their hierarchy, or one named other, if more than ``k`` persons have any of
     them, by a random margin. Otherwise each of their cells takes the value of a similar record with a common category,
     together with the cells that rules tie to it. A place of an order becomes the nearest that enough hold. Missing
     cells that fewer than ``k`` persons have are filled likewise. A column in which fewer than ``k`` persons have a
@@ -156,7 +156,7 @@ def pool_rare_values(
     Raises
     ------
     PrivacyRefusal
-        If a class of the target is rare and nobody said what to do, or no class is common.
+        If a class of the target is rare and its treatment is not given, or no class is common.
     """
     fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
     told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))

@@ -236,8 +236,8 @@ def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
             raise OptionError(f"there is no column {shown(text)} that is measured and could be known; {told}")
         if level and schema[name].coarsened:
             raise OptionError(
-                f"column {name!r} is compared at level {schema[name].coarsened} of its hierarchy already, so that is "
-                "what outsiders know; name it without @"
+                f"column {name!r} is compared at level {schema[name].coarsened} of its hierarchy already, so an "
+                "attacker knows that label; name it without @"
             )
         if level:
             label_values(schema[name], level, np.empty(0))
@@ -289,8 +289,8 @@ class Recoding:
 
     ``places`` says for each category before which one after it is, -1 if its cells take the category of another record;
     ``rest`` is where categories go that nobody has, -1 where they become missing cells. ``lifted`` where some became
-    wider ones of a hierarchy, ``hides`` if a category that somebody holds does not stay. ``after`` is None if no
-    category would be left that enough persons hold.
+    wider ones of a hierarchy, ``hides`` if a category that someone holds does not stay. ``after`` is None if no
+    category would be left held by enough persons.
     """
 
     before: Field
@@ -403,7 +403,7 @@ def recode_column(
 
 
 def recode_counts(
-    each: Field, holders: Codes, floors: MinimumFrequencies, way: RareTreatment | None
+    each: Field, frequencies: Codes, floors: MinimumFrequencies, way: RareTreatment | None
 ) -> Recoding | None:
     """Recoding of a column from frequencies alone.
 
@@ -419,8 +419,8 @@ def recode_counts(
     >>> found.after.domain.categories, found.places.tolist()
     (('Oslo', 'Ulm'), [-1, 0, 1, -1])
     """
-    cells = np.repeat(np.arange(len(holders)), holders)
-    return _recode_counted(each, cells, holders, floors, way, None, None)
+    cells = np.repeat(np.arange(len(frequencies)), frequencies)
+    return _recode_counted(each, cells, frequencies, floors, way, None, None)
 
 
 def like_released(
@@ -448,8 +448,8 @@ def like_released(
         codes, _ = read_codes(both[0], before)
         names, inside = _encode_labels(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
-        holders = np.maximum(value_frequencies(inside, len(names), None), 1)
-        rest = _pool(between, inside, holders, MinimumFrequencies(1, 1), None, most)
+        frequencies = np.maximum(value_frequencies(inside, len(names), None), 1)
+        rest = _pool(between, inside, frequencies, MinimumFrequencies(1, 1), None, most)
         if rest.after is not None:
             places = rest.places[np.array([names[label] for label in labels])]
             found.append(Recoding(before, rest.after, places, rest.rest))
@@ -469,19 +469,19 @@ def _general_label(label: str, each: Field, extra: Collection[str]) -> str:
 def _recode_counted(
     each: Field,
     codes: Codes,
-    holders: Codes,
+    frequencies: Codes,
     floors: MinimumFrequencies,
     way: RareTreatment | None,
     persons: Codes | None,
     most: int | None,
 ) -> Recoding | None:
-    size, left = len(holders), holders >= floors.k
-    rare = (holders > 0) & ~left
+    size, left = len(frequencies), frequencies >= floors.k
+    rare = (frequencies > 0) & ~left
     if each.kind is Kind.NOMINAL:
         if not rare.any() and (most is None or size <= most):
             return None
         recode_by = _lift if each.hierarchy is not None and way != "pool" else _pool
-        found = recode_by(each, codes, holders, floors, persons, most)
+        found = recode_by(each, codes, frequencies, floors, persons, most)
     elif each.kind is Kind.ORDINAL:
         if left.all():
             return None
@@ -505,50 +505,50 @@ def _join_neighbours(each: Field, enough: Mask) -> Recoding:
 def _pool(
     each: Field,
     codes: Codes,
-    holders: Codes,
+    frequencies: Codes,
     floors: MinimumFrequencies,
     persons: Codes | None,
     most: int | None = MOST_CATEGORIES,
 ) -> Recoding:
-    """Pool rare categories as "other" if enough persons hold any of them; likewise the smallest of too many.
+    """Pool rare categories as "other" if enough persons have any of them; likewise the smallest of too many.
 
     If fewer do, each of their cells takes the category of another record: no common category pays for a rare one.
     """
-    size, known = len(holders), codes[codes >= 0]
+    size, known = len(frequencies), codes[codes >= 0]
     first = np.full(size, len(codes))
     np.minimum.at(first, known, np.flatnonzero(codes >= 0))
-    present = np.flatnonzero(holders > 0)
-    order = present[np.lexsort((first[present], holders[present]))]  # columns that go together are cut alike
-    few = int((holders[order] < floors.k).sum())
+    present = np.flatnonzero(frequencies > 0)
+    order = present[np.lexsort((first[present], frequencies[present]))]  # columns that go together are cut alike
+    few = int((frequencies[order] < floors.k).sum())
     count = few if most is None or len(order) <= most else max(few, len(order) - (most - 1))
     pooled = np.zeros(size, dtype=np.bool_)
     pooled[order[:count]] = True
     inside = pooled[known]
     who = int(inside.sum()) if persons is None else len(np.unique(persons[codes >= 0][inside]))
     if count and who < floors.pooled:  # what is beyond the most is held by more
-        return _remove_rare(each, pooled, holders, most)
+        return _remove_rare(each, pooled, frequencies, most)
     if count == len(order):
         return Recoding(each, None, np.zeros(size, dtype=np.int64))
-    return _as_other(each, pooled, holders, most)
+    return _as_other(each, pooled, frequencies, most)
 
 
-def _remove_rare(each: Field, rare: Mask, holders: Codes, most: int | None) -> Recoding:
+def _remove_rare(each: Field, rare: Mask, frequencies: Codes, most: int | None) -> Recoding:
     """Remove rare categories; their cells take another record's value."""
     listed = each.domain.categories or ()
     all_listed = each.domain.declared and (most is None or len(listed) <= most)
-    kept = np.flatnonzero(~rare if all_listed else ~rare & (holders > 0))
+    kept = np.flatnonzero(~rare if all_listed else ~rare & (frequencies > 0))
     places = np.full(len(listed), -1)
     places[kept] = np.arange(len(kept))
-    left = bool((holders[kept] > 0).any())
+    left = bool((frequencies[kept] > 0).any())
     return Recoding(each, _with_categories(each, tuple(listed[place] for place in kept)) if left else None, places)
 
 
 def _lift(
-    each: Field, codes: Codes, holders: Codes, floors: MinimumFrequencies, persons: Codes | None, most: int | None
+    each: Field, codes: Codes, frequencies: Codes, floors: MinimumFrequencies, persons: Codes | None, most: int | None
 ) -> Recoding:
     """Generalize rare categories level by level in the hierarchy; pool those that are still rare."""
     hierarchy, listed = hierarchy_of(each), [label_of(category) for category in each.domain.categories or ()]
-    labels, rare = list(listed), (holders > 0) & (holders < floors.k)
+    labels, rare = list(listed), (frequencies > 0) & (frequencies < floors.k)
     moved = np.zeros(len(listed), dtype=np.bool_)
     for level in range(1, MOST_LEVELS + 1):
         lifted = [hierarchy.label(listed[place], level) for place in np.flatnonzero(rare)]
@@ -557,7 +557,7 @@ def _lift(
         moved |= rare
         names, inside = _encode_labels(labels, codes)
         places = np.array([names[label] for label in labels])
-        rare = moved & (holders > 0) & (value_frequencies(inside, len(names), persons)[places] < floors.pooled)
+        rare = moved & (frequencies > 0) & (value_frequencies(inside, len(names), persons)[places] < floors.pooled)
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
             break
     between = Field(
@@ -586,9 +586,9 @@ def _encode_labels(labels: list[str], codes: Codes) -> tuple[dict[str, int], Cod
     return names, np.where(codes >= 0, places[codes], -1)
 
 
-def _as_other(each: Field, pooled: Mask, holders: Codes, most: int | None) -> Recoding:
+def _as_other(each: Field, pooled: Mask, frequencies: Codes, most: int | None) -> Recoding:
     listed, declared = each.domain.categories or (), each.domain.declared and pooled.any()
-    kept = np.flatnonzero(~pooled if declared and (most is None or len(listed) < most) else ~pooled & (holders > 0))
+    kept = np.flatnonzero(~pooled if declared and (most is None or len(listed) < most) else ~pooled & (frequencies > 0))
     labels: tuple[Category, ...] = tuple(listed[place] for place in kept)
     places = np.full(len(listed), len(kept) if pooled.any() else -1)
     places[kept] = np.arange(len(kept))

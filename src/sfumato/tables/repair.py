@@ -31,7 +31,7 @@ __all__ = ["repair_table"]
 def repair_table(table: pa.Table, schema: Schema, *, level: object = None) -> pa.Table:
     """A table with the repairable cells fixed; the same table if all cells fit.
 
-    A column that says the privacy ``level`` of each row stays as it is: what somebody asks for is not rounded.
+    A column that says the privacy ``level`` of each row stays as it is: what someone asks for is not rounded.
     """
     for field in schema.encoded:
         if field.repair and field.name in table.column_names and field.name != level:

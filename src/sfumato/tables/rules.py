@@ -249,7 +249,7 @@ def _undecided(first: Cells, second: Cells) -> Bools:
 
 
 def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Ints | None = None) -> int:
-    """Pairs of a label and its value that fewer than ``least`` persons hold; 0 for other rules.
+    """Pairs of a label and its value held by fewer than ``least`` persons; 0 for other rules.
 
     A row is a person unless ``persons`` tells whom each is about.
     """

@@ -49,7 +49,7 @@ _FORMAT = 1
 _NOTE = """Schema of a table, for sfumato. Edit it and pass it back with --schema.
 kind: {kinds}
 role: {roles}
-domain: source = "declared" is public knowledge (you say so) and leaves with the release;
+domain: source = "declared" is public knowledge (your statement) and is released;
         source = "observed" was read off the data and stays with the owner.
         low, high, step, units for numbers and dates; categories for the rest, in order where ordinal.
 missing: texts that mean a missing cell. format: a date format, or "0.00" for a fixed number of decimals."""

@@ -224,7 +224,7 @@ def open_people(
 ) -> TableSource:
     """Open a file including local number formats of CSV.
 
-    How numbers are written is told by all rows, unless the first ones are written plainly. One that was opened is
+    The number format is detected in all rows, unless the first ones are plain. One that was opened is
     given back.
 
     Raises

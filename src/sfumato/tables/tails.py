@@ -2,7 +2,7 @@
 
 A cut-off is computed from at least k persons, each of whom counts once, and is drawn at random between their values, so
 that it is nobody's own. In columns whose values are mostly common ones, such as ages, grades and counts, a value that
-fewer than k persons hold becomes a neighbouring common one.
+held by fewer than k persons becomes a neighbouring common one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Tail:
     low, high : float
         Cut-offs.
     common : ndarray
-        If the column mostly holds common values: those that at least k persons hold, in order. Else empty.
+        If the column mostly holds common values: those held by at least k persons, in order. Else empty.
     low_scale, high_scale : float
         Mean of the exponential tail that is drawn beyond a cut-off; 0 if values are coded to the cut-off.
     furthest : float
@@ -213,7 +213,7 @@ def fit_tails(
 
 
 def _without_rare_bounds(grid: Grid, field: Field, kind: pa.DataType) -> Grid:
-    """Grid without observed bounds that fewer than k persons hold, because a tail ending there would show them."""
+    """Grid without observed bounds held by fewer than k persons, because a tail ending there would show them."""
     wide = unbounded_grid(grid, field, kind)
     low, high = wide.low if grid.fold_low else grid.low, wide.high if grid.fold_high else grid.high
     return dataclasses.replace(grid, low=low, high=high)

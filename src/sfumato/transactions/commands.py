@@ -265,7 +265,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
 
 
 def _operator_words(fact: TransactionsRandomized) -> str:
-    """How transactions were randomized, and why so where nobody asked for it."""
+    """How transactions were randomized, and why if that was the default."""
     told = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
     shown = ", ".join(f"{name} {value:g}" for name, value in told.items() if value is not None)
     why = "it makes up at most" if fact.operator == "flip" else "flipping every item would make up more than"

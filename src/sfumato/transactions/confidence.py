@@ -193,7 +193,7 @@ def confidence_bounds(held: Transactions, unknown: Transactions | None, rules: S
     """Least and greatest confidence of each rule, over all ways to settle the unknown entries.
 
     The least has the right side absent where it is unknown, and the left side present where it is, unless the
-    transaction surely holds the right side, for then it would count for the rule. The greatest has the right side
+    transaction certainly holds the right side, for then it would count for the rule. The greatest has the right side
     present, and the left side too where the right side may be. It is anything from 0 to 1 if no transaction can hold
     the left side.
 
@@ -208,7 +208,7 @@ def confidence_bounds(held: Transactions, unknown: Transactions | None, rules: S
     items = np.unique([item for rule in rules for side in rule for item in side]).astype(np.int64)
     more = held if unknown is None else unknown
     rows, codes = np.r_[held.rows, held.rows, more.rows], np.r_[held.items, held.items + width, more.items + width]
-    both = Transactions.from_pairs(rows, codes.astype(np.int64), count, 2 * width)  # surely held, and perhaps held
+    both = Transactions.from_pairs(rows, codes.astype(np.int64), count, 2 * width)  # certainly held, and possibly held
     bitmaps = Bitmaps.of(both, np.r_[items, items + width])
 
     def counts(sets: list[tuple[int, ...]]) -> Ints:

@@ -214,7 +214,7 @@ def estimate_itemsets(
         try:
             parts = _single_parts(released, classes) if length == 1 else None
             counted = estimate_counts(operator, bitmaps, kinds, candidates, parts)
-        except OptionError:  # sets so long that the operator tells nothing of them
+        except OptionError:  # sets too long for the operator to give information on
             untold += len(candidates)
             break
         share, deviation = counted.counts / transactions, counted.deviation(min_support * transactions) / transactions
@@ -298,7 +298,7 @@ def _joined(ordered: list[tuple[int, ...]], known: set[tuple[int, ...]]) -> Iter
 def interval_itemsets(
     held: Transactions, unknown: Transactions | None, min_support: float, *, longest: int = 4
 ) -> tuple[Itemsets, Ints]:
-    """Sets that may be frequent in transactions with unknown entries: how many may hold each, and how many surely do.
+    """Sets that may be frequent in transactions with unknown entries: possible and certain support of each.
 
     The lower end counts transactions that hold all items for certain, the upper end those that lack none for certain.
     """

@@ -1,4 +1,4 @@
-"""Transactions before and after, measured: what mining them still gives, and what somebody who knows some items learns.
+"""Measures of transactions before and after: utility for mining, and what an attacker who knows some items learns.
 
 Who knows some items of a transaction finds it, singles it out, and names a further item.
 """
@@ -318,7 +318,7 @@ class _Index:
     """The released transactions, and which of them hold each item."""
 
     released: Transactions
-    holders: NDArray[np.int32]
+    occurrences: NDArray[np.int32]
     first: Places
 
     @classmethod
@@ -329,7 +329,7 @@ class _Index:
 
     def shared(self, items: NDArray[np.int32]) -> Places:
         """How many of the items each released transaction holds."""
-        lists = [self.holders[self.first[item] : self.first[item + 1]] for item in items.tolist()]
+        lists = [self.occurrences[self.first[item] : self.first[item + 1]] for item in items.tolist()]
         return np.bincount(np.concatenate([*lists, np.empty(0, dtype=np.int32)]), minlength=len(self.released))
 
 

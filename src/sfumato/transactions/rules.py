@@ -6,7 +6,7 @@ is not frequent. Which transactions and which items is chosen greedily: those fi
 about to be lost.
 
 Blocking makes items unknown that were there and items that were not, or the origin of a question mark would be plain. A
-set's support lies between the transactions that surely hold it and those that may; a rule's confidence between the
+set's support lies between the transactions that certainly hold it and those that may; a rule's confidence between the
 least and the greatest that any way to settle the unknown entries gives.
 """
 
@@ -150,31 +150,31 @@ class _Work:
 
     def _take_out(self, rule: TransactionRule, victims: Sequence[int], count: int, needed: int) -> None:
         """Remove one item of the rule from the given number of transactions that hold all of them."""
-        holders = holding(self.transactions, rule.items)
+        supporting = holding(self.transactions, rule.items)
         if self.rng is not None:
-            chosen = self.rng.choice(holders, count, replace=False)
+            chosen = self.rng.choice(supporting, count, replace=False)
             items = self.rng.choice(np.array(victims), count)
         else:
-            if len(holders) > max(_CANDIDATES, 2 * count):
-                shortest = np.argsort(self.transactions.sizes[holders], kind="stable")
-                holders = np.sort(holders[shortest[: max(_CANDIDATES, 2 * count)]])
-            costs = np.stack([self._cost(holders, item, needed) for item in victims], axis=1)
+            if len(supporting) > max(_CANDIDATES, 2 * count):
+                shortest = np.argsort(self.transactions.sizes[supporting], kind="stable")
+                supporting = np.sort(supporting[shortest[: max(_CANDIDATES, 2 * count)]])
+            costs = np.stack([self._cost(supporting, item, needed) for item in victims], axis=1)
             best = costs.argmin(axis=1)
-            first = np.lexsort((self.transactions.sizes[holders], costs.min(axis=1)))[:count]
-            chosen, items = holders[first], np.array(victims)[best[first]]
+            first = np.lexsort((self.transactions.sizes[supporting], costs.min(axis=1)))[:count]
+            chosen, items = supporting[first], np.array(victims)[best[first]]
         self.transactions = self.transactions.without(chosen * np.int64(self.transactions.width) + items)
 
-    def _cost(self, holders: Ints, item: int, needed: int) -> Floats:
+    def _cost(self, supporting: Ints, item: int, needed: int) -> Floats:
         """Cost of taking an item out of each transaction, in sets near the threshold, less what it hides besides."""
-        cost = np.zeros(len(holders))
+        cost = np.zeros(len(supporting))
         sets, counts = self._near(item, needed)
         used = sorted({each for some in (*sets, *(rule.items for rule in self.rules)) for each in some})
-        held = _columns(self.transactions.take(holders), used)
+        held = _columns(self.transactions.take(supporting), used)
         places = {name: place for place, name in enumerate(used)}
         for some, slack in zip(sets, counts, strict=True):
             inside = held[:, [places[each] for each in some]].all(axis=1)
             cost += inside / (1.0 + slack)
-        others = np.zeros(len(holders))
+        others = np.zeros(len(supporting))
         for rule in self.rules:
             if item in rule.items:
                 others += held[:, [places[each] for each in rule.items]].all(axis=1)
@@ -232,13 +232,13 @@ class _Work:
         left side implies counts as gain: the more, the fewer additional transactions without it would end that.
         """
         transactions, confidence = self.transactions, how.min_confidence
-        holders = holding(transactions, rule.left)
-        both = np.bincount(transactions.take(holders).items, minlength=transactions.width)
+        supporting = holding(transactions, rule.left)
+        both = np.bincount(transactions.take(supporting).items, minlength=transactions.width)
         ghost = np.maximum(self.least, np.ceil(confidence * transactions.counts - _HAIR)) - both
         cost = np.where((ghost > 0) & (ghost <= needed), 1.0 / np.maximum(ghost, 1.0), 0.0)
-        lacking = np.ceil(confidence * (len(holders) + needed) - _HAIR) - both
+        lacking = np.ceil(confidence * (len(supporting) + needed) - _HAIR) - both
         room = np.bincount(transactions.take(free).items, minlength=transactions.width)
-        told = (both >= self.least) & (both >= confidence * len(holders) - _HAIR)
+        told = (both >= self.least) & (both >= confidence * len(supporting) - _HAIR)
         cost -= np.where(told & (lacking > 0) & (lacking <= room), 1.0 / np.maximum(lacking, 1.0), 0.0)
         cost[list(rule.items)] = 0.0
         return np.asarray(
@@ -293,12 +293,12 @@ class RuleBlocking(NamedRuleMethod):
     def sanitize(
         self, table: TransactionTable, *, rules: Sequence[TransactionRule], rng: np.random.Generator
     ) -> SanitizedTransactions:
-        """Transactions with unknown entries in which no named rule surely holds.
+        """Transactions with unknown entries in which no named rule certainly holds.
 
         Raises
         ------
         PrivacyRefusal
-            Where a rule surely holds all the same.
+            Where a rule certainly holds all the same.
         """
         held, unknown = table.transactions, np.empty(0, dtype=np.int64)
         for rule in sorted(rules, key=lambda each: len(each.items)):
@@ -308,7 +308,7 @@ class RuleBlocking(NamedRuleMethod):
         blocked = Transactions.from_pairs(places, items, len(held), held.width, distinct=True)
         open_ = sum(not self.is_blocked(held, blocked, rule) for rule in rules)
         if open_:
-            raise PrivacyRefusal(f"{open_} rules surely hold all the same, so nothing is released; lower --margin")
+            raise PrivacyRefusal(f"{open_} rules certainly hold all the same, so nothing is released; lower --margin")
         fact = RulesBlocked(len(rules), self.min_support, self.min_confidence, self.margin)
         return SanitizedTransactions(dataclasses.replace(table, transactions=held, unknown=blocked), (fact,))
 

@@ -31,7 +31,7 @@ _MUCH = 20  # times as many entries as before
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransactionPlan:
-    """What a run on transactions is told.
+    """Options of a run on transactions.
 
     Parameters
     ----------

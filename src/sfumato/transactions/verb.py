@@ -93,7 +93,7 @@ class TransactionSource:
         mechanism : TransactionRandomization, optional
             Or its parameters by name: ``operator``, ``keep``, ``insert``, ``cutoff``, ``gamma``.
         items : iterable of str, optional
-            Names of all items that there are. Without, they are read off the transactions, which tells that somebody
+            Names of all items that there are. Without, they are read off the transactions, which tells that someone
             holds each, and what is claimed of a transaction assumes that this was known.
         **options
             ``holdout``, ``seed``, ``report``, ``policy``, ``despite_policy``, ``recipe``, as in `sfumato.sanitize`. A
@@ -117,7 +117,7 @@ class TransactionSource:
         return self._release("hide-rules", mechanism, tuple(rules), options)
 
     def block(self, rules: Iterable[str], mechanism: TransactionMechanism | None = None, **options: Any) -> Release:
-        """Release of transactions with unknown entries, in which none of these rules surely holds.
+        """Release of transactions with unknown entries, in which none of these rules certainly holds.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 STAGE = "tuning"
-_FEWEST = 4  # candidates that go on to the next sample
+_FEWEST = 4  # candidates that are tried on the next sample
 _FAR = 2.0  # a risk significantly above a limit and twice the least of all is not tried on the whole table
 
 
@@ -76,7 +76,7 @@ class Clock:
         return seconds * max(0.5, people / many)
 
 
-def surely_exceeds(reading: Reading) -> bool:
+def exceeds_significantly(reading: Reading) -> bool:
     """Whether a limit is exceeded beyond doubt, or a requirement is not met."""
     return reading.verdict.outcome is Ruling.DOES_NOT_MEET
 
@@ -96,7 +96,7 @@ def halve(
 
     On samples the leak of everything is larger than on the whole, so that there it only counts which candidates are
     beaten by others in both use and leak; half of them go on, or `_FEWEST` where that is more. On the last part those
-    that surely exceed a limit are out.
+    that significantly exceed a limit are out.
     """
     left = first_tried(candidates)
     for place, part in enumerate(parts):
@@ -117,7 +117,7 @@ def halve(
         if place + 1 < len(parts):
             kept = least_beaten(tried)[: max(_FEWEST, (len(tried) + 1) // 2)]
         else:
-            kept = [each for each in in_order(tried) if not surely_exceeds(tried[each])] or in_order(tried)[:1]
+            kept = [each for each in in_order(tried) if not exceeds_significantly(tried[each])] or in_order(tried)[:1]
         left = kept + waiting
         for each in kept:
             refused.pop(each, None)
@@ -149,7 +149,7 @@ def _try(
 def least_beaten(tried: dict[Candidate, Reading]) -> list[Candidate]:
     """Candidates by how many others are both more useful and leak less, the least beaten and most useful first.
 
-    Left out are those that surely exceed a limit and leak far more than the tightest.
+    Left out are those that significantly exceed a limit and leak far more than the tightest.
     """
     leaks = smoothed_leaks(tried)
     far = _FAR * min(leaks.values())
@@ -158,7 +158,7 @@ def least_beaten(tried: dict[Candidate, Reading]) -> list[Candidate]:
         use, leak = tried[each].use.value, leaks[each]
         return sum(tried[other].use.value > use and leaks[other] < leak for other in tried)
 
-    near = [each for each in tried if not surely_exceeds(tried[each]) or leaks[each] <= far]
+    near = [each for each in tried if not exceeds_significantly(tried[each]) or leaks[each] <= far]
     return sorted(near, key=lambda each: (beaten(each), -tried[each].use.value))
 
 
@@ -167,7 +167,7 @@ def in_order(tried: dict[Candidate, Reading]) -> list[Candidate]:
     leaks = smoothed_leaks(tried)
 
     def place(each: Candidate) -> tuple[bool, float]:
-        keeps = leaks[each] <= 1.0 and not surely_exceeds(tried[each])
+        keeps = leaks[each] <= 1.0 and not exceeds_significantly(tried[each])
         return (False, -tried[each].use.value) if keeps else (True, leaks[each])
 
     return sorted(tried, key=place)
@@ -285,7 +285,7 @@ def choose(bench: Bench, left: Sequence[Candidate]) -> list[Candidate]:
     latest = bench.latest()
     known = [each for each in left if each in latest]
     leaks = smoothed_leaks({each: latest[each] for each in latest})
-    keeps = [each for each in known if leaks[each] <= 1.0 and not surely_exceeds(latest[each])]
+    keeps = [each for each in known if leaks[each] <= 1.0 and not exceeds_significantly(latest[each])]
     useful = [each for each in keeps if not _loses(bench, latest[each])] or keeps
     order = in_order({each: latest[each] for each in known})
     if not useful:

@@ -57,7 +57,7 @@ class Alternative:
     use: Difference | None  # its use less that of the best
     limit: str | None  # the limit that it comes nearest to
     leak: Difference | None  # its gain or score there less that of the best
-    meets: bool  # whether it kept the limits, as far as that could be told
+    meets: bool  # whether it kept the limits, as far as it was measured
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Tuning:
         return Alternative(other, use, limit, leak, reading.verdict.outcome is not Ruling.DOES_NOT_MEET)
 
     def command_of(self, reading: Reading) -> str:
-        """Command line that makes a release of a candidate, with all that was told of the table."""
+        """Command line that makes a release of a candidate, with all options of the table."""
         tool, _, source, *words = self.command or ("sfumato", "tune", "INPUT", *self._words())
         held = () if self.holdout is None else ("--holdout", f"{self.holdout:g}")
         floor = () if self.k is None or reading.candidate.method != "chain" else ("--k", str(self.k))
@@ -166,7 +166,7 @@ class Tuning:
         return shlex.join([*line, *words])
 
     def _words(self) -> tuple[str, ...]:
-        """What was told from Python, as far as a command line says it shortly."""
+        """Arguments given in Python, as far as a command line can repeat them."""
         target = self.told.schema.target
         told = {
             "--target": None if target is None else target.name,

@@ -128,7 +128,7 @@ def tune(
         Makes the search reproducible as far as time does not end it; what it recommends is run without one.
     encoding, sheet, header_row : optional
         How a file is read: the encoding of CSV, the sheet of a workbook, and the row or line that names the columns,
-        counted from 1. By default they are detected; what was detected is told as a warning.
+        counted from 1. By default they are detected; what was detected is reported as a warning.
     read : FileReading, optional
         How the file was read that the table came from, for the recipe; by default as the three say.
     command : sequence of str
@@ -249,7 +249,7 @@ class _Job:
     people: RowsByPerson
     inner: RowsByPerson
     search: str
-    given: bool  # whether a time limit was told
+    given: bool  # whether a time limit was given
     confirmed: list[Confirmation] = field(default_factory=list)
     changed: list[tuple[Reading, Reading]] = field(default_factory=list)
     refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
@@ -298,7 +298,7 @@ class _Job:
         return [each.part(f"sample of {each.count}", _HOLD_OUT, rng) for each in (*shuffled, self.inner)]
 
     def _first(self, part: Part) -> None:
-        """Try two candidates, to know how long one takes and, where nothing was told, how long all may take."""
+        """Try two candidates, to know how long one takes and, without a time limit, how long all may take."""
         for candidate in first_tried([each for each in self.candidates if 2 * each.size <= part.people]):
             try:
                 reading = self.bench.read(candidate, part)

@@ -268,14 +268,14 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowsByPerson:
-    """Rows of a table by whom they are about."""
+    """Rows of a table by person."""
 
     table: pa.Table
     units: NDArray[np.int64]
 
     @classmethod
     def of(cls, table: pa.Table, schema: Schema) -> RowsByPerson:
-        """Rows as a schema says whom they are about; each about a person of its own where it does not."""
+        """Persons of the rows by the schema's person column; without one each row is a person."""
         persons = persons_of_table(table, schema)
         return cls(table, np.arange(table.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1])
 
@@ -307,7 +307,7 @@ class RowsByPerson:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Told:
-    """What was told of the table and holds for every candidate."""
+    """Options of the table, which hold for every candidate."""
 
     schema: Schema
     publishing: PublishOptions  # with the policy that is to be met

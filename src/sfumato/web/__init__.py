@@ -33,7 +33,7 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C or SIGTERM; then delete the session's folder.
 
-    ``ready`` is told the address, with its token, once connections are accepted. Port 0 is any free one,
+    ``ready`` receives the address, with its token, once connections are accepted. Port 0 is any free one,
     ``most_bytes`` are those of a file that is dropped in, and ``save`` is the folder under which releases are saved
     where that is asked for. ``stream`` and ``survey`` are a state and a database whose status is shown. A connection is
     closed if no request header has arrived after ``header_timeout`` seconds.

@@ -71,7 +71,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class WebPage:
-    """Serves one visit to whoever has the token, on this machine."""
+    """Serves one visit to the holder of the token, on this machine."""
 
     def __init__(self, visit: Visit, token: str, port: int, *, stream: str | None = None, survey: str | None = None):
         self._visit, self._token = visit, token

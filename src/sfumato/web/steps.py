@@ -122,7 +122,7 @@ class Steps:
         }
 
     def _tune(self, file: str, schema: str, choices: Choices) -> dict[str, Any]:
-        """What tuning found; every setting is told as it is measured."""
+        """What tuning found; every setting is reported as it is measured."""
         table, form = self._table(file, choices)
         tuning = None
         try:

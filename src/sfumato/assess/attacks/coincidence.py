@@ -1,7 +1,7 @@
 """How often an independent redraw of the population shows the same values by coincidence.
 
 Values differ in how often they recur: a wage in whole thousands returns in any sample, one to the cent does not. How
-many values one, two, three people hold tells how rates of recurrence are distributed. They are estimated as a Poisson
+many values have one, two, three persons shows how rates of recurrence are distributed. They are estimated as a Poisson
 mixture by nonparametric maximum likelihood, from which follows what another sample of any size shows [Good & Toulmin
 1956; Efron & Thisted 1976]. No hold-out set is needed, and no table is drawn.
 """
@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 
 from sfumato.assess.findings import Tries
 
-__all__ = ["BY_RECURRENCE", "MOST_HOLDERS", "REPLICATES", "RecurrenceRates", "as_tries"]
+__all__ = ["BY_RECURRENCE", "MOST_PERSONS", "REPLICATES", "RecurrenceRates", "as_tries"]
 
 BY_RECURRENCE = (
     " No rows were held out; the baseline is what an independent redraw of the same population would show, estimated "
     "from how often values recur in the original."
 )
 """What follows the meaning of an attack whose baseline is such an estimate."""
-MOST_HOLDERS = 20
-"""Values that more people hold are not part of the mixture: any redraw shows them, and none is unique."""
-_GRID = np.concatenate([[0.0], np.geomspace(1e-3, 2.0 * MOST_HOLDERS, 60)])
+MOST_PERSONS = 20
+"""Values held by more people are not part of the mixture: any redraw shows them, and none is unique."""
+_GRID = np.concatenate([[0.0], np.geomspace(1e-3, 2.0 * MOST_PERSONS, 60)])
 REPLICATES = 24
 """Estimates from resampled numbers of values, which tell how far off an estimate is (parametric bootstrap)."""
 _Array = NDArray[np.float64]
 
 
 def _likelihood() -> _Array:
-    """Chance of each count from 1 to `MOST_HOLDERS` at each rate, given that it is one of these."""
+    """Chance of each count from 1 to `MOST_PERSONS` at each rate, given that it is one of these."""
     from scipy.special import gammaln
 
-    counts = np.arange(1.0, MOST_HOLDERS + 1)
+    counts = np.arange(1.0, MOST_PERSONS + 1)
     chances = np.exp(counts * np.log(_GRID[1:, None]) - gammaln(counts + 1.0))  # but for a factor of each rate
-    at_zero = np.zeros((1, MOST_HOLDERS))
+    at_zero = np.zeros((1, MOST_PERSONS))
     at_zero[0, 0] = 1.0  # the limit: what is seen at all is seen once
     return np.concatenate([at_zero, chances / chances.sum(axis=1, keepdims=True)])
 
@@ -51,7 +51,7 @@ def _weights(chances: _Array, observed: _Array) -> _Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrenceRates:
-    """Expected holders of values that at least one and at most `MOST_HOLDERS` people hold, as a distribution.
+    """Expected holders of values that at least one and at most `MOST_PERSONS` people hold, as a distribution.
 
     ``weights`` has one row for the estimate and one for each bootstrap replicate, and a column for each rate.
     """
@@ -59,11 +59,13 @@ class RecurrenceRates:
     weights: _Array
 
     @classmethod
-    def fit(cls, holders: NDArray[np.int64], rng: np.random.Generator) -> RecurrenceRates:
-        """Estimate from how many people hold the value of each person; what nobody holds is left out."""
-        counts = np.bincount(holders[(holders > 0) & (holders <= MOST_HOLDERS)], minlength=MOST_HOLDERS + 1)[1:]
-        values = counts / np.arange(1.0, MOST_HOLDERS + 1)  # a value of three holders is met three times
-        observed = np.concatenate([values[None], rng.poisson(values, (REPLICATES, MOST_HOLDERS))])
+    def fit(cls, frequencies: NDArray[np.int64], rng: np.random.Generator) -> RecurrenceRates:
+        """Estimate from the number of people with each person's value; values without people are ignored."""
+        counts = np.bincount(
+            frequencies[(frequencies > 0) & (frequencies <= MOST_PERSONS)], minlength=MOST_PERSONS + 1
+        )[1:]
+        values = counts / np.arange(1.0, MOST_PERSONS + 1)  # a value of three holders is met three times
+        observed = np.concatenate([values[None], rng.poisson(values, (REPLICATES, MOST_PERSONS))])
         chances = _likelihood()
         return cls(np.array([_weights(chances, some) for some in observed]))
 
@@ -86,7 +88,7 @@ class RecurrenceRates:
 
 
 def _size_bias() -> _Array:
-    """How many people hold a value of each rate, among values that somebody holds."""
+    """Number of people with a value of each rate, among values that occur."""
     return np.concatenate([[1.0], _GRID[1:] / -np.expm1(-_GRID[1:])])
 
 

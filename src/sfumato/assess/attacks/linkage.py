@@ -92,7 +92,7 @@ def most_people(study: Study) -> int:
 def _views(study: Study, wide: Study, known: Mapping[str, Sequence[str]]) -> dict[str, _View]:
     """Coordinates in which each way compares, as functions of a whole table; those of outsiders are what they know.
 
-    ``wide`` has the study's columns first, and then those that outsiders know by their labels alone.
+    ``wide`` has the study's columns first, and then quasi-identifiers that an attacker knows only by their labels.
     """
     own: _View = (lambda rows: rows) if len(wide.pairs) == len(study.pairs) else _within(np.arange(width(study.layout)))
     white = whitening(own(wide.released))
@@ -155,7 +155,7 @@ def rank_view(rows: Matrix, layout: Layout) -> Matrix:
 
 
 def mutual_links(population: Matrix, released: Matrix, people: Places, persons: Places | None = None) -> Matrix:
-    """How surely, for each person, the released row nearest to them has them as its nearest.
+    """How confidently, for each person, the released row nearest to them has them as its nearest.
 
     ``people`` are places in the population. 1 is a mutual link, 1/t where t people of the population are equally near
     to the released row, else 0. Where ``persons`` says whom each row of the population is about, a person is as near

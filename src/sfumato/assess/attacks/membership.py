@@ -1,4 +1,4 @@
-"""Membership inference: whether somebody was in the original, guessed from how near the released rows come.
+"""Membership inference: whether someone was in the original, guessed from how near the released rows come.
 
 Three scores of one person: the distance to the nearest released row; that distance as a ratio to the one to the
 nearest person of a reference sample, since people in thin regions are far from everybody [after Carlini et al. 2022];
@@ -47,7 +47,7 @@ class _Suspects:
 
 
 def area(members: Matrix, others: Matrix) -> float:
-    """Area under the ROC curve: how often a member scores above somebody else, ties counting half.
+    """Area under the ROC curve: how often a member scores above someone else, ties counting half.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def _see(study: Study, people: Matrix, reference: Matrix) -> _Suspects:
     relative = np.log(distances[:, 0] + tiny) - np.log(reference + tiny)
     apart = (people - study.released[places[:, 0]]) ** 2
     blocks = [apart[:, study.coordinates([pair.name])].sum(axis=1) for pair in study.pairs]
-    crowd = np.log(distances.mean(axis=1) + tiny)
-    features = [distances, np.log(distances + tiny), crowd[:, None], relative[:, None], np.stack(blocks, axis=1)]
+    density = np.log(distances.mean(axis=1) + tiny)
+    features = [distances, np.log(distances + tiny), density[:, None], relative[:, None], np.stack(blocks, axis=1)]
     return _Suspects(-distances[:, 0], -relative, np.concatenate(features, axis=1), reference, people)
 
 
@@ -275,7 +275,7 @@ MEMBERSHIP = Measure(
 
 
 def _run_leaves(study: Study) -> Iterator[Stated]:
-    """Areas of the scores of somebody who knows the algorithm, and of one who knows the trees too."""
+    """Areas of the scores of an attacker who knows the algorithm, and of one who knows the trees too."""
     members, others, rng = _looked(study)
     half, rest = (others.take(part) for part in _random_parts(len(others), rng))
     note = f"; counted on {len(members)} people of each kind"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, SIZE, Measure, NotRun, Number, Stated, Values, split_in_tenths, success
-from sfumato.assess.attacks.coincidence import BY_RECURRENCE, MOST_HOLDERS, REPLICATES, RecurrenceRates, as_tries
+from sfumato.assess.attacks.coincidence import BY_RECURRENCE, MOST_PERSONS, REPLICATES, RecurrenceRates, as_tries
 from sfumato.assess.attacks.inference import CLOSE
 from sfumato.assess.findings import Family, Tries, median_interval
 from sfumato.assess.risk.uniqueness import PopulationUniqueness, standing_in
@@ -25,7 +25,7 @@ __all__ = ["RARE_COMBINATIONS", "UNIQUE_VALUES", "WHOLE_ROWS"]
 
 _RARE = 10  # people who hold a combination that is rare at all
 _SLACK = 10  # where people share theirs with more, who would have shared it with a tenth more counts as well
-_ENOUGH = 500  # people of the rarest combinations whose share is told
+_ENOUGH = 500  # people of the rarest combinations whose share is reported
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class _Tables:
         cells = (np.concatenate([side.codes(None) + 1 for side in each]) for pair, each in sides if not pair.is_number)
         keys = np.split(row_codes(cells, int(ends[-1])), ends[:-1])
         slots = max(int(codes.max()) for codes in keys) + 1
-        counts = [study.holders(keys[0], slots), np.bincount(keys[1], minlength=slots)]
+        counts = [study.frequencies(keys[0], slots), np.bincount(keys[1], minlength=slots)]
         numbers = [each for pair, each in sides if pair.is_number]
         scale = [(float(each[0].present.std()) if len(each[0].present) else 0.0) or 1.0 for each in numbers]
         units = [
@@ -115,7 +115,7 @@ def _median_error(study: Study, tables: _Tables, errors: Matrix, guesses: Matrix
 def _share_found(study: Study, tables: _Tables, rng: np.random.Generator) -> Values | NotRun:
     """How often the numbers of people with rare combinations are found, and those of the control group.
 
-    Combinations are rare in order of frequency until 500 people hold one, or all there are. A held-out person has a
+    Combinations are rare in order of frequency until 500 people have one, or all there are. A held-out person has a
     rare combination if it would be rare with that person in the table.
     """
     keys, shared, attempts = tables.keys, _rarest(study, tables.counts[0][tables.keys[0]]), study.sizes.attempts
@@ -175,14 +175,14 @@ def _unique_values(study: Study) -> Iterator[Stated]:
     """People who alone hold a value, or would in the table, and that value is released."""
     standings = [standing_in(study, place) for place in range(len(study.pairs))]
     whose, held_whose = standings[0].persons, standings[0].held_persons
-    sides = len(standings[0].holders), len(standings[0].held_holders)
+    sides = len(standings[0].frequencies), len(standings[0].control_frequencies)
     found = [np.zeros(rows, dtype=np.bool_) for rows in sides]
     alone = np.zeros(sides[0], dtype=np.bool_)
     for standing in standings:
-        unique = standing.holders == 1
+        unique = standing.frequencies == 1
         alone |= unique
         found[0] |= unique & standing.shown
-        found[1] |= (standing.held_holders == 0) & standing.held_shown
+        found[1] |= (standing.control_frequencies == 0) & standing.control_shown
     inside, outside = _people(found[0], whose), _people(found[1], held_whose) if sides[1] else None
     note = f"; {int(_people(alone, whose).hits)} people are alone with a value in some column"
     guess = _shown_by_coincidence(study, standings)
@@ -197,11 +197,11 @@ def _shown_by_coincidence(study: Study, standings: Sequence[PopulationUniqueness
     """
     rng, ratio = study.generator("unique-values"), len(study.released) / len(study.original)
     whose = standings[0].persons
-    logs = np.zeros((len(standings[0].holders), 1 + REPLICATES))  # of the chance that nothing is shown
+    logs = np.zeros((len(standings[0].frequencies), 1 + REPLICATES))  # of the chance that nothing is shown
     for standing in standings:
-        unique = standing.holders == 1
+        unique = standing.frequencies == 1
         if unique.any():
-            redraw = RecurrenceRates.fit(standing.holders, rng).unique_shown(ratio)
+            redraw = RecurrenceRates.fit(standing.frequencies, rng).unique_shown(ratio)
             near = standing.chance[unique]
             chance = np.where(near.mean() > redraw, near[:, None], redraw)
             logs[unique] += np.log1p(-np.minimum(chance, 1.0 - 1e-12))
@@ -232,15 +232,15 @@ def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
     Of a row that c people have, c - 1 others may be among those that are drawn. A release that has more rows than the
     original shows more, which the rates tell at which rows recur.
     """
-    ratio, holders = len(study.released) / len(study.original), study.holders(keys, int(keys.max()) + 1)
-    shown = 1.0 - (1.0 - min(ratio, 1.0)) ** np.maximum(holders - 1.0, 0.0)
-    total = float(holders.sum())
-    share = float(holders @ shown) / total
-    variance = float(((holders * (shown - share)) ** 2).sum()) / total**2
+    ratio, frequencies = len(study.released) / len(study.original), study.frequencies(keys, int(keys.max()) + 1)
+    shown = 1.0 - (1.0 - min(ratio, 1.0)) ** np.maximum(frequencies - 1.0, 0.0)
+    total = float(frequencies.sum())
+    share = float(frequencies @ shown) / total
+    variance = float(((frequencies * (shown - share)) ** 2).sum()) / total**2
     if ratio > 1.0:
-        rates = RecurrenceRates.fit(holders[keys], study.generator("whole-rows"))
+        rates = RecurrenceRates.fit(frequencies[keys], study.generator("whole-rows"))
         more = rates.person_shown(ratio) - rates.person_shown(1.0)
-        rare = float(holders[holders <= MOST_HOLDERS].sum()) / total
+        rare = float(frequencies[frequencies <= MOST_PERSONS].sum()) / total
         share, variance = min(1.0, share + rare * float(more[0])), variance + rare**2 * float(more[1:].var(ddof=1))
     return as_tries(share, round(total), variance)
 

@@ -247,8 +247,8 @@ def _values_by_coincidence(study: Study, predicates: Predicates) -> Tries:
     for column in np.unique(columns[values]):
         cells = study.pairs[column].original
         codes = value_codes(cells)
-        holders = study.holders(codes, int(codes.max()) + 1)[codes]
-        chance = RecurrenceRates.fit(holders[~cells.absent], rng).unique_in_both(ratio)
+        frequencies = study.frequencies(codes, int(codes.max()) + 1)[codes]
+        chance = RecurrenceRates.fit(frequencies[~cells.absent], rng).unique_in_both(ratio)
         shares += float((columns[values] == column).sum()) * chance
     shares /= len(predicates)
     return as_tries(float(shares[0]), len(predicates), float(shares[1:].var(ddof=1)))

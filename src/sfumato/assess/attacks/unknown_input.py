@@ -37,7 +37,7 @@ _FARTHEST = 20_000  # last digits from 0 within which the smallest rounded numbe
 _MANY = 100_000  # spacings that may be left: where there are more nothing stands out
 _APART = 0.02  # last digits by which multiples of neighbouring spacings differ at the numbers looked at
 _SIMPLE = 12  # largest denominator of a simple ratio
-_SPREAD = 499  # places by which it is told how many a spacing leaves free
+_SPREAD = 499  # positions by which free ones of a spacing are counted
 _WIDEST = 32.0  # last digits that a spacing is looked for up to
 
 

@@ -64,7 +64,7 @@ class Figure:
     """One drawing of a report."""
 
     name: str  # unique together with ``public``; figures that share what stands before a slash are shown together
-    # title, caption, alt: heading, explanation, and what a reader who cannot see it is told
+    # title, caption, alt: heading, explanation, and a description for readers who cannot see it
     title: str
     caption: str
     alt: str

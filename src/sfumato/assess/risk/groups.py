@@ -1,4 +1,4 @@
-"""The groups: how large, compact and flat they are, and how surely one tells the target of its members.
+"""The groups: how large, compact and flat they are, and how well one predicts the target of its members.
 
 Mostly for the owner. The covariance of k records has rank k - 1 at most. Where that is less than the table's own,
 synthetic rows stay in the flat that the k people span.
@@ -36,7 +36,7 @@ __all__ = [
 TINY = 3
 """Mean and covariance of two records give both away, and three are not far from it."""
 _SHUFFLES = 5
-_ASKING = 10  # records of the lowest levels, of which the highest is told
+_ASKING = 10  # records of the lowest levels, of which the highest is reported
 _MANY = 200_000  # people of whom one shuffle is enough
 
 

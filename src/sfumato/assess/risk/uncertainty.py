@@ -3,7 +3,7 @@
 How narrow an interval holds a person's number with 95 % confidence [KCG12, "Metrics"]. The uncertainty of a cell is its
 entropy [JS07, 2.6; Agrawal & Aggarwal 2001]. For anything Z that is computed from the release, H(X | Z) is at least
 what the best intruder is left with, so the smallest over a few simple ways to estimate is given. Both kinds of column
-are told as the number of values that are as good as equally likely, 2^H: numbers are read at the column's own step.
+are reported as the effective number of equally likely values, 2^H: numbers are read at the column's own step.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ def _values(draws: Matrix, control: Matrix | None, attempts: int, note: str, bas
 
 
 def step_of(values: Matrix) -> float:
-    """Step at which numbers are told apart: the median gap between neighbouring values.
+    """Step at which numbers are distinguished: the median gap between neighbouring values.
 
     Examples
     --------

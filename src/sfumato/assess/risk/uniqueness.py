@@ -31,7 +31,7 @@ from sfumato.assess.study import (
     Matrix,
     Places,
     Study,
-    holders_of,
+    frequencies_of,
     once,
     read_column,
     row_keys,
@@ -67,28 +67,28 @@ class PopulationUniqueness:
     """How some rows of the original, and rows held out, stand in one column of the whole tables.
 
     They are those that are measured, or others drawn from all; ``persons`` and ``held_persons`` tell whose they are.
-    ``holders`` are the persons of the original who hold a row's value, -1 where its cell is missing; ``shown`` tells
+    ``frequencies`` count persons of the original with a row's value, -1 if its cell is missing; ``shown`` tells
     whether the released table shows it, ``chance`` how often it would show a number that one alone holds if it knew
     nobody. ``fewest`` are the persons who hold the rarest category that is released, None
     where none is, and the rarest of all; None for numbers.
     """
 
-    holders: Places
+    frequencies: Places
     shown: NDArray[np.bool_]
     chance: NDArray[np.float64]
-    held_holders: Places
-    held_shown: NDArray[np.bool_]
+    control_frequencies: Places
+    control_shown: NDArray[np.bool_]
     fewest: tuple[int | None, int] | None
     persons: Places | None = None
     held_persons: Places | None = None
 
     def take(self, inside: Places, outside: Places) -> PopulationUniqueness:
         """That of some rows."""
-        held = (self.held_holders[outside], self.held_shown[outside])
+        held = (self.control_frequencies[outside], self.control_shown[outside])
         persons = None if self.persons is None else self.persons[inside]
         whose = persons, None if self.held_persons is None else self.held_persons[outside]
         return PopulationUniqueness(
-            self.holders[inside], self.shown[inside], self.chance[inside], *held, self.fewest, *whose
+            self.frequencies[inside], self.shown[inside], self.chance[inside], *held, self.fewest, *whose
         )
 
 
@@ -126,15 +126,15 @@ def _uniqueness(
     cuts = np.cumsum([len(column.values) for column in columns])[:-1]
     original, released, *others = np.split(value_codes(*columns), cuts)
     slots = int(max(codes.max(initial=0) for codes in (original, released, *others))) + 1
-    holders, shown = holders_of(original, persons, slots), np.bincount(released, minlength=slots) > 0
-    holders[0], shown[0] = -1, False
+    frequencies, shown = frequencies_of(original, persons, slots), np.bincount(released, minlength=slots) > 0
+    frequencies[0], shown[0] = -1, False
     outside = others[0] if others else np.empty(0, dtype=np.int64)
     fewest = None
     if pair.field.kind in CATEGORIES:
-        many, there = holders[1:], shown[1:]
+        many, there = frequencies[1:], shown[1:]
         rarest = many[(many > 0) & there]
         fewest = (int(rarest.min()) if len(rarest) else None, int(many[many > 0].min(initial=len(original))))
-    unique, chance = holders[original] == 1, np.zeros(len(original))
+    unique, chance = frequencies[original] == 1, np.zeros(len(original))
     if pair.is_number and unique.any():
         steps = NumberSteps.of(pair.field, pair.original.present)
         taken, stands = steps.places(pair.original.present), steps.places(pair.released.present, exact=True)
@@ -142,7 +142,7 @@ def _uniqueness(
         chance[unique] = chance_of(own, np.unique(taken), np.unique(stands))
     whose = (persons, held_persons)
     return PopulationUniqueness(
-        holders[original], shown[original], chance, holders[outside], shown[outside], fewest, *whose
+        frequencies[original], shown[original], chance, frequencies[outside], shown[outside], fewest, *whose
     )
 
 
@@ -174,7 +174,7 @@ class NumberSteps:
 def chance_of(own: NDArray[np.float64], held: NDArray[np.float64], shown: NDArray[np.float64]) -> NDArray[np.float64]:
     """How often the release shows numbers next to each unique one that nobody of the original holds.
 
-    Numbers are told by their places on the steps of a column: unique ones, those that are held, and those that are
+    Numbers are identified by their positions on the steps of a column: unique ones, held ones, and those that are
     shown. A release that knows nobody shows the neighbours as often as the unique one itself. Where all of them are
     held, all count.
     """
@@ -323,7 +323,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _held(keys: _Keys, persons: Places | None) -> _Keys:
-    """Keys that persons hold, each once for a person."""
+    """Keys of persons, each once for a person."""
     if persons is None:
         return keys
     codes, places = np.unique(keys, return_inverse=True)
@@ -421,7 +421,7 @@ KNOWN_CLASSES = Measure(
 ).finds(
     Number("equivalence-class-smallest", "Smallest equivalence class (k)", Scale((1.0, None), "count").more).means(
         "k-anonymity of the release for the quasi-identifiers: the size of its smallest equivalence class. Baseline: "
-        "the original; 1 means that somebody is unique"
+        "the original; 1 means that someone is unique"
     ),
     Number("equivalence-class-diversity", "Fewest values in an equivalence class (l)", Scale((1.0, None)).more).means(
         "l-diversity of the release: the fewest different values of a further column in an equivalence class, missing "
@@ -445,7 +445,7 @@ def _run_known(study: Study) -> Iterator[Stated]:
     given = [study.pair(name) for name in known]
     before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))
     fewest, bounds = float(np.bincount(after).min()), (1.0, float(len(after)))
-    yield "equivalence-class-smallest", Values(fewest, baseline=float(study.holders(before, 1).min()), range=bounds)
+    yield "equivalence-class-smallest", Values(fewest, baseline=float(study.frequencies(before, 1).min()), range=bounds)
     others = [pair for pair in study.pairs if pair.name not in held.union(known)]
     if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]

@@ -34,7 +34,8 @@ _LARGEST_CLASS = 10, 0.005  # equal rows up to this number, or this share of all
 _Z = 1.959963984540054
 _RATIO = (
     "The same as a multiple of its baseline: 1 or less means that the released table looks like rows drawn at random "
-    "from the original, and other people of the same kind give about {others:.2g}; the more, the easier to tell apart"
+    "from the original, and other people of the same kind give about {others:.2g}; larger values "
+    "mean that the tables are easier to separate"
 )
 
 

@@ -110,7 +110,7 @@ def parent_classes(domain: Labels, parents: Mapping[str, str]) -> tuple[tuple[in
         raise OptionError(f"{count} labels of taxonomy and domain do not match; name each label once")
     names = tuple(dict.fromkeys(parents[label] for label in domain.values))
     if len(names) < 2:
-        raise OptionError("a taxonomy with one parent tells nothing; give it two or more")
+        raise OptionError("a taxonomy with one parent releases no information; give it two or more")
     place = {name: index for index, name in enumerate(names)}
     return tuple(place[parents[label]] for label in domain.values), Labels(names)
 

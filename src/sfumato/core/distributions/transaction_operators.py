@@ -117,7 +117,7 @@ class TransactionOperator:
         Raises
         ------
         OptionError
-            Where the transition cannot be undone: what is cut out tells nothing of sets longer than the cutoff.
+            Where the transition cannot be undone: what is cut out gives no information on sets longer than the cutoff.
         """
         if self.by_size and size < length:
             return np.zeros(length + 1)
@@ -130,7 +130,7 @@ class TransactionOperator:
         matrix = self.transition(length, size)
         if np.linalg.cond(matrix) > _SINGULAR:
             raise OptionError(
-                f"the randomization tells nothing of sets of {length} items in transactions of {size}; look for "
+                f"the randomization gives no information on sets of {length} items in transactions of {size}; look for "
                 "shorter ones"
             )
         return np.asarray(np.linalg.solve(matrix.T, np.eye(length + 1)[length]))

@@ -144,7 +144,7 @@ class DomainsObserved(Fact):
 class ColumnRulesKept(Fact):
     """Every released row obeys these rules between columns, as it was made so.
 
-    ``rare_pairs`` if the owner wrote down a rule by which a label decides something: pairs that fewer records hold than
+    ``rare_pairs`` if the owner wrote down a rule by which a label decides something: pairs of fewer records than
     the highest privacy level are kept then.
     """
 
@@ -243,7 +243,7 @@ class DespitePolicy(Fact):
 
 @dataclass(frozen=True)
 class Unchanged(Fact):
-    """The cells of these columns are published as the original has them, those of one row beside each other.
+    """The cells of these columns are published as the original has them, those of one row together.
 
     ``missing`` counts the columns of which it is published, too, which cells are missing.
     """
@@ -413,7 +413,7 @@ class Randomized(Fact):
 
 @dataclass(frozen=True)
 class ComponentNoise(Fact):
-    """Every principal component of a record's group got noise of a law, drawn afresh for each record.
+    """Every principal component of a record's group got noise of a distribution, drawn independently for each record.
 
     ``scale`` is that of the law, in ranges of the component within the group; ``components`` is how many can get noise
     at once; ``guarantee`` says for what the noise was chosen, one component or the whole record, and ``rho1`` for which

@@ -130,12 +130,12 @@ def frequent_itemsets(transactions: Transactions, min_count: int, *, longest: in
     codes = np.full(transactions.width, -1, dtype=np.int32)
     codes[kept] = np.arange(len(kept), dtype=np.int32)
     first = fixed(np.concatenate([[0], np.cumsum(counts[kept])]), np.int64)
-    items, starts, holders = _recoded(
+    items, starts, occurrences = _recoded(
         fixed(transactions.items, np.int32), fixed(transactions.starts, np.int64), fixed(codes, np.int32), first
     )
     limit = int(np.diff(starts).max(initial=0)) if longest is None else longest
     flat, lengths, found, all_found = _mine(
-        items, starts, holders, first, fixed(kept, np.int32), min_count, max(limit, 1), MOST_SETS
+        items, starts, occurrences, first, fixed(kept, np.int32), min_count, max(limit, 1), MOST_SETS
     )
     if not all_found:
         raise OptionError(
@@ -153,24 +153,24 @@ def _recoded(items: Any, starts: Any, codes: Any, first: Any) -> tuple[Any, Any,
     ``first`` is where the transactions of each code begin. Codes are handed to their transactions one after the other,
     so that nothing is sorted.
     """
-    holders, cursor = np.empty(first[-1], dtype=np.int32), first[:-1].copy()
+    occurrences, cursor = np.empty(first[-1], dtype=np.int32), first[:-1].copy()
     ends = np.zeros(len(starts), dtype=np.int64)
     for transaction in range(len(starts) - 1):
         used = ends[transaction]
         for entry in range(starts[transaction], starts[transaction + 1]):
             code = codes[items[entry]]
             if code >= 0:
-                holders[cursor[code]] = transaction
+                occurrences[cursor[code]] = transaction
                 cursor[code] += 1
                 used += 1
         ends[transaction + 1] = used
     held, free = np.empty(first[-1], dtype=np.int32), ends[:-1].copy()
     for code in range(len(first) - 1):
         for place in range(first[code], first[code + 1]):
-            transaction = holders[place]
+            transaction = occurrences[place]
             held[free[transaction]] = code
             free[transaction] += 1
-    return held, ends, holders
+    return held, ends, occurrences
 
 
 @inner
@@ -186,17 +186,17 @@ def _grown(array: Any, needed: int) -> Any:
 
 @inner
 def _opened(
-    items: Any, starts: Any, holders: Any, item: int, least: int,
+    items: Any, starts: Any, occurrences: Any, item: int, least: int,
     partners: Any, place: Any, pool: Any, names: Any, totals: Any,
 ) -> tuple[Any, Any, Any, int]:  # fmt: skip
     """Transactions of an item as bitmaps of the later items that are frequent among them, and how many these are."""
     partners[item:] = 0
-    for transaction in holders:
+    for transaction in occurrences:
         last = starts[transaction + 1]
         while last > starts[transaction] and items[last - 1] > item:
             last -= 1
             partners[items[last]] += 1
-    words, rows = (len(holders) + 63) >> 6, 0
+    words, rows = (len(occurrences) + 63) >> 6, 0
     for other in range(item + 1, len(partners)):
         place[other] = -1
         if partners[other] >= least:
@@ -205,7 +205,7 @@ def _opened(
             rows += 1
     pool = _grown(pool, rows * words)
     pool[: rows * words] = np.uint64(0)
-    for bit, transaction in enumerate(holders if rows else holders[:0]):
+    for bit, transaction in enumerate(occurrences if rows else occurrences[:0]):
         last = starts[transaction + 1]
         while last > starts[transaction] and items[last - 1] > item:
             last -= 1
@@ -259,7 +259,7 @@ def _written(
 
 @compiled
 def _mine(
-    items: Any, starts: Any, holders: Any, first: Any, kept: Any, least: int, longest: int, most: int
+    items: Any, starts: Any, occurrences: Any, first: Any, kept: Any, least: int, longest: int, most: int
 ) -> tuple[Any, Any, Any, bool]:
     """Sets of the items that codes stand for, their lengths and counts; and whether there are no more than wanted."""
     width = len(first) - 1
@@ -276,7 +276,16 @@ def _mine(
         support, rows = first[item + 1] - first[item], 0
         if longest > 1:
             pool, names, totals, rows = _opened(
-                items, starts, holders[first[item] : first[item + 1]], item, least, partners, place, pool, names, totals
+                items,
+                starts,
+                occurrences[first[item] : first[item + 1]],
+                item,
+                least,
+                partners,
+                place,
+                pool,
+                names,
+                totals,
             )
         words = (support + 63) >> 6
         prefix[0], many[1], left = kept[item], 0, 0

@@ -1,7 +1,7 @@
 """What a first look at all rows teaches: a sample, witnesses of all that binds, and from these what prepares a table.
 
 A witness is a row that shows what the whole table would show: the first k persons who hold a value, an extreme, a
-missing cell, or a cell that is not what its column seems to be. Whatever asks whether k persons hold something gets
+missing cell, or a cell that is not what its column seems to be. Whatever asks whether k persons have something gets
 the same answer from sample and witnesses as from all rows, so that schema, rare values and codec can be settled on
 them. The witnesses of a table's parts, taken together, hold the witnesses of the table: parts can be looked at apart.
 """
@@ -199,7 +199,7 @@ def prepare_partitions(
     settled = dataclasses.replace(options, holdout=None, seed=randomness.seed)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, settled).schema
-    floor = mechanism.traits.holders or mechanism.traits.floor or 2
+    floor = mechanism.traits.min_frequency or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
     row_hash = RowHash.of(randomness, person, options.holdout)
     k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
@@ -368,7 +368,7 @@ def _joined(parts: list[RowBlock]) -> RowBlock:
 def witnesses(
     table: pa.Table, schema: Schema, k: int, persons: NDArray[np.uint64] | None, levels: Places | None = None
 ) -> Places:
-    """Places of the rows that show what the table would show to whoever asks whether k persons hold it.
+    """Places of the rows that show what the table would show to a question whether k persons have it.
 
     Of every column the first k persons who have a cell and who lack one; of categories the first k of each value; of
     numbers and dates the first k at either end, of cells that are none, and of those off the step. Then the first of

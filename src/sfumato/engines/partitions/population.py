@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.coincidence import MOST_HOLDERS
+from sfumato.assess.attacks.coincidence import MOST_PERSONS
 from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, PopulationUniqueness, chance_of
 from sfumato.assess.study import CATEGORIES, Column, read_column
 from sfumato.engines.partitions.first_pass import RowHash
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["PopulationCounts", "Probes", "choose_probes", "count_in_partition"]
 
 _PEOPLE = 5_000  # of whom it is counted
-_TOLD_APART = 1_000  # persons who hold a category and are told apart
-_NUMBER_HOLDERS = MOST_HOLDERS + 1  # the same of a number
+_DISTINGUISHED = 1_000  # most persons of a category who are distinguished
+_NUMBER_HOLDERS = MOST_PERSONS + 1  # the same of a number
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -137,7 +137,7 @@ class _Held:
         sums = np.bincount(which, many, minlength=len(found)).astype(np.int64)
         return _Held(found, np.zeros(len(found), dtype=np.uint64), sums)
 
-    def holders_of(self, values: Numbers) -> NDArray[np.int64]:
+    def frequencies_of(self, values: Numbers) -> NDArray[np.int64]:
         """How many hold each value; none where it is not known."""
         if not len(self.values):
             return np.zeros(len(values), dtype=np.int64)
@@ -158,7 +158,7 @@ def count_in_partition(probes: Probes, codec: Codec, original: pa.Table, release
             near["shown"] = np.packbits(np.isin(grid.places, grid.steps.places(shown, exact=True))).tobytes()
             mine = np.isin(values, grid.own)
             values, who, shown = values[mine], None if who is None else who[mine], shown[np.isin(shown, grid.own)]
-        held = _Held.of(values, who, _TOLD_APART if grid is None else _NUMBER_HOLDERS)
+        held = _Held.of(values, who, _DISTINGUISHED if grid is None else _NUMBER_HOLDERS)
         told = {"values": held.values, "who": held.who, "many": held.many, "there": shown}
         rows.append({"near_held": near["held"], "near_shown": near["shown"]} | told)
     kinds = {"values": pa.float64(), "who": pa.uint64(), "many": pa.int64(), "there": pa.float64()}
@@ -202,7 +202,7 @@ class PopulationCounts:
             if (own := self._sums.get(field.name)) is None:
                 self._sums[field.name] = _Sum(held, shown, near[0], near[1])
                 continue
-            most = _TOLD_APART if grid is None else _NUMBER_HOLDERS
+            most = _DISTINGUISHED if grid is None else _NUMBER_HOLDERS
             own.held = own.held.with_more(held, most, persons=self._people.persons is not None)
             own.shown = np.union1d(own.shown, shown)
             own.near_held, own.near_shown = own.near_held | near[0], own.near_shown | near[1]
@@ -215,12 +215,12 @@ class PopulationCounts:
             inside, outside = read_column(people.inside, codec, field), Column(np.empty(0), np.empty(0, dtype=np.bool_))
             if people.outside is not None:
                 outside = read_column(people.outside, codec, field)
-            holders, held = (
-                np.where(side.absent, -1, whole.held.holders_of(side.values)) for side in (inside, outside)
+            frequencies, held = (
+                np.where(side.absent, -1, whole.held.frequencies_of(side.values)) for side in (inside, outside)
             )
-            chance, fewest, alone = np.zeros(len(holders)), None, holders == 1
+            chance, fewest, alone = np.zeros(len(frequencies)), None, frequencies == 1
             if grid is None:
-                shown = whole.held.holders_of(whole.shown)
+                shown = whole.held.frequencies_of(whole.shown)
                 shown = shown[shown > 0]
                 least = int(whole.held.many.min(initial=self._prepared.first_pass.rows))
                 fewest = int(shown.min()) if len(shown) else None, least
@@ -229,5 +229,5 @@ class PopulationCounts:
                 chance[alone] = chance_of(own, *(grid.places[each] for each in near))
             shows = [np.isin(side.values, whole.shown) & ~side.absent for side in (inside, outside)]
             whose = (people.persons, people.held_persons)
-            found.append(PopulationUniqueness(holders, shows[0], chance, held, shows[1], fewest, *whose))
+            found.append(PopulationUniqueness(frequencies, shows[0], chance, held, shows[1], fewest, *whose))
         return tuple(found)

@@ -18,7 +18,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.memory import crowd_of, grown_again, measured_note
+from sfumato.engines.memory import grown_again, measured_note, min_frequency_of
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, Spill, frame_of, kept_rules, table_of
 from sfumato.engines.partitions.first_pass import (
@@ -118,7 +118,7 @@ def run_partitioned(
     """Sanitize a source in cells of at most about ``most_rows``; rows come as a table, or go ``into`` a sink.
 
     ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
-    ``mark`` of all that a run is told, what an earlier one of that mark has put aside is taken up.
+    ``mark`` of all options of a run, the work of an earlier run with the same mark is resumed.
     """
     check_partitioned(mechanism, options)
     head = next(iter(read_blocks(source)), RowBlock(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
@@ -195,7 +195,7 @@ def tree_of(prepared: Preparation, most_rows: int) -> PartitionTree:
 
 
 def with_exact_moments(prepared: Preparation, counted: AllocationCounts) -> Preparation:
-    """What was learnt, with the means and deviations of all rows in the place of those of the sample, if counted."""
+    """What was learnt, with means and deviations of all rows instead of those of the sample, if counted."""
     codec = rescale(prepared.job.codec, counted.mean_and_deviation())
     return dataclasses.replace(prepared, job=dataclasses.replace(prepared.job, codec=codec))
 
@@ -265,7 +265,11 @@ def task_of(
     rules: tuple[str, ...] = ()
     if plan.mechanism.traits.synthetic and job.codec.schema.rules:
         kept = enforce_rules(
-            job.original, job.codec, crowd=crowd_of(job, plan), found=plan.found_rules, persons=job.records.persons
+            job.original,
+            job.codec,
+            min_frequency=min_frequency_of(job, plan),
+            found=plan.found_rules,
+            persons=job.records.persons,
         )
         if kept is not None:
             rules, pairs = kept_rules(kept.rules, counted.broken, found=plan.found_rules, rows=rows), kept.rare_pairs
@@ -464,7 +468,7 @@ def _compared(
     whole, measured = prepared.first_pass.rows, original.num_rows
     note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     if standings:
-        people = len(standings[0].holders)
+        people = len(standings[0].frequencies)
         note += f" Who is alone with a value was counted over all rows, for {people} of them, and categories for all."
     beside = [field.name for field in plan.schema if field.role is Role.PERSON]
     held = None

@@ -68,7 +68,7 @@ class Numbered:
 
 
 def number_rows(frame: DataFrame) -> Numbered:
-    """Numbers for the rows of a data frame, counted by whoever has them."""
+    """Numbers for the rows of a data frame, counted by their holder."""
     counts = sorted((row["part"], int.from_bytes(row["frame"], "little")) for row in frames_from(frame, _count))
     return Numbered(tuple(np.cumsum([0, *(rows for _, rows in counts)]).tolist()))
 

@@ -112,7 +112,7 @@ class _Scan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _PartAllocator:
-    """Hands the rows of a part to cells, or counts them; what is counted is told by parts and added up."""
+    """Hands the rows of a part to cells, or counts them; counts are reported by part and added up."""
 
     numbered: Numbered
     prepared: Preparation

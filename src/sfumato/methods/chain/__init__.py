@@ -37,7 +37,7 @@ class Chain:
     Parameters
     ----------
     k : int
-        Fewest persons behind a value, or the highest level that somebody asks for: a number that fewer hold is never
+        Fewest persons behind a value, or the highest level of a record: a number that fewer hold is never
         copied, a category that fewer hold does not appear. A record's level is max(k, the level it asks for).
     leaf : int
         Fewest persons alike that a cell is drawn from, the knob of the leak; never fewer than any of them asks for.
@@ -80,7 +80,7 @@ class Chain:
         return Traits(
             synthetic=True,
             floor=max(self.k, self.leaf),
-            holders=self.k,
+            min_frequency=self.k,
             conditional=True,
             codes=True,
             grouped=True,

@@ -25,7 +25,7 @@ _MANY = 30  # values of a smooth column at least
 _MOST_APART = 20  # classes of a target that have leaves of their own
 _FEW = 12  # categories that enter a regression
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
-_MOST_CLASSES = 32  # classes that leaves are told apart by; the commonest, the rest is one
+_MOST_CLASSES = 32  # classes that leaves are separated by; the commonest, the rest is one
 _QUANTILES = 15  # classes of a column of numbers that has missing cells too
 
 
@@ -43,7 +43,7 @@ class ChainColumn:
         The coordinate of a number, the place of a category; NaN where the cell is missing.
     rare : ndarray of shape (n,)
         Numbers that too few hold to be copied; all of a smooth column where many are, since it is chance which of them
-        more people hold.
+        held by more people.
     edges : ndarray
         Where bins of numbers end.
     bins : int

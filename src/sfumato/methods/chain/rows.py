@@ -1,6 +1,6 @@
 """Synthetic rows under construction, column after column; optionally only rows that meet a condition.
 
-How likely a person is under the leaves that rows were drawn from: what somebody sees who knows the algorithm.
+How likely a person is under the leaves that rows were drawn from: as an attacker sees who knows the algorithm.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def grow_tree(
         A cut must lower the spread inside by this multiple of the spread of one record: one that lowers it less shows
         these people, and not of others.
     apart : bool
-        Whether bins of the first column are told apart before anything else, whatever a cut gains.
+        Whether bins of the first column are separated first, whatever a cut gains.
     """
     order = np.argsort(strata, kind="stable").astype(np.int64)
     who = np.empty(0, dtype=np.int64) if persons is None else persons[order]
@@ -108,7 +108,7 @@ def grow_tree(
 class _Rows(NamedTuple):
     """Records in node order, so that each node's records are contiguous.
 
-    Bins by column, what leaves shall be alike in, levels, whom they are about (empty: a person each), and the place of
+    Bins by column, what leaves shall be alike in, levels, their persons (empty: a person each), and the place of
     each in the table.
     """
 

@@ -187,7 +187,7 @@ class Maintainer:
         Counts the categories of columns that have very many in each group.
     stratified : bool
         Records come with strata, and no group holds records of two. The first group of a stratum that has none is
-        formed of its waiting records as soon as none of them asks for a level above their number.
+        formed of its waiting records as soon as none of them has a level above their number.
 
     Examples
     --------

@@ -213,7 +213,7 @@ class NormalScores:
 def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curve]:
     """Scores of the numbers of a column, and the inverse curve.
 
-    The numbers in their order are cut into heaps, which at least k people hold, and what is between them, and that into
+    The numbers in their order are cut into heaps, held by at least k people, and what is between them, and that into
     parts of k or a little more; of a part of fewer people nothing is known.
     """
     from scipy.special import ndtri

@@ -25,7 +25,7 @@ _START = (random_tree, principal_tree, start_leaves, place_missing, place_catego
 
 
 def compile_ahead() -> bool:
-    """Compile what is not yet on disk, and say so; tells whether there was anything to do.
+    """Compile what is not yet on disk, with a message; return whether anything was compiled.
 
     Two processes share the work and leave it in Numba's cache. They optimize less: for these kernels that takes three
     quarters of the time and was measured to run no slower. Where a process cannot be started, or finds another

@@ -217,7 +217,7 @@ class Mover:
         return [(moved | passed)[name] for name in rows.schema.names]
 
     def _gather(self, rows: pa.Table) -> tuple[NDArray[np.float64], dict[str, NDArray[np.bool_]]]:
-        """Put the numbers of a row beside each other: then one reach fetches the whole row, in whatever order."""
+        """Put the numbers of a row next to each other: then one reach fetches the whole row, in whatever order."""
         found = [self._read(rows.column(field.name), field) for field in self.plan.moved]
         beside = self._room("C", len(rows))
         for start in range(0, len(beside), _TILE):
@@ -343,7 +343,7 @@ def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
     bare = (field.kind is Kind.CONTINUOUS and field.format is None) or pa.types.is_integer(kind)
     if bare and field.domain.low is None and field.domain.high is None and field.domain.step is None:
         return None
-    return fit_grid(np.empty(0), field, kind, crowd=2)
+    return fit_grid(np.empty(0), field, kind, min_frequency=2)
 
 
 def read_means(source: TableSource, plan: ColumnPlan, key: Key, rows: int) -> dict[str, float]:

@@ -99,7 +99,7 @@ class Spacing:
     def _take(self, away: Floats) -> None:
         """Take in how far some numbers lie from the first."""
         away = np.append(away, self.apart)
-        for some in (away[-_FEW:], away):  # most columns without a spacing are told by a few numbers
+        for some in (away[-_FEW:], away):  # most columns without a spacing are recognized by a few numbers
             if not self._fits(some):
                 self._narrow(some)
 

@@ -125,7 +125,7 @@ def _downgrade(
     """Block cells until a tree grown on the rest predicts no hidden label beyond the limit.
 
     The first tree is grown on all records, as whoever has the labels of others would; every further one on the hidden
-    rows as they would leave, gaps and all, with their true labels: what a gap tells is told by its rules. The guard
+    rows as they would leave, gaps and all, with their true labels: its rules include what a gap reveals. The guard
     looks at each of its rules, and the downgrader gives up those that tell too much. Each round blocks a cell, so that
     the rounds end. The first channel, the last, and the coordinates that are left.
     """
@@ -217,7 +217,7 @@ def _page(
         f"Rules that tell {first.grown.told.name!r}, for the owner alone: they were grown on the original.",
         f"Entropy of the label over all records: {float(entropy_of(first.counts[:1])[0]):.3f} bits; a rule may lower "
         f"it by {limit:g}. Over the {int(labels.sum())} hidden labels: {float(entropy_of(labels)):.3f} bits.",
-        f"Mean entropy of these to whoever follows the rules: {_mean_entropy(before):.3f} bits before, "
+        f"Mean entropy of these to an attacker who applies the rules: {_mean_entropy(before):.3f} bits before, "
         f"{_mean_entropy(after):.3f} after.",
         f"Mean confidence of the likeliest label: {float(before.max(axis=1).sum() / labels.sum()):.3f} before, "
         f"{float(after.max(axis=1).sum() / labels.sum()):.3f} after, {float(labels.max() / labels.sum()):.3f} by "
@@ -230,7 +230,7 @@ def _page(
             f"Given up first, to {len(kept.ends)} rules, wider ones where something is marked:",
             first.lines(kept.ends, kept.lost),
         ),
-        (f"After, {len(last.leaves)} rules of a tree grown on what leaves:", last.lines(last.leaves, {})),
+        (f"After, {len(last.leaves)} rules of a tree grown on the release:", last.lines(last.leaves, {})),
     )
     for title, rules in parts:
         lines += ["", title, *(f"- {rule}" for rule in rules)]

@@ -150,9 +150,9 @@ class InferenceChannel:
 
         A rule that tells too much is given up for a wider one, a node above it that does not; of all ways to cover the
         tree with such nodes the one of fewest cells is taken, by dynamic programming from the leaves up. The root,
-        which tells nothing, always serves. All hidden rows of the node lose one column, whatever they would answer, so
-        that the gap does not tell the answer: the one that raises the entropy of the label most for each cell lost, by
-        the parametric base set.
+        which contains no information, always serves. All hidden rows of the node lose one column, whatever their
+        answer, so that the gap does not tell the answer: the one that raises the entropy of the label most for each
+        cell lost, by the parametric base set.
         """
         nodes, drops = self.grown.tree.nodes, self.drops
         asked: list[frozenset[int]] = [frozenset() for _ in nodes]
@@ -257,7 +257,7 @@ class InferenceChannel:
     def label_counts(self, blocked: Bools, hidden: Bools) -> Floats:
         """Labels of the hidden records, for each set of rules that blocked cells leave possible.
 
-        Records to which the same rules may apply look alike to whoever follows the rules. Their labels are what the
+        Records to which the same rules may apply look alike to an attacker who applies them. Their labels are what the
         rules tell of each of them, so the mean entropy is never above that of all their labels, nor the mean
         confidence below the share of the commonest. The mixture of rules by theta [`posterior`] has no such bound: it
         takes a blocked answer for independent of those that are left.

@@ -52,7 +52,7 @@ class Model:
     histograms : tuple of Histogram
         One for each column.
     target : int, optional
-        Column of classes that all others are told apart by.
+        Column of classes that all other columns are modelled given.
     classes : ndarray
         Its leaves that have people.
     class_shares : ndarray

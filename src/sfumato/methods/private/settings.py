@@ -60,7 +60,7 @@ class Settings:
 
 
 def is_class(domain: Domain) -> bool:
-    """Whether a target is told apart by classes, rather than along a line."""
+    """Whether a target is modelled by classes, rather than along a line."""
     return domain.size <= (_FEW_PLACES if domain.ordered else _MOST_CLASSES)
 
 

@@ -93,9 +93,9 @@ class RandomizedColumn:
         return self.name, float(released.low), float(released.step)
 
     def randomize(self, values: Floats, rng: np.random.Generator) -> Answers | None:
-        """Put answers in the place of the column's cells; a missing cell that is no label stays missing.
+        """Replace the column's cells by answers; a missing cell that is no label stays missing.
 
-        Where answers are of another kind than the cells they come back, and in the place of each cell stands a value
+        Where answers are of another kind than the cells they come back, and each cell is replaced by a value
         that fits its answer best.
         """
         absent = _absent(values, self.places)
@@ -305,7 +305,7 @@ def _refusal(places: Places, *, labels_gap: bool) -> PrivacyRefusal:
         )
     what = "categories" if places.extent.labels else "bounds"
     return PrivacyRefusal(
-        f"the {what} of column {name!r} were read off the data, so no guarantee would hold for whoever stands out; "
+        f"the {what} of column {name!r} were read off the data, so no guarantee would hold for outliers; "
         "declare them in the schema, give a specification with --spec, or allow it with --allow-observed"
     )
 

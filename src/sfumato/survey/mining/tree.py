@@ -280,14 +280,14 @@ def in_order(ranks: Ints, share: Floats) -> Ints:
 
 
 LEAF = -1
-"""Stands in the place of column and children at a leaf."""
+"""Replaces column and children at a leaf."""
 
 _GAIN = 1e-12  # part of the score by which a split must lift it: less is rounding
 
 Refine = Callable[["Ints", frozenset[int]], None]
 """Holds the records of a node to intervals anew and writes them into the codes that `grow` was given.
 
-It is told their rows and the columns that were asked about on the way to the node."""
+It receives their rows and the columns tested on the path to the node."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

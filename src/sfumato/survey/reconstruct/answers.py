@@ -92,7 +92,7 @@ class Reconstruction:
 
     @property
     def values(self) -> tuple[str | int | float, ...] | None:
-        """The values, where they are told one by one."""
+        """The values, if they are estimated one by one."""
         return self.cells.values
 
     @property
@@ -175,7 +175,7 @@ def _percents(low: float, up: float) -> str:
 
 
 SHARES = (0.25, 0.5, 0.75)
-"""Quantiles that are told."""
+"""Quantiles that are reported."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def mean_and_quantiles(
     numbers : ndarray of shape (n,) or None
         For each record a number whose mean given the true value is that value [`RecordMoments`].
     classes : bool
-        Nothing is told of where in a part a value lies, so that the mean may be anywhere between its ends.
+        The position of a value within a part is unknown, so that the mean may be anywhere between its ends.
     """
     cuts = parts.cuts[np.r_[bands.blocks, len(parts)]]
     blocks = DomainCells(parts.universe, cuts, False)

@@ -40,7 +40,7 @@ _INTERVALS = 50
 """Intervals of a domain that has too many values to tell one by one, where none were asked for."""
 
 MOST_VALUES = 1024
-"""Values of a domain of integers that are told one by one."""
+"""Values of a domain of integers that are estimated one by one."""
 
 _MOST_CELLS = 4096
 _FINE = 240  # parts that intervals are cut into together while they are estimated
@@ -57,7 +57,7 @@ class DomainCells:
     cuts : ndarray of int
         Cell i holds the places from cuts[i] to cuts[i + 1] - 1.
     single : bool
-        Each place is a cell of its own and is told by its value.
+        Each value is a cell of its own.
     """
 
     universe: Universe
@@ -132,7 +132,7 @@ class DomainCells:
 def cut_domain(universe: Universe, operator: Operator, intervals: int | Sequence[float] | None) -> DomainCells:
     """Cut a domain into cells: values one by one, a number of equal intervals, or intervals between given edges.
 
-    Without a wish labels and up to 1,024 integers are told one by one, other domains in 50 intervals, and domains of
+    By default labels and up to 1,024 integers are estimated one by one, other domains in 50 intervals, and domains of
     which only an interval is sent in these.
 
     Raises

@@ -158,7 +158,7 @@ class Ridge:
         Takes relative counts, less those of the uniform distribution, to their coordinates.
     basis : ndarray of shape (inputs, inputs)
     size : ndarray of shape (inputs,)
-        How well each coordinate is told.
+        Precision of each coordinate.
     uniform : ndarray of shape (outputs,)
         Chances of the outputs under u.
     """

@@ -263,8 +263,8 @@ def _notes(channel: Channel, ended: str, resolved: int, limit: int, known: Bands
     blind = int((channel.shares <= 1e-12).sum())
     if blind:
         found.append(
-            f"the law tells nothing at all about {blind} of {channel.inputs - 1} directions; there the estimate is the "
-            "even start, and only the bands show what is known"
+            f"the noise distribution gives no information on {blind} of {channel.inputs - 1} directions; there the "
+            "estimate is the even start, and only the bands show what is known"
         )
     if resolved < channel.inputs - 1:
         found.append(

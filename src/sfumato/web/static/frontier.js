@@ -64,7 +64,7 @@ window.frontier = (() => {
     }
     for (const each of points) nodes.push(mark(each.method, x(each.risk), y(each.utility), "point"));
     for (const each of points) {
-      const beyond = each.risk > MOST; // it lies outside: an arrow and its figure say so
+      const beyond = each.risk > MOST; // it lies outside: an arrow and its figure show it
       const label = beyond ? `${each.size}, risk ${each.risk.toFixed(1)} \u2192` : String(each.size);
       nodes.push(make("text", { x: x(each.risk) + (beyond ? -9 : 8), y: y(each.utility) - 6, class: "size", "text-anchor": beyond ? "end" : "start" }, label));
       if (picked && each.method === picked.method && each.size === picked.size)
