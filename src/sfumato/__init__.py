@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.methods.private import PrivateChain
+    from sfumato.methods.private.sample import sample
     from sfumato.methods.randomize import Randomization
     from sfumato.publish.evaluate import evaluate
     from sfumato.publish.judge import PolicyNotMet
@@ -85,6 +86,7 @@ __all__ = [
     "new_signing_key",
     "reconstruct",
     "relate",
+    "sample",
     "sanitize",
     "signing_key",
     "stream",
@@ -134,6 +136,7 @@ _HOMES = {
     "new_signing_key": "sfumato.certificate.signing_key",
     "reconstruct": "sfumato.survey.verbs",
     "relate": "sfumato.survey.verbs",
+    "sample": "sfumato.methods.private.sample",
     "sanitize": "sfumato.publish.sanitize",
     "signing_key": "sfumato.certificate.signing_key",
     "stream": "sfumato.stream.verb",

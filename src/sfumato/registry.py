@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "inspect": "cli.verbs",
         "tune": "cli.evaluate",
         "sanitize": "cli.sanitize",
+        "sample": "cli.sample",
         "evaluate": "cli.evaluate",
         "policy": "cli.verbs",
         "verify": "cli.verbs",

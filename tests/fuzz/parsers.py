@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from examples.messy_patients import WORKBOOK_PARTS
@@ -25,6 +26,7 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory_limit import parse_size
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
+from sfumato.methods.private.stored import StoredModel
 from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.earlier import Contents, own_files
@@ -96,6 +98,12 @@ def _recipe(text: str) -> Recipe:
     recipe = Recipe.from_toml(text)
     make_mechanism(recipe.method, dict(recipe.parameters))
     return recipe
+
+
+def _private_model(text: str) -> str:
+    stored = StoredModel.from_json(text)
+    assert stored.draw(20, np.random.default_rng(0)).num_rows == 20
+    return stored.to_json()
 
 
 def _schema(text: str) -> Schema:
@@ -332,6 +340,7 @@ PARSERS = (
     Parser("arrow-in-batches", as_file("batches.arrow", _read_source)),
     Parser("parquet-in-batches", as_file("batches.parquet", _read_source)),
     Parser("prior", as_file("prior.csv", _rows)),
+    Parser("private-model", as_text(_private_model), str.encode, examples=600),
     Parser("levels", as_text(_levels)),
     Parser("where", as_text(_where)),
     Parser("property", as_text(lambda text: holds(text, Integers(0, 1000)).tolist())),

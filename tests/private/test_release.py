@@ -108,7 +108,7 @@ def test_the_certificate_states_the_budget_and_not_the_number_of_records(tmp_pat
     assert document["privacy"]["epsilon"] == 1.0
     assert document["privacy"]["unit"] == "person"
     assert {line["step"] for line in document["privacy"]["ledger"]} >= {"one-way counts", "pair scores"}
-    assert "900" not in json.dumps(document)
+    assert not re.search(r"(?<![\w.])900(?![\w.])", json.dumps(document))  # in hashes and fractions by chance
 
 
 def test_what_leaves_is_a_function_of_noisy_counts_and_the_schema_alone(

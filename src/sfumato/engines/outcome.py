@@ -207,6 +207,8 @@ class Outcome:
         How, for the owner alone.
     texts : mapping of str to str
         Further files that stay with the owner, by name.
+    public_texts : mapping of str to str
+        Further files that leave, by name.
     created : str, optional
         When, where several owners had to agree on it.
     seconds : float, optional
@@ -226,6 +228,7 @@ class Outcome:
     comparison: Comparison | SeparateComparison | Apart
     workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    public_texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
     seconds: float | None = 0.0
     together: bool = False

@@ -16,6 +16,8 @@ from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact
 from sfumato.core.records import RowRequest
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan
+from sfumato.methods.private.model import Model
+from sfumato.methods.private.stored import MODEL_FILE, StoredModel
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Role, Schema
@@ -44,7 +46,7 @@ def refuse_observed(plan: Plan) -> None:
 def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bool = True) -> Outcome:
     """Rows drawn from noisy counts of a table."""
     refuse_observed(plan)
-    arrow = _without_dictionaries(arrow)
+    arrow = _with_plain_types(arrow)
     codec = Codec.declared(plan.schema, {name: arrow.schema.field(name).type for name in arrow.column_names})
     arrow, outside = _hold_out(arrow, plan)
     records = codec.encode(arrow.select(codec.schema.names), unseen="nearest")
@@ -55,6 +57,9 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     )
     seconds = perf_counter() - begin
     released = codec.decode(made.records.coordinates, native=native)
+    assert isinstance(made.model, Model)
+    types = tuple(str(column.kind) for column in codec.columns)
+    model = StoredModel(codec.schema.public_part(), types, made.model, plan.randomness.mode)
     names = [field.name for field in codec.schema.encoded]
     original = codec.decode(records.coordinates)  # the owner compares with what the domains let be seen
     return Outcome(
@@ -75,17 +80,22 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
             _notes(codec.misfits(arrow)) if report else (),
         ),
         workings=made.workings,
+        public_texts={MODEL_FILE: model.to_json()},
         seconds=seconds,
     )
 
 
-def _without_dictionaries(arrow: pa.Table) -> pa.Table:
-    """The table with categories as plain cells: a dictionary lists what the data hold."""
-    fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in arrow.schema
-    ]
-    return arrow.cast(pa.schema(fields))
+def _with_plain_types(arrow: pa.Table) -> pa.Table:
+    """The table in types that a name alone describes: a dictionary lists what the data hold."""
+    return arrow.cast(pa.schema([field.with_type(_plain_type(field.type)) for field in arrow.schema]))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return pa.float64()
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
 def _hold_out(arrow: pa.Table, plan: Plan) -> tuple[pa.Table, pa.Table | None]:

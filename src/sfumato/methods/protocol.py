@@ -134,11 +134,15 @@ class OwnerDetails:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodResult:
-    """Records to release, the facts of how they were made, and the owner's details."""
+    """Records to release, the facts of how they were made, and the owner's details.
+
+    ``model`` is what the records were drawn from, if it may leave as they do.
+    """
 
     records: Records
     facts: tuple[Fact, ...]
     workings: OwnerDetails | None
+    model: object | None = None
 
     def __repr__(self) -> str:
         return f"MethodResult({self.records!r}, facts={len(self.facts)})"

@@ -66,6 +66,8 @@ class Release:
         How it was made, for the owner alone.
     texts : mapping of str to str
         Further files that stay with the owner, by name.
+    public_texts : mapping of str to str
+        Further files that leave, by name.
     together : bool
         Several owners write the same release, so that a page about the part of one stays with that one.
     folder : Path or None
@@ -82,6 +84,7 @@ class Release:
     released: Schema
     workings: OwnerDetails | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    public_texts: Mapping[str, str] = field(default_factory=dict)
     together: bool = False
     folder: Path | None = None
     signed_by: str | None = None
@@ -195,6 +198,9 @@ class Release:
         self._write_table(folder / name, form)
         write_text(folder / "schema.toml", self.released.public_part().to_toml())
         files = {name: sha256_of(folder / name), "schema.toml": sha256_of(folder / "schema.toml")}
+        for each, text in self.public_texts.items():
+            write_text(folder / each, text)
+            files[each] = sha256_of(folder / each)
         certificate = dataclasses.replace(
             self.certificate, table_sha256=files[name], schema_sha256=files["schema.toml"], files=files
         )
@@ -303,6 +309,7 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
         outcome.schema,
         outcome.workings,
         outcome.texts,
+        outcome.public_texts,
         outcome.together,
     )
     return refuse_unmet(release, despite=options.despite_policy)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.accounting import rho_of
-from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.errors import OptionError
 from sfumato.core.facts import PrivatelyMeasured, Shuffled
 from sfumato.core.option import offered
-from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of
-from sfumato.methods.private.columns import Domain
+from sfumato.core.records import CellsByColumn, Records, columns_of
+from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Ledger
 from sfumato.methods.private.measure import measure
@@ -24,9 +23,7 @@ from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_p
 
 __all__ = ["PrivateChain"]
 
-_PLACES = 2**15  # of a column of numbers without a step
 _LARGEST = 1e-2  # delta from which nothing is promised
-_WIDEST = 2.0**40  # places whose widths are exact
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class PrivateChain:
         """
         refuse_levels(records, "the private chain")
         refuse_strata(records, "the private chain")
-        columns = [_Column.of(block, missing) for block, missing in columns_of(records.layout)]
+        columns = [DeclaredColumn.of(block, missing) for block, missing in columns_of(records.layout)]
         domains = tuple(column.domain for column in columns)
         target = next((i for i, each in enumerate(domains) if each.name == records.target), None)
         ledger = Ledger(rho_of(self.epsilon, self.delta), rng)
@@ -95,79 +92,4 @@ class PrivateChain:
         )
         steps, spent = zip(*ledger.lines, strict=True)
         fact = PrivatelyMeasured(self.epsilon, self.delta, ledger.rho, steps, spent, len(columns))
-        return MethodResult(released, (fact, Shuffled(rows)), OwnerDetails())
-
-
-@dataclass(frozen=True)
-class _Column:
-    """Places of a column's coordinates on its declared domain, and back."""
-
-    block: Block
-    missing: Block | None
-    domain: Domain
-    low: float = 0.0
-    step: float | None = None
-    high: float = 0.0
-
-    @classmethod
-    def of(cls, block: Block, missing: Block | None) -> _Column:
-        """The column of a block, whose domain must be declared."""
-        extent, nullable = block.extent, missing is not None
-        if extent is None or not extent.declared:
-            raise PrivacyRefusal(
-                f"the domain of column {block.column!r} was read off the data, which must not be released; "
-                "declare it in a schema ('sfumato inspect --declare' writes one to fill in)"
-            )
-        if extent.labels:
-            ordered = block.kind is BlockKind.NUMBER
-            return cls(block, missing, Domain(block.column, len(extent.labels), ordered, nullable), 0.0, 1.0)
-        if extent.low is None or extent.high is None:
-            raise PrivacyRefusal(
-                f"column {block.column!r} has no declared bounds; declare low and high in a schema "
-                "('sfumato inspect --declare' writes one to fill in)"
-            )
-        size = _PLACES if extent.step is None else math.floor((extent.high - extent.low) / extent.step + 1e-9) + 1
-        if size > _WIDEST:
-            raise OptionError(f"column {block.column!r} has more than 2^40 places; declare a coarser step")
-        domain = Domain(block.column, size, True, nullable)
-        return cls(block, missing, domain, float(extent.low), extent.step, float(extent.high))
-
-    def places(self, records: Records) -> Ints:
-        """Place of each record's cell; -1 if it is missing. What lies outside the domain stands at its end."""
-        coordinates = records.coordinates
-        if isinstance(coordinates, CellsByColumn):
-            cells = coordinates.column(self.block, self.missing)
-        else:
-            cells = cells_of_block(coordinates, self.block, self.missing)
-        absent = np.isnan(cells)
-        numbers = np.where(absent, self.low, self._numbers(np.where(absent, 0.0, cells)))
-        places = (numbers - self.low) / self._width
-        places = np.floor(places) if self.step is None else np.rint(places)
-        return np.where(absent, -1, places.clip(0, self.domain.size - 1)).astype(np.int64)
-
-    def cells(self, places: Ints, rng: np.random.Generator) -> Floats | Ints:
-        """Coordinate or category of each place, as records hold their cells."""
-        absent = places < 0
-        if self.block.kind in (BlockKind.CATEGORY, BlockKind.CODE):
-            return places
-        within = rng.random(len(places)) if self.step is None else 0.0
-        numbers = self.low + (places + within) * self._width
-        return np.asarray(np.where(absent, np.nan, (numbers - self._origin) / self._unit))
-
-    @property
-    def _width(self) -> float:
-        return (self.high - self.low or 1.0) / self.domain.size if self.step is None else self.step
-
-    def _numbers(self, cells: Floats) -> Floats:
-        """Numbers in the column's own units, or places of categories."""
-        return cells if self.block.kind is not BlockKind.NUMBER else np.asarray(cells * self._unit + self._origin)
-
-    @property
-    def _origin(self) -> float:
-        assert self.block.extent is not None
-        return self.block.extent.origin if self.block.centre is None else self.block.centre
-
-    @property
-    def _unit(self) -> float:
-        assert self.block.extent is not None
-        return self.block.extent.unit if self.block.scale is None else self.block.scale
+        return MethodResult(released, (fact, Shuffled(rows)), OwnerDetails(), model)

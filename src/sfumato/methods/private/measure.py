@@ -346,7 +346,6 @@ class _Measuring:
             self.sd_given,
             tuple(columns),
             self.correlations,
-            self.settings.bins,
         )
 
     def _gain(self, column: int, parents: Sequence[int]) -> float:

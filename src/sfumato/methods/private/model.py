@@ -64,7 +64,6 @@ class Model:
         In their order of drawing, the target aside.
     correlations : ndarray of shape (classes, numbers, numbers), optional
         Of the normal scores of the ordered columns, in the order of ``histograms`` without the target.
-    most_bins : int
     """
 
     histograms: tuple[Histogram, ...]
@@ -75,7 +74,6 @@ class Model:
     sd_given: float
     columns: tuple[ColumnModel, ...]
     correlations: Floats | None
-    most_bins: int
 
     @property
     def numbers(self) -> list[int]:
