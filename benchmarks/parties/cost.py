@@ -35,13 +35,10 @@ from benchmarks.parties.reports import COLOURS, draw, head, row, save  # noqa: E
 from benchmarks.parties.tables import Coordinates, coordinates  # noqa: E402
 from sfumato.methods.perturb.laplace_pca import LaplacePCA  # noqa: E402
 from sfumato.parties import horizontal, vertical  # noqa: E402
+from sfumato.parties.arithmetic import Engine  # noqa: E402
+from sfumato.parties.channel import PartyChannel, local_channels  # noqa: E402
 from sfumato.parties.ledger import Entry  # noqa: E402
 from sfumato.parties.plan import JointPlan, JointResult  # noqa: E402
-from sfumato.parties.ports import (  # noqa: E402
-    Engine,
-    PartyChannel,
-    local_channels,
-)
 from sfumato.parties.session import (  # noqa: E402
     Session,
     computing_parties,

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.parties.ports import Operation, evaluate
+from sfumato.parties.arithmetic import Operation, evaluate
 from sfumato.parties.spu import SpuEngine
 
 COMPUTING = {"cheetah": (0, 1), "aby3": (0, 1, 2)}

@@ -16,6 +16,7 @@ from benchmarks.parties.tables import Coordinates
 from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
 from sfumato.core.groups import response_weights
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.arithmetic import fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.horizontal import group_statistics, leaks
 from sfumato.parties.horizontal_groups import (
@@ -24,10 +25,9 @@ from sfumato.parties.horizontal_groups import (
     cluster_rows,
     fill_groups,
     first_centres,
-    joint_rows,
+    scale_rows,
 )
 from sfumato.parties.plan import JointPlan
-from sfumato.parties.ports import bits_for, decode, encode
 from sfumato.parties.session import Session
 from tests.parties.together import run_together
 
@@ -115,7 +115,7 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
 
     def play(session: Session, rank: int) -> tuple[Any, ...]:
         own = values[owner == rank]
-        pool = joint_rows(session, own, table.layout, weights, n)
+        pool = scale_rows(session, own, table.layout, weights, n)
         pool = _finer(pool, own * np.sqrt(weights)) if fine else pool
         first = first_centres(session, pool, group_sizes(plan.mechanism, n)[1])
         centres = OpenCentres(session, pool, first)
@@ -131,10 +131,10 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
     for entry in transcript.entries:
         if entry.action == "sum" and (entry.label != "sizes" or entry.phase.startswith("round")):
             shown.setdefault(entry.label, []).append(transcript.values[entry.number])
-    bits, d = bits_for(4.0 * n), values.shape[1]
+    bits, d = fraction_bits(4.0 * n), values.shape[1]
     upper = np.triu_indices(d)
     products = np.zeros((len(sizes), d, d))
-    products[:, *upper] = products[:, *upper[::-1]] = decode(shown["group products"][0], bits)
+    products[:, *upper] = products[:, *upper[::-1]] = from_fixed_point(shown["group products"][0], bits)
     return Watched(
         owner,
         np.concatenate([one[0].own for one in played]),
@@ -144,16 +144,16 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
         np.stack(shown["centres"]),
         np.concatenate([one[2] for one in played]),
         sizes,
-        decode(shown["group sums"][0], bits),
+        from_fixed_point(shown["group sums"][0], bits),
         products,
     )
 
 
 def _finer(pool: JointRows, scaled: _Matrix) -> JointRows:
     """Open centres as exactly as there is room for, which the paper does; the protocol rounds them to 12 bits."""
-    bits = bits_for(16.0 * pool.reach, products=2)
+    bits = fraction_bits(16.0 * pool.reach, products=2)
     room = math.ceil(math.log2(4.0 * pool.reach)) + 2 * bits
-    return replace(pool, own=encode(scaled, bits), bits=bits, room=room)
+    return replace(pool, own=to_fixed_point(scaled, bits), bits=bits, room=room)
 
 
 def attack(table: Coordinates, seen: Watched) -> dict[str, float]:

@@ -21,8 +21,8 @@ from sfumato.core.facts import DespitePolicy, Unmeasured
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.geometry import Translation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.channel import local_channels
 from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import local_channels
 from sfumato.parties.publish import joint_in_one_process, own_part, run_party, written_together
 from sfumato.parties.session import plain_sessions
 from sfumato.publish.judge import PolicyNotMet

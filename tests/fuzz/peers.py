@@ -16,16 +16,18 @@ import pyarrow as pa
 
 from sfumato.core.errors import TableError
 from sfumato.parties import codecs, part, publish, run, vertical
+from sfumato.parties.arithmetic import read_secret, read_words
+from sfumato.parties.channel import Inbox, PartyError
 from sfumato.parties.codecs import ReadColumn, read_columns
 from sfumato.parties.config import PartyConfig
+from sfumato.parties.connection import Connection
 from sfumato.parties.engine.party import EngineRefusal, _join, _part, _words
 from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.groupwise import tell_numbers
-from sfumato.parties.links import Link, Mail
+from sfumato.parties.greeting import Hello, difference, read_verdict
+from sfumato.parties.groupwise import broadcast_numbers
 from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
-from sfumato.parties.ports import PartyError, read_secret, read_words
+from sfumato.parties.stream import ConnectionLost, Frame, TlsStream
 from sfumato.parties.vertical import align_keys
-from sfumato.parties.wire import Frame, Hello, Lost, Wire, difference, read_verdict
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 from tests.fuzz.fuzzing import Parser
@@ -33,7 +35,7 @@ from tests.fuzz.inputs import as_file, as_text, folder_in_memory
 
 __all__ = ["PEERS"]
 
-_OF_PEER = (PartyError, Lost)
+_OF_PEER = (PartyError, ConnectionLost)
 
 
 @cache
@@ -68,7 +70,7 @@ class _Told:
         ends = [0, *accumulate(lengths), len(data)]
         self._parts = [data[start:end] for start, end in pairwise(ends)]
 
-    def tell(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
+    def broadcast(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
         return payload if payload is not None else self._parts.pop(0)
 
     def phase(self, name: str) -> None:
@@ -89,7 +91,7 @@ def _told_agreement(data: bytes) -> Any:
 
 
 def _told_numbers(session: Any) -> Any:
-    return tell_numbers(session, None, 1, "axes", (2, 2), "<f8", within=1.5).tolist()
+    return broadcast_numbers(session, None, 1, "axes", (2, 2), "<f8", within=1.5).tolist()
 
 
 @cache
@@ -130,23 +132,23 @@ class _Plain:
 
 def _frames(data: bytes) -> Any:
     """Take frames in as a party does, until the connection ends or breaks a rule."""
-    wire = Wire.__new__(Wire)
+    stream = TlsStream.__new__(TlsStream)
     plain = _Plain(data)
-    wire._tls, wire._writer = plain, plain  # type: ignore[assignment]
-    wire._out, wire._held, wire.carried = ssl.MemoryBIO(), bytearray(), 0
-    mail = Mail(("bank", "shop"))
-    link = Link(1, wire, mail, clock=lambda: 0.0)
+    stream._tls, stream._writer = plain, plain  # type: ignore[assignment]
+    stream._outgoing, stream._buffer, stream.bytes_sent = ssl.MemoryBIO(), bytearray(), 0
+    inbox = Inbox(("bank", "shop"))
+    connection = Connection(1, stream, inbox, clock=lambda: 0.0)
     while True:
         try:
-            wire.receive().send(None)  # nothing waits here, so it ends at once
+            stream.receive().send(None)  # nothing waits here, so it ends at once
         except StopIteration as received:
-            link._take(*received.value)
-        except Lost:
-            mail.check()
+            connection._take(*received.value)
+        except ConnectionLost:
+            inbox.check()
             raise
 
 
-def _farewell(data: bytes) -> Any:
+def _disconnect(data: bytes) -> Any:
     """Take what a party says when it gives up."""
     return _frames(bytes((Frame.ABORT,)) + len(data).to_bytes(4, "big") + data)
 
@@ -190,7 +192,7 @@ PEERS = (
     Parser("hello", _hello, Hello.to_bytes, refuses=(ValueError,)),
     Parser("verdict", _verdict, refuses=(ValueError,)),
     Parser("frames", _frames, refuses=_OF_PEER),
-    Parser("farewell", _farewell, refuses=_OF_PEER),
+    Parser("disconnect", _disconnect, refuses=_OF_PEER),
     Parser("engine-frame", _unpack, _pack, refuses=(FrameError,)),
     Parser(
         "engine-header", lambda data: _unpack(struct.pack("<I", len(data)) + data + bytes(64)), refuses=(FrameError,)

@@ -34,11 +34,11 @@ _OWN = {
     "methods/randomize/__init__.py Randomization._columns": "specifications, which noise-spec-json tries",
     "parties/engine/party.py _uniform": "bytes that were drawn here",
     "parties/engine/worker.py _listen": "frames of this party's own program, which engine-frame tries",
-    "parties/ports.py pad": "bytes that were drawn here",
+    "parties/arithmetic.py expand_mask": "bytes that were drawn here",
     "parties/session.py PlainEngine._compute": "bytes that were drawn here",
     "parties/session.py Session.public_rng": "a digest that was made here",
     "parties/spu.py SpuEngine._ask": "frames of this party's own engine, which engine-frame tries",
-    "parties/ports.py grown": "bytes that grew from a secret here",
+    "parties/arithmetic.py expand_share": "bytes that grew from a secret here",
     "core/randomness.py Randomness._key": "a digest that was made here",
     "engines/partitions/first_pass.py RowHash.of_rows": "numbers that were drawn here",
     "engines/partitions/first_pass.py RowHash.of_persons": "digests that were made here",
@@ -132,4 +132,4 @@ def test_every_function_that_reads_what_comes_from_outside_has_a_fuzzer() -> Non
 
 def test_every_fuzzer_begins_with_an_input_that_is_read() -> None:
     """Where even the first input is refused, what comes after the refusal is never tried."""
-    assert _entered()[1] == ["frames", "farewell"], "which end when the connection is lost, so that they are refused"
+    assert _entered()[1] == ["frames", "disconnect"], "which end when the connection is lost, so that they are refused"

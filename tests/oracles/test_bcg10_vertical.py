@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.randomness import Randomness
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties import vertical, vertical_noise
-from sfumato.parties.groupwise import component_scales, draw_noise, told_axes
+from sfumato.parties.groupwise import broadcast_axes, component_scales, draw_noise
 from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10, bcg10_vertical
@@ -65,11 +65,11 @@ def test_a_group_is_perturbed_as_lines_20_to_26_say(seed: int, parties: int) -> 
     axes: list[NDArray[np.float64]] = []
 
     def remember(session: Session, *rest: object) -> NDArray[np.float64]:
-        axes.append(told_axes(session, *rest))  # type: ignore[arg-type]
+        axes.append(broadcast_axes(session, *rest))  # type: ignore[arg-type]
         return axes[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vertical, "told_axes", remember)
+        patch.setattr(vertical, "broadcast_axes", remember)
         run = joint_run(run_together, parts, LaplacePCA(groups=1, b=0.2), noise="split")
     ranges = run.opened("ranges")[0].reshape(1, d)
     r_1, r_2 = (

@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 import pytest
 
 from sfumato.core.errors import SfumatoError
+from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.ledger import Leak
-from sfumato.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.parties.session import Session, computing_parties
 from sfumato.parties.spu import SpuEngine
 from tests.cli.conftest import run  # noqa: F401 - a fixture

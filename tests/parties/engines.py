@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.parties.ports import Operation, evaluate
+from sfumato.parties.arithmetic import Operation, evaluate
 from sfumato.parties.spu import SpuEngine, engine_python
 from tests.ports import free_port
 

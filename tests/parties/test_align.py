@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import SfumatoError, TableError
-from sfumato.parties.ports import PartyError
+from sfumato.parties.channel import PartyError
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS, align_keys, key_texts
 from tests.examples import examples
@@ -119,13 +119,13 @@ def test_equal_keys_tell_no_hash_of_a_key(together: Together) -> None:
     told: list[bytes] = []
 
     def play(session: Session, rank: int) -> list[str]:
-        tell = session.tell
+        tell = session.broadcast
 
         def listen(payload: bytes | None, owner: int, label: str, count: int) -> bytes:
             told.append(tell(payload, owner, label, count))
             return told[-1]
 
-        session.tell = listen  # type: ignore[method-assign]
+        session.broadcast = listen  # type: ignore[method-assign]
         align_keys(session, keys[rank])
         return [entry.label for entry in session.transcript.entries if entry.action == "told"]
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SchemaError, SfumatoError, TableError
+from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import LEAKS, count_cells, joint_codec
-from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role

@@ -265,8 +265,8 @@ def test_a_party_that_is_killed_is_named_by_the_others(tmp_path: Path, start: St
     cat.await_worker(seconds=3.0)  # its libraries take less: it computes
     cat.process.kill()
     assert [ann.ended(START), ben.ended(START)] == [1, 1]
-    assert "'cat' is gone" in ann.said
-    assert "'cat' is gone" in ben.said
+    assert "'cat' disconnected" in ann.said
+    assert "'cat' disconnected" in ben.said
     check_nothing_left([ann, ben])
     cat.ended(START)
     assert cat.left() == set()

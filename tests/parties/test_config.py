@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.parties.config import PartyConfig, PartyTrial, write_trial
+from sfumato.parties.greeting import Hello, digest_of
 from sfumato.parties.peers import Address
-from sfumato.parties.wire import Hello, digest_of
 
 SCHEMA = """
 format = 1

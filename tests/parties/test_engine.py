@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.parties.ports import Operation
+from sfumato.parties.arithmetic import Operation
 from sfumato.parties.spu import SpuEngine
 from tests.examples import at_length, examples, sized
 from tests.parties.engines import assert_exact, need_engine, run_shares, start_engines

@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import OptionError
+from sfumato.parties.arithmetic import Operation
+from sfumato.parties.channel import PartyError
 from sfumato.parties.engine import worker
 from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.ports import Operation, PartyError
 from sfumato.parties.spu import SpuEngine, engine_python
 from tests.parties.engines import free_addresses, need_engine, split, start_engines, together
 

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import BlockKind, width
+from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import (
     MOST_CELLS,
     Statistics,
     batches,
+    broadcast_axes,
+    broadcast_numbers,
     draw_noise,
     next_to_fill,
     padded,
     row_blocks,
-    tell_numbers,
-    told_axes,
 )
-from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
 from tests.examples import examples
@@ -43,7 +43,7 @@ def test_axes_leave_out_the_directions_in_which_categories_cannot_vary(together:
 
     def play(session: Session, rank: int) -> Matrix:
         own = covariance + rank * 1e-13  # another machine rounds otherwise
-        return told_axes(session, Statistics(np.array([n]), values.mean(axis=0)[None], own[None]), layout, "axes")
+        return broadcast_axes(session, Statistics(np.array([n]), values.mean(axis=0)[None], own[None]), layout, "axes")
 
     seen = together(play, NAMES[:3], LEAKS)
     assert len({axes.tobytes() for axes in seen}) == 1
@@ -87,7 +87,7 @@ def test_noise_stands_group_after_group_and_where_the_scale_is_0_there_is_none()
 def test_a_message_of_the_wrong_length_names_who_sent_it(together: Together) -> None:
     def play(session: Session, rank: int) -> NDArray[np.float64]:
         shape = (3,) if rank else (2,)
-        return tell_numbers(session, np.zeros(shape) if rank == 0 else None, 0, "axes", shape, "<f8", within=1)
+        return broadcast_numbers(session, np.zeros(shape) if rank == 0 else None, 0, "axes", shape, "<f8", within=1)
 
     with pytest.raises(PartyError, match="'ann' sent 16 bytes instead of 24"):
         together(play, NAMES[:2], LEAKS)

@@ -15,6 +15,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups import summarize
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import LaplacePCA, most_components
+from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import count_cells, joint_codec, refuse_exposed_rows
 from sfumato.parties.groupwise import draw_noise
 from sfumato.parties.horizontal import (
@@ -26,7 +27,6 @@ from sfumato.parties.horizontal import (
 )
 from sfumato.parties.ledger import Transcript, check
 from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
@@ -172,7 +172,7 @@ def test_each_row_is_perturbed_as_lines_15_to_19_say(together: Together, seed: i
 
 def listen_to(session: Session, label: str, hear: Callable[[bytes], None]) -> None:
     """Hear what is told under a label."""
-    tell = session.tell
+    tell = session.broadcast
 
     def listen(payload: bytes | None, owner: int, name: str, count: int) -> bytes:
         heard = tell(payload, owner, name, count)
@@ -180,7 +180,7 @@ def listen_to(session: Session, label: str, hear: Callable[[bytes], None]) -> No
             hear(heard)
         return heard
 
-    session.tell = listen  # type: ignore[method-assign,assignment]
+    session.broadcast = listen  # type: ignore[method-assign,assignment]
 
 
 def test_noise_on_the_released_rows_has_the_law_of_laplace(together: Together) -> None:
@@ -322,14 +322,14 @@ def test_told_rows_that_do_not_fit_the_groups_are_found_out(together: Together) 
     values = standardized(np.arange(12.0)[:, None])
 
     def play(session: Session, rank: int) -> None:
-        tell = session.tell
+        tell = session.broadcast
 
         def lie(payload: bytes | None, owner: int, label: str, count: int) -> bytes:
             if label == "noised rows" and owner == rank == 1 and count == 1:
                 payload = np.array([3], dtype="<i8").tobytes()
             return tell(payload, owner, label, count)
 
-        session.tell = lie  # type: ignore[method-assign]
+        session.broadcast = lie  # type: ignore[method-assign]
         plan = a_plan(2, LaplacePCA(groups=1))
         sanitize_horizontal(session, plan, values[:6] if rank == 0 else values[6:], numbers(1), 12)
 

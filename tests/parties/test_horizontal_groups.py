@@ -15,6 +15,7 @@ from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties import horizontal_groups
+from sfumato.parties.channel import PartyError
 from sfumato.parties.horizontal import form_groups, leaks
 from sfumato.parties.horizontal_groups import (
     Centres,
@@ -23,10 +24,9 @@ from sfumato.parties.horizontal_groups import (
     cluster_rows,
     fill_groups,
     first_centres,
-    joint_rows,
+    scale_rows,
 )
 from sfumato.parties.plan import JointPlan
-from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from tests.examples import examples
 from tests.oracles import bcg10_horizontal as oracle
@@ -56,7 +56,7 @@ def run_groups(
     weights = np.full(len(layout), 1.0 / len(layout))
 
     def play(session: Session, rank: int) -> tuple[Whole, Whole, Whole, Whole, int]:
-        pool = joint_rows(session, parts[rank], layout, weights, n)
+        pool = scale_rows(session, parts[rank], layout, weights, n)
         first = first_centres(session, pool, g)
         kept: Centres = (HiddenCentres if centres == "last" else OpenCentres)(session, pool, first)
         labels, sizes, done = cluster_rows(session, plan_of(len(parts), centres, rounds), kept, g, pool.n)

@@ -28,11 +28,11 @@ from sfumato.core.errors import (
 )
 from sfumato.core.facts import BoundsKept, Joint, Opened
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import LocalChannel, PartyError, local_channels
 from sfumato.parties.publish import joint_in_one_process, own_part, run_party
-from sfumato.parties.run import JointWorkings
+from sfumato.parties.run import JointDetails
 from sfumato.parties.session import plain_sessions
 from sfumato.publish.agreement import unfit_method
 from sfumato.publish.release import Release
@@ -98,7 +98,7 @@ def plan_of(partition: str, names: tuple[str, ...] = THREE, **options: Any) -> J
 def seen_in(release: Release) -> tuple[Ledger, str]:
     """The ledger and the transcript of a run."""
     workings = release.workings
-    assert isinstance(workings, JointWorkings)
+    assert isinstance(workings, JointDetails)
     assert workings.ledger is not None
     return workings.ledger, workings.transcript
 
@@ -570,7 +570,7 @@ def test_owners_of_columns_with_different_keys_are_told_how_many(people: pa.Tabl
 def test_a_column_of_two_owners_and_a_target_of_none_are_refused(people: pa.Table) -> None:
     tables = columns_of(people, THREE)
     twice = [*tables[:2], tables[2].append_column("age", people.column("age"))]
-    with pytest.raises(SchemaError, match="'bank' and 'shop' both contribute a column 'age'"):
+    with pytest.raises(SchemaError, match="'bank' and 'shop' both contribute 'age'"):
         joint_in_one_process(twice, plan_of("vertical"), key="person")
     plan = dataclasses.replace(plan_of("vertical"), target="height")
     with pytest.raises(OptionError, match="no party contributes a column 'height'"):
@@ -628,7 +628,7 @@ def _without_target(plan: JointPlan, rows: pa.Table) -> Any:
 def test_an_owner_with_as_many_coordinates_as_a_group_has_records_is_refused(others: int) -> None:
     rng = np.random.default_rng(others)
     table = pa.table({"key": np.arange(60), **{f"c{place}": rng.normal(size=60) for place in range(others)}})
-    with pytest.raises(PrivacyRefusal, match=f"brings {others} coordinates"):
+    with pytest.raises(PrivacyRefusal, match=f"contributes {others} coordinates"):
         own_part(JointPlan("vertical", THREE, LaplacePCA(k=others + 1)), 0, table, key="key")
     own_part(JointPlan("vertical", THREE, LaplacePCA(k=others + 2)), 0, table, key="key")
 

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SfumatoError, TableError
-from sfumato.parties.links import MOST_MESSAGE, Mail
-from sfumato.parties.network import NetworkChannel, _turns
+from sfumato.parties.channel import MOST_MESSAGE, Inbox, PartyError
+from sfumato.parties.greeting import Hello, difference, digest_of
+from sfumato.parties.network import NetworkChannel, _drain_loop
 from sfumato.parties.peers import Address, Identity, Peer, TrialAuthority, tls_contexts
-from sfumato.parties.ports import PartyError
-from sfumato.parties.wire import MOST_FRAME, Frame, Hello, difference, digest_of
+from sfumato.parties.stream import MOST_FRAME, Frame
 from tests.parties.meetings import HOST, make_places, run_all, self_signed, write_made
 from tests.ports import free_port
 
@@ -53,7 +53,7 @@ def test_messages_of_any_size_arrive_whole_and_in_order(tmp_path: Path) -> None:
             channel.send(1 - channel.rank, f"text {number}", text)
         got = [channel.receive(1 - channel.rank, f"text {number}") for number in range(len(texts))]
         assert (channel.sent, channel.messages) == (sum(sizes), len(sizes))
-        assert channel.carried > channel.sent
+        assert channel.bytes_sent > channel.sent
         return got == texts
 
     assert run_all(make_places(tmp_path, ("ann", "ben")), work) == [True, True]
@@ -243,7 +243,7 @@ def test_a_party_that_lives_and_sends_nothing_is_named_when_its_step_is_over(tmp
             assert told.wait(300.0)  # who ends before would be named for that
             return None
         if channel.rank == 0:  # waits for one who waits itself, and knows it
-            while channel._mail._awaited_by.get(1) != (2,):
+            while channel._inbox._waiting_for.get(1) != (2,):
                 time.sleep(0.01)
         try:
             return channel.receive(channel.rank + 1, "never")
@@ -263,7 +263,7 @@ def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("sfumato.parties.links.Link.send", never)
+    monkeypatch.setattr("sfumato.parties.connection.Connection.send", never)
 
     def work(channel: NetworkChannel) -> None:
         if channel.rank == 0:
@@ -287,16 +287,16 @@ def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
     ],
 )
 def test_who_holds_all_up_is_the_one_that_waits_for_nobody(told: dict[int, tuple[int, ...]], named: str) -> None:
-    mail = Mail(("ann", "ben", "cat", "dan"))
+    inbox = Inbox(("ann", "ben", "cat", "dan"))
     for rank, awaited in told.items():
-        mail.heard(rank, awaited)
-    with mail.waiting(1):
-        assert mail.late() == named
-    assert mail.awaited == ()
+        inbox.note_waiting(rank, awaited)
+    with inbox.waiting(1):
+        assert inbox.blocking_parties() == named
+    assert inbox.awaited == ()
 
 
 def test_a_party_that_cannot_begin_tells_those_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.parties.network._NOTICE", 600.0)
+    monkeypatch.setattr("sfumato.parties.network._DECLINE_WAIT", 600.0)
     first, second, third = make_places(tmp_path, wait=600.0)
 
     def decline() -> None:
@@ -316,7 +316,7 @@ def test_a_party_that_cannot_begin_tells_those_who_wait(tmp_path: Path, monkeypa
 def test_a_party_that_cannot_begin_and_is_alone_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.parties.network._NOTICE", 0.2)
+    monkeypatch.setattr("sfumato.parties.network._DECLINE_WAIT", 0.2)
     NetworkChannel.decline(make_places(tmp_path, wait=600.0)[1], "it could not begin")
     assert [thread.name for thread in threading.enumerate() if "network" in thread.name] == []
 
@@ -410,7 +410,7 @@ def test_a_connection_whose_other_end_takes_nothing_is_let_go_at_the_end() -> No
 
     with far:
         transport = loop.run_until_complete(say_much())
-        loop.run_until_complete(_turns([transport]))
+        loop.run_until_complete(_drain_loop([transport]))
         loop.close()
         assert near.fileno() == -1
 
@@ -419,7 +419,7 @@ def test_callers_who_come_at_the_very_end_are_sent_away() -> None:
     loop = asyncio.new_event_loop()
     held = loop.create_task(asyncio.sleep(60))
     loop.run_until_complete(asyncio.sleep(0))
-    loop.run_until_complete(_turns())
+    loop.run_until_complete(_drain_loop())
     assert held.cancelled()
     loop.close()
 
@@ -479,13 +479,13 @@ def end_with_rogue(tmp_path: Path, words: bytes) -> str:
 
 
 def test_empty_messages_that_nobody_reads_take_room_too() -> None:
-    mail = Mail(("ann", "ben"))
+    inbox = Inbox(("ann", "ben"))
     for _ in range(3):
-        mail.put(1, "rows", b"")
-    assert mail.room(1) < MOST_MESSAGE
+        inbox.put(1, "rows", b"")
+    assert inbox.free_bytes(1) < MOST_MESSAGE
     for _ in range(3):
-        assert mail.take(1) == ("rows", b"")
-    assert mail.room(1) == MOST_MESSAGE
+        assert inbox.take(1) == ("rows", b"")
+    assert inbox.free_bytes(1) == MOST_MESSAGE
 
 
 def test_a_peer_that_announces_too_much_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
@@ -494,8 +494,8 @@ def test_a_peer_that_announces_too_much_is_refused_before_memory_is_taken(tmp_pa
 
 
 @pytest.mark.parametrize("junk", [b"\xff" * 5, b"\3" + b"\xff" * 4, b"\4\0\0\0\1x", b"\3\0\0\0\1x", b"\1\0\0\0\0"])
-def test_a_peer_that_speaks_another_language_is_taken_for_gone(tmp_path: Path, junk: bytes) -> None:
-    assert "party 'ben' is gone" in end_with_rogue(tmp_path, junk)
+def test_a_peer_that_speaks_another_language_is_disconnected(tmp_path: Path, junk: bytes) -> None:
+    assert "party 'ben' disconnected" in end_with_rogue(tmp_path, junk)
 
 
 def test_tls_below_1_3_is_refused(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sfumato.core.documents import MOST_BYTES
-from sfumato.parties.links import _reason
+from sfumato.parties.channel import PartyError
+from sfumato.parties.connection import _reason
+from sfumato.parties.greeting import Hello, read_verdict
 from sfumato.parties.part import _document
-from sfumato.parties.ports import PartyError
 from sfumato.parties.publish import _differing
 from sfumato.parties.vertical import _read
-from sfumato.parties.wire import Hello, read_verdict
 
 WRITTEN = {"table.csv": "0" * 64}
 GREETING = Hello("0.2.0", "trial", "channel", 1, "00", {"k": 5})

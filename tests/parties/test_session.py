@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal
+from sfumato.parties.arithmetic import Operation, evaluate
+from sfumato.parties.channel import PartyError
 from sfumato.parties.ledger import Leak
-from sfumato.parties.ports import Operation, PartyError, evaluate
 from sfumato.parties.session import Session, plain_sessions
 from tests.examples import examples
 from tests.parties.together import run_together
@@ -100,7 +101,7 @@ def test_a_secure_sum_is_exact_and_wraps_no_sign() -> None:
 
 def test_words_and_public_randomness_are_the_same_at_all_and_private_randomness_is_not() -> None:
     def play(session: Session, rank: int) -> tuple[bytes, int, int]:
-        word = session.tell(b"hello" if rank == 2 else None, 2, "word", 1)
+        word = session.broadcast(b"hello" if rank == 2 else None, 2, "word", 1)
         return word, int(session.public_rng("coin").integers(2**62)), int(session.private_rng("own").integers(2**62))
 
     seen = run_together(play, NAMES, LEAKS)
@@ -124,7 +125,7 @@ def test_what_is_not_declared_is_refused_before_anything_is_sent(planted: str) -
             elif planted == "sum":
                 session.sum(np.array([1]), "result")  # declared as opened, not as a sum
             elif planted == "tell":
-                session.tell(b"", 0, "total", 1)
+                session.broadcast(b"", 0, "total", 1)
             else:
                 session.open(x, "own", to=(0, 1))
         finally:
@@ -174,7 +175,7 @@ def test_a_party_that_fails_is_named_to_all_others() -> None:
         if rank == 2:
             raise PartyError("no more paper")
         x = session.share(np.array([7]) if rank == 0 else None, 0, (1,), "x")
-        session.tell(b"" if rank == 2 else None, 2, "word", 1)
+        session.broadcast(b"" if rank == 2 else None, 2, "word", 1)
         session.open(x, "result")
 
     with pytest.raises(PartyError, match="no more paper"):

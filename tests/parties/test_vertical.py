@@ -250,13 +250,13 @@ def test_the_layout_that_is_told_holds_no_data(together: Together) -> None:
     told: list[bytes] = []
 
     def play(session: Session, rank: int) -> Layout:
-        send = session.tell
+        send = session.broadcast
 
         def listen(payload: bytes | None, owner: int, label: str, count: int) -> bytes:
             told.append(send(payload, owner, label, count))
             return told[-1]
 
-        session.tell = listen  # type: ignore[method-assign]
+        session.broadcast = listen  # type: ignore[method-assign]
         own = layout if rank == 0 else number_columns(2)
         return agree_on_columns(session, 12, own).layout
 

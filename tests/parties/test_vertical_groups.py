@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.parties import groupwise, vertical
+from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.ledger import Transcript
-from sfumato.parties.ports import PartyError
-from sfumato.parties.session import Session, Shared
+from sfumato.parties.session import Session, SharedArray
 from sfumato.parties.vertical import LEAKS, cluster_rows, distances, fill_groups
 from tests.examples import examples
 from tests.parties.conftest import Together
@@ -155,7 +155,7 @@ def test_an_engine_that_answers_nonsense_is_noticed(together: Together, wrong: s
     def play(session: Session, rank: int) -> None:
         real = getattr(session, wrong)
 
-        def off(*arguments: object) -> Shared:
+        def off(*arguments: object) -> SharedArray:
             return session.scale(real(*arguments), 7)
 
         setattr(session, wrong, off)

@@ -18,7 +18,7 @@ from sfumato.parties import groupwise, vertical_noise
 from sfumato.parties.groupwise import Statistics, component_scales
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import LEAKS
-from sfumato.parties.vertical_noise import add_noise, component_ranges, group_statistics, grouped, lone_marks
+from sfumato.parties.vertical_noise import add_noise, component_ranges, count_lone_values, group_statistics, grouped
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, joint_run, no_noise, random_numbers, split_numbers
@@ -100,7 +100,7 @@ def test_records_that_alone_have_a_category_or_a_missing_cell_are_counted(seed: 
         here = labels == group
         lone += int(gone[here].sum() in (1, here.sum() - 1))
         lone += sum(int(((town == place) & ~gone)[here].sum() == 1) for place in range(3))
-    assert lone_marks(layout, Statistics(pooled.count, pooled.mean, pooled.covariance)) == lone
+    assert count_lone_values(layout, Statistics(pooled.count, pooled.mean, pooled.covariance)) == lone
 
 
 def test_two_values_of_a_column_are_told_apart_by_one_known_column(together: Together) -> None:

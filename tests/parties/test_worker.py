@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.parties.engine import worker
 from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.wire import read_verdict, verdict
+from sfumato.parties.greeting import read_verdict, verdict
 
 
 def test_a_frame_comes_back_as_it_was_packed() -> None:

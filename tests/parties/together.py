@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from sfumato.parties.ledger import Leak
-from sfumato.parties.session import Session, plain_sessions, play_together
+from sfumato.parties.session import Session, plain_sessions, run_in_threads
 
 T = TypeVar("T")
 
@@ -40,4 +40,4 @@ def run_together(
         The first that any party raised.
     """
     sessions = plain_sessions(names, leaks, engine=engine, seed=seed, keep=keep)
-    return play_together(lambda rank: function(sessions[rank][0], rank), sessions)
+    return run_in_threads(lambda rank: function(sessions[rank][0], rank), sessions)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sfumato.core.documents import write_json
 from sfumato.core.errors import PrivacyRefusal, SchemaError, TableError
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
+from sfumato.parties.arithmetic import check_range
+from sfumato.parties.channel import PartyError
 from sfumato.parties.ledger import Leak
-from sfumato.parties.ports import PartyError, possible
 from sfumato.parties.session import Session
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain, written_type
 from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
@@ -220,7 +221,7 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
         form = Schema((read.field,)).digest + str(read.kind) + repr(read.grid and vars(read.grid))
         own += hashlib.sha256(form.encode()).digest()
     names = ["names and roles", *(repr(read.field.name) for read in columns)]
-    for rank, told in enumerate(_tell_all(session, own, "columns", len(names))):
+    for rank, told in enumerate(_broadcast_all(session, own, "columns", len(names))):
         differing = [
             name
             for place, name in enumerate(names)
@@ -237,7 +238,7 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
 def _compare_codecs(session: Session, codec: Codec) -> None:
     """Compare what all owners have made of the same sums: only machines that count differently can differ."""
     own = hashlib.sha256(write_json(codec_to_document(codec), "canonical").encode()).digest()
-    for rank, told in enumerate(_tell_all(session, own, "codec", 1)):
+    for rank, told in enumerate(_broadcast_all(session, own, "codec", 1)):
         if told != own:
             raise PartyError(
                 f"party {session.names[rank]!r} has made other means and deviations of the same sums; run the same "
@@ -245,15 +246,17 @@ def _compare_codecs(session: Session, codec: Codec) -> None:
             )
 
 
-def _tell_all(session: Session, own: bytes, label: str, count: int) -> list[bytes]:
-    return [session.tell(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)]
+def _broadcast_all(session: Session, own: bytes, label: str, count: int) -> list[bytes]:
+    return [
+        session.broadcast(own if rank == session.rank else None, rank, label, count) for rank in range(session.parties)
+    ]
 
 
 def _count(session: Session, columns: list[ReadColumn], rows: int, few: str) -> JointCounts:
     """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
     own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
     present = session.sum(own, "rows")
-    n = int(possible(present, 0, present[0], "rows")[0])
+    n = int(check_range(present, 0, present[0], "rows")[0])
     if n == 0:
         raise TableError("the tables of all owners have no rows; provide at least as many as a group needs")
     if n > _MOST_ROWS:
@@ -288,7 +291,7 @@ def refuse_exposed_rows(session: Session, own: NDArray[np.int64], total: NDArray
     others = total - own
     here = int(((others > 0) & (others <= _BARE)).sum())
     shown = session.sum(np.array([here]), _EXPOSED_ROWS.label)
-    bare = int(possible(shown, 0, own.size * session.parties, _EXPOSED_ROWS.label)[0])
+    bare = int(check_range(shown, 0, own.size * session.parties, _EXPOSED_ROWS.label)[0])
     if bare and few == "refuse":
         raise PrivacyRefusal(
             f"{bare} times all owners but one have no more than {_BARE} rows in a group, or cells of a column that are "
@@ -306,7 +309,7 @@ def _column_sums(session: Session, columns: list[ReadColumn], n: int) -> list[ND
             own.extend(np.bincount(np.asarray(read.cells, dtype=np.int64), minlength=read.width).tolist())
         else:
             own.append(math.fsum(read.cells.tolist()))
-    totals = possible(_from_limbs(session.sum(_to_limbs(np.array(own)), "column sums")), 0, n + 1, "column sums")
+    totals = check_range(_from_limbs(session.sum(_to_limbs(np.array(own)), "column sums")), 0, n + 1, "column sums")
     return np.split(totals, np.cumsum([read.width for read in columns])[:-1])
 
 
@@ -317,7 +320,7 @@ def _column_squares(session: Session, columns: list[ReadColumn], means: list[flo
         for read, mean in zip(columns, means, strict=True)
     ]
     totals = _from_limbs(session.sum(_to_limbs(np.array(own)), "column squares"))
-    squares: list[float] = possible(totals, 0, n + 1, "column squares").tolist()
+    squares: list[float] = check_range(totals, 0, n + 1, "column squares").tolist()
     return squares
 
 

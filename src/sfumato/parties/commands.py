@@ -140,7 +140,7 @@ def _run(
     """Take part in a joint run."""
     from sfumato.engines.outcome import Recipe
     from sfumato.parties.config import PartyConfig
-    from sfumato.parties.network import joined, telling_others
+    from sfumato.parties.network import joined, notifying_others
     from sfumato.parties.part import own_part
     from sfumato.parties.publish import run_party
     from sfumato.publish.attainable import refuse_unattainable, without_control
@@ -149,7 +149,7 @@ def _run(
 
     begin = time.monotonic()
     config = PartyConfig.load(config_file).with_seed(seed)
-    with telling_others(config, __version__):
+    with notifying_others(config, __version__):
         if recipe is not None:
             config = _replayed(config, Recipe.load(recipe), seed)
         folder = output or config.output

@@ -130,7 +130,7 @@ class PartyConfig:
         )  # dates, which a domain may have as bounds, as texts
         return settings
 
-    def place(self, version: str) -> NetworkSettings:
+    def network_settings(self, version: str) -> NetworkSettings:
         """What the network needs to know, beside the version of the package."""
         settings = self.settings()
         own = (self.rank, self.peers, self.run, self.identity, self.listen)

@@ -26,9 +26,10 @@ from sfumato.methods.perturb.laplace_pca import (
     noise_scales,
     principal_axes,
 )
+from sfumato.parties.arithmetic import check_range
+from sfumato.parties.channel import PartyError
 from sfumato.parties.plan import JointResult
-from sfumato.parties.ports import PartyError, possible
-from sfumato.parties.session import Session, Shared
+from sfumato.parties.session import Session, SharedArray
 from sfumato.tables.evidence import MIN_EVIDENCE
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "Batch",
     "Statistics",
     "batches",
+    "broadcast_axes",
+    "broadcast_numbers",
     "component_scales",
     "draw_noise",
     "group_sizes",
@@ -48,8 +51,6 @@ __all__ = [
     "row_blocks",
     "shared_sum",
     "tail_persons",
-    "tell_numbers",
-    "told_axes",
     "varying_ranges",
 ]
 
@@ -114,7 +115,7 @@ def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int)
 # ------------------------------------------------------------------------------------------------- telling numbers
 
 
-def tell_numbers(
+def broadcast_numbers(
     session: Session,
     values: NDArray[Any] | None,
     owner: int,
@@ -130,16 +131,16 @@ def tell_numbers(
     """
     count = int(np.prod(shape, dtype=np.int64))
     payload = None if values is None else np.ascontiguousarray(values, dtype=kind).tobytes()
-    told = session.tell(payload, owner, label, count)
+    told = session.broadcast(payload, owner, label, count)
     if len(told) != 8 * count:
         raise PartyError(
             f"party {session.names[owner]!r} sent {len(told)} bytes instead of {8 * count}; start all parties again"
         )
     numbers = np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
-    return possible(numbers, -within, within, label)
+    return check_range(numbers, -within, within, label)
 
 
-def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> Shared:
+def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> SharedArray:
     """Add what all owners have, as shares at the first and the last party."""
     return session.add(
         *(
@@ -164,7 +165,7 @@ class Statistics:
         return f"Statistics(groups={len(self.sizes)})"
 
 
-def told_axes(session: Session, statistics: Statistics, layout: Layout, label: str) -> NDArray[np.float64]:
+def broadcast_axes(session: Session, statistics: Statistics, layout: Layout, label: str) -> NDArray[np.float64]:
     """Infer the transform matrices at the first party, and tell them to all [BCG10, line 14].
 
     Each would infer them from the same statistics, but on another machine with other last bits.
@@ -180,7 +181,7 @@ def told_axes(session: Session, statistics: Statistics, layout: Layout, label: s
     if session.rank == 0:
         with one_blas_thread():  # many small matrices: threads only cost
             axes = np.stack([_axes(covariance, layout) for covariance in statistics.covariance])[:, :, :components]
-    return tell_numbers(session, axes, 0, label, shape, "<f8", within=_UNIT)
+    return broadcast_numbers(session, axes, 0, label, shape, "<f8", within=_UNIT)
 
 
 def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64]:
@@ -329,7 +330,7 @@ def row_blocks(rows: int, wide: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some groups, brought to one number of rows."""
+    """Some groups, padded to one number of rows."""
 
     groups: NDArray[np.int64]  # (c,)
     # (c, s): places of their rows where rows stand group after group; the first of a group stands again where rows lack
@@ -349,9 +350,9 @@ def batches(sizes: NDArray[np.int64], wide: int) -> Iterator[Batch]:
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     largest = int(sizes.max())
     together = len(sizes) * largest * wide <= _FEW_CELLS
-    brought = np.array([largest if together else min(largest, padded(size)) for size in sizes.tolist()])
-    for rows in np.unique(brought).tolist():
-        same = np.flatnonzero(brought == rows)
+    lengths = np.array([largest if together else min(largest, padded(size)) for size in sizes.tolist()])
+    for rows in np.unique(lengths).tolist():
+        same = np.flatnonzero(lengths == rows)
         for groups in np.array_split(same, max(1, -(-len(same) * rows * wide // MOST_CELLS))):
             if len(groups):
                 place = np.arange(rows)

@@ -17,18 +17,20 @@ from sfumato.core.groups import Groups, response_weights, summarize
 from sfumato.core.groups.discrete import coded_blocks
 from sfumato.core.records import BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
+from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
+from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.parties.codecs import refuse_exposed_rows
 from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
     Statistics,
+    broadcast_axes,
+    broadcast_numbers,
     component_scales,
     draw_noise,
     group_sizes,
     release_rows,
-    tell_numbers,
-    told_axes,
     varying_ranges,
 )
 from sfumato.parties.horizontal_groups import (
@@ -37,11 +39,10 @@ from sfumato.parties.horizontal_groups import (
     cluster_rows,
     fill_groups,
     first_centres,
-    joint_rows,
+    scale_rows,
 )
 from sfumato.parties.ledger import Leak
 from sfumato.parties.plan import CENTRES, JointPlan, JointResult
-from sfumato.parties.ports import PartyError, bits_for, decode, encode, possible
 from sfumato.parties.row_tails import LEAKS as TAIL_LEAKS
 from sfumato.parties.session import Session
 
@@ -144,13 +145,13 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     labels, sizes, rounds = form_groups(session, plan, values, layout, n, g, watched)
     session.phase("statistics of the groups")
     present = _present(values, layout, labels, g)
-    total = possible(session.sum(present, "present cells"), 0, n, "present cells")
+    total = check_range(session.sum(present, "present cells"), 0, n, "present cells")
     bare = refuse_exposed_rows(session, present, total, plan.few)
     order = np.argsort(labels, kind="stable")
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     statistics = group_statistics(session, values, own, sizes)
     held = _held_codes(session, values, layout, own, total)
-    axes = told_axes(session, statistics, layout, "axes")
+    axes = broadcast_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
     places = _components(values, own, statistics, axes, plan.mechanism.grid)
     varying = varying_ranges(secure_ranges(session, places, own), 1)
@@ -158,7 +159,7 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     scales = component_scales(varying, plan.mechanism.scale(most_components(layout)))
     noised = _noised(session, places, own, varying, scales)
     session.phase("released rows")
-    joined = _tell_rows(session, noised, own, sizes)
+    joined = _broadcast_rows(session, noised, own, sizes)
     result = release_rows(
         session,
         joined,
@@ -199,7 +200,7 @@ def form_groups(
     """
     session.phase("first centres")
     weights = response_weights(layout, plan.target, plan.mechanism.response_weight)
-    pool = joint_rows(session, values, layout, weights, n)
+    pool = scale_rows(session, values, layout, weights, n)
     if g == 1:
         return np.zeros(len(values), dtype=np.int64), np.array([n]), 0
     first = first_centres(session, pool, g)
@@ -232,15 +233,15 @@ def group_statistics(session: Session, values: Matrix, own: Whole, sizes: Whole)
     """
     g, d = len(own), values.shape[1]
     bound = 4.0 * float(sizes.sum())  # |sum of x_a x_b| <= n, for the squares of a column add up to n
-    bits = bits_for(bound)
+    bits = fraction_bits(bound)
     first, _ = _sums(values, own, np.zeros((g, d)))
-    sums = decode(session.sum(encode(first, bits), "group sums"), bits)
-    mean = possible(sums, -bound, bound, "group sums") / sizes[:, None]
+    sums = from_fixed_point(session.sum(to_fixed_point(first, bits), "group sums"), bits)
+    mean = check_range(sums, -bound, bound, "group sums") / sizes[:, None]
     upper = np.triu_indices(d)
     _, second = _sums(values, own, mean)
-    products = decode(session.sum(encode(second[:, *upper], bits), "group products"), bits)
+    products = from_fixed_point(session.sum(to_fixed_point(second[:, *upper], bits), "group products"), bits)
     covariance = np.zeros((g, d, d))
-    covariance[:, *upper] = possible(products, -bound, bound, "group products") / sizes[:, None]
+    covariance[:, *upper] = check_range(products, -bound, bound, "group products") / sizes[:, None]
     below = np.tril_indices(d, -1)
     covariance[:, *below] = covariance.transpose(0, 2, 1)[:, *below]
     return Statistics(sizes, mean, covariance)
@@ -264,7 +265,7 @@ def _held_codes(session: Session, values: Matrix, layout: Layout, own: Whole, pr
         there = np.arange(len(values)) if mark is None else np.flatnonzero(values[:, mark] < 0.5)
         cells = labels[there] * block.categories + block.places(values)[there]
         counted = np.bincount(cells, minlength=len(own) * block.categories).astype(np.int64)
-        counts = possible(session.sum(counted, "group categories"), 0, int(present[:, 0].sum()), "group categories")
+        counts = check_range(session.sum(counted, "group categories"), 0, int(present[:, 0].sum()), "group categories")
         counts = counts.reshape(len(own), block.categories)
         if not np.array_equal(counts.sum(axis=1), present[:, 0 if mark is None else 1 + marks.index(mark)]):
             raise PartyError("the owners told other numbers of categories than of rows; start all parties again")
@@ -327,7 +328,7 @@ def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
     low, _ = session.extremes(session.join(shares))
     both = session.add(session.part(low, slice(0, g * m)), session.part(low, slice(g * m, 2 * g * m)))
     ranges = session.open_to_all(session.scale(both, -1), "ranges")
-    return possible(ranges, 0, LONGEST, "ranges").reshape(g, m)
+    return check_range(ranges, 0, LONGEST, "ranges").reshape(g, m)
 
 
 def _noised(session: Session, places: Whole, own: Whole, varying: Whole, scales: Matrix) -> Whole:
@@ -337,7 +338,7 @@ def _noised(session: Session, places: Whole, own: Whole, varying: Whole, scales:
     return np.where(varying[group] > 0, places, 0) + noise
 
 
-def _tell_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Whole:
+def _broadcast_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Whole:
     """Tell all owners the noised components, in no order within a group; gives those of all, group after group.
 
     Each owner's order would tell which of its rows is which.
@@ -349,11 +350,15 @@ def _tell_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Who
     for owner in range(session.parties):
         mine = owner == session.rank
         counts.append(
-            tell_numbers(session, own if mine else None, owner, "noised rows", own.shape, "<i8", within=sizes.sum())
+            broadcast_numbers(
+                session, own if mine else None, owner, "noised rows", own.shape, "<i8", within=sizes.sum()
+            )
         )
-        possible(counts[-1], 0, sizes, "noised rows")
+        check_range(counts[-1], 0, sizes, "noised rows")
         shape = (int(counts[-1].sum()), noised.shape[1])
-        rows.append(tell_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST))
+        rows.append(
+            broadcast_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST)
+        )
     if not np.array_equal(np.sum(counts, axis=0), sizes):
         raise PartyError("the owners told other numbers of rows than were grouped; start all parties again")
     belongs = np.concatenate([np.repeat(np.arange(len(sizes)), count) for count in counts])

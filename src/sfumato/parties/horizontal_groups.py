@@ -19,10 +19,11 @@ from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
 from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
-from sfumato.parties.groupwise import next_to_fill, row_blocks, shared_sum, tell_numbers
+from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
+from sfumato.parties.channel import PartyError
+from sfumato.parties.groupwise import broadcast_numbers, next_to_fill, row_blocks, shared_sum
 from sfumato.parties.plan import JointPlan
-from sfumato.parties.ports import PartyError, bits_for, decode, encode, possible
-from sfumato.parties.session import Session, Shared
+from sfumato.parties.session import Session, SharedArray
 
 __all__ = [
     "Centres",
@@ -32,7 +33,7 @@ __all__ = [
     "cluster_rows",
     "fill_groups",
     "first_centres",
-    "joint_rows",
+    "scale_rows",
 ]
 
 Whole = NDArray[np.int64]
@@ -81,7 +82,7 @@ class OpenCentres:
     def move(self, labels: Whole, sizes: Whole) -> None:
         """Put each centre at the mean of its cluster, added up over all owners; that of an empty one stays."""
         means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
-        self._centres = np.where(sizes[:, None] > 0, possible(means, -far, far, "centres"), self._centres)
+        self._centres = np.where(sizes[:, None] > 0, check_range(means, -far, far, "centres"), self._centres)
         self._seen.append((labels, sizes, means))
 
     def seen(self) -> SeenRounds:
@@ -123,8 +124,8 @@ class HiddenCentres:
         columns = session.arrange(_joined(session, pool.counts, rows, "rows"), (pool.n, d + 1), (1, 0))
         self._rows = session.arrange(session.part(columns, slice(0, d)), (d, pool.n), (1, 0))
         self._squares = session.arrange(session.part(columns, slice(d, d + 1)), (pool.n,))
-        self._centres: Shared | None = None
-        self._scored: Shared | None = None
+        self._centres: SharedArray | None = None
+        self._scored: SharedArray | None = None
 
     def nearest(self) -> Whole:
         """Compare shared rows with shared centres, and open to each owner the clusters of its rows."""
@@ -157,7 +158,7 @@ class HiddenCentres:
         chosen = session.top(session.add(column, self._squares, penalties), count, pool.room + 1)
         return np.asarray(_own_part(session, pool.counts, chosen, "moved", 1) == 1)
 
-    def _scores(self) -> Shared:
+    def _scores(self) -> SharedArray:
         """|C_j|^2 - 2 x.C_j of all rows and centres by one product; the rest of a distance is the row's alone."""
         if self._scored is None:
             session, (g, d), n = self._session, self._shape, self._pool.n
@@ -197,7 +198,9 @@ def _parts_of_means(rows: Whole, labels: Whole, sizes: Whole) -> Whole:
     return np.asarray((2 * sums + size) // (2 * size))
 
 
-def _by_rows(session: Session, shared: Shared, wide: int, function: Callable[[Shared], Shared]) -> Shared:
+def _by_rows(
+    session: Session, shared: SharedArray, wide: int, function: Callable[[SharedArray], SharedArray]
+) -> SharedArray:
     """Let the engine work on blocks of rows of one shape; the last row stands again where rows lack."""
     rows = shared.shape[0]
     blocks, size = row_blocks(rows, wide)
@@ -207,7 +210,7 @@ def _by_rows(session: Session, shared: Shared, wide: int, function: Callable[[Sh
     return session.part(session.join([function(session.part(shared, some)) for some in places]), slice(0, rows))
 
 
-def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -> Shared:
+def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -> SharedArray:
     """Share what each owner has of its rows, one owner's after the other's."""
     return session.join(
         [
@@ -217,17 +220,17 @@ def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -
     )
 
 
-def _own_part(session: Session, counts: tuple[int, ...], shared: Shared, label: str, most: int) -> Whole:
+def _own_part(session: Session, counts: tuple[int, ...], shared: SharedArray, label: str, most: int) -> Whole:
     """Open to each owner what concerns its rows, to nobody else: numbers from 0 to ``most``."""
     mine = np.zeros(0, dtype=np.int64)
     ends = np.cumsum(counts).tolist()
     for owner, (count, end) in enumerate(zip(counts, ends, strict=True)):
         seen = session.open(session.part(shared, slice(end - count, end)), label, to=(owner,))
         mine = seen if seen is not None else mine
-    return possible(mine, 0, most, label)
+    return check_range(mine, 0, most, label)
 
 
-def joint_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> JointRows:
+def scale_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> JointRows:
     """Bring this owner's rows to whole steps, by bounds that all owners know.
 
     A standardized number is sqrt(n) at most, for the squares of its column add up to n; the coordinates of a category
@@ -240,17 +243,21 @@ def joint_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix
     far = int((~near).sum())
     if far:
         raise BadInput(f"{far} rows lie farther out than standardized columns can; make the codec with all owners")
-    bits = min(_FINE, bits_for(16.0 * reach, products=2))  # (2 sqrt(reach))^2 between two points, and room left
+    bits = min(_FINE, fraction_bits(16.0 * reach, products=2))  # (2 sqrt(reach))^2 between two points, and room left
     room = math.ceil(math.log2(4.0 * reach)) + 2 * bits
     own = np.array([len(values)])
     counts = tuple(
-        int(tell_numbers(session, own if rank == session.rank else None, rank, "own rows", (1,), "<i8", within=n)[0])
+        int(
+            broadcast_numbers(session, own if rank == session.rank else None, rank, "own rows", (1,), "<i8", within=n)[
+                0
+            ]
+        )
         for rank in range(session.parties)
     )
-    possible(np.array(counts), 0, n, "own rows")
+    check_range(np.array(counts), 0, n, "own rows")
     if sum(counts) != n:
         raise PartyError(f"the owners contribute {sum(counts)} rows and {n} were counted; start all parties again")
-    return JointRows(counts, encode(scaled, bits), bits, room, reach)
+    return JointRows(counts, to_fixed_point(scaled, bits), bits, room, reach)
 
 
 def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
@@ -260,11 +267,13 @@ def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
     """
     d = pool.own.shape[1]
     upper = np.triu_indices(d)
-    rows = decode(pool.own, pool.bits)
-    bits = bits_for(4.0 * pool.n)  # |sum of y_a y_b| <= n, for the weights are 1 at most
+    rows = from_fixed_point(pool.own, pool.bits)
+    bits = fraction_bits(4.0 * pool.n)  # |sum of y_a y_b| <= n, for the weights are 1 at most
     products = (rows.T @ rows)[upper]
-    moments = decode(session.sum(encode(np.concatenate([rows.sum(axis=0), products]), bits), "moments"), bits)
-    sums = possible(moments, -4.0 * pool.n, 4.0 * pool.n, "moments") / pool.n
+    moments = from_fixed_point(
+        session.sum(to_fixed_point(np.concatenate([rows.sum(axis=0), products]), bits), "moments"), bits
+    )
+    sums = check_range(moments, -4.0 * pool.n, 4.0 * pool.n, "moments") / pool.n
     rng = session.public_rng("first centres")
     drawn = None
     if session.rank == 0:
@@ -274,8 +283,8 @@ def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
         lengths, axes = eigen(covariance)
         points = mean + rng.standard_normal((g, d)) * np.sqrt(np.maximum(lengths, 0.0)) @ axes.T
         away = np.sqrt((points**2).sum(axis=1, keepdims=True) / pool.reach)
-        drawn = encode(points / np.maximum(1.0, away), pool.bits)  # none beyond where rows can be
-    return tell_numbers(session, drawn, 0, "first centres", (g, d), "<i8", within=pool.far)
+        drawn = to_fixed_point(points / np.maximum(1.0, away), pool.bits)  # none beyond where rows can be
+    return broadcast_numbers(session, drawn, 0, "first centres", (g, d), "<i8", within=pool.far)
 
 
 def cluster_rows(session: Session, plan: JointPlan, centres: Centres, g: int, n: int) -> tuple[Whole, Whole, int]:
@@ -323,8 +332,8 @@ def fill_groups(
 
 def _sizes(session: Session, labels: Whole, g: int, n: int) -> Whole:
     """Rows of all owners in each of g clusters, n together."""
-    sizes = possible(session.sum(np.bincount(labels, minlength=g), "sizes"), 0, n, "sizes")
-    possible(sizes.sum(keepdims=True), n, n, "sizes")
+    sizes = check_range(session.sum(np.bincount(labels, minlength=g), "sizes"), 0, n, "sizes")
+    check_range(sizes.sum(keepdims=True), n, n, "sizes")
     return sizes
 
 
@@ -332,4 +341,4 @@ def _any_changed(session: Session, changed: int) -> bool:
     """Whether any row of any owner changed its cluster, and not how many."""
     total = shared_sum(session, np.array([changed], dtype=np.int64), "rows that change")
     bit = session.open(session.less_than(session.scale(total, 0), total), "changed")
-    return bit is not None and bool(possible(bit, 0, 1, "changed")[0])
+    return bit is not None and bool(check_range(bit, 0, 1, "changed")[0])

@@ -18,55 +18,57 @@ from typing import Any, Self, TypeVar
 
 from sfumato.core.documents import write_json
 from sfumato.core.errors import SfumatoError
+from sfumato.parties.arithmetic import Engine
+from sfumato.parties.channel import MOST_MESSAGE, Inbox, PartyChannel, PartyError
 from sfumato.parties.config import PartyConfig
-from sfumato.parties.links import MOST_MESSAGE, Farewell, Link, Mail, Tunnel
-from sfumato.parties.meeting import Meeting
+from sfumato.parties.connection import Connection, Disconnect
 from sfumato.parties.peers import NetworkSettings
-from sfumato.parties.ports import Engine, PartyChannel, PartyError
+from sfumato.parties.relay import EngineRelay
+from sfumato.parties.rendezvous import Rendezvous
 from sfumato.parties.session import computing_parties
-from sfumato.parties.wire import Frame, Lost, Wire
+from sfumato.parties.stream import ConnectionLost, Frame, TlsStream
 
-__all__ = ["NetworkChannel", "joined", "telling_others"]
+__all__ = ["NetworkChannel", "joined", "notifying_others"]
 
 T = TypeVar("T")
 
-_LOOK = 0.5  # seconds between two looks at whether a party has failed
-_LAST_TURNS = 5
-_BEAT = 2.0  # seconds between two signs of life at most
-_FAREWELL = 3.0  # seconds in which others read that this party ends
+_POLL = 0.5  # seconds between two looks at whether a party has failed
+_LAST_ITERATIONS = 5
+_HEARTBEAT = 2.0  # seconds between two signs of life at most
+_DISCONNECT_WAIT = 3.0  # seconds in which others read that this party ends
 _MOST_REASON = 600
-_NOTICE = 2.0  # seconds in which those who wait already call, or are called
+_DECLINE_WAIT = 2.0  # seconds in which those who wait already call, or are called
 
-_KINDS = {2: "its table or its settings must be fixed", 3: "its table may not be released"}
-_PATIENCE = 10  # an engine may compute for long; that its party is alive, the channel knows
+_REASONS = {2: "its table or its settings must be fixed", 3: "its table may not be released"}
+_ENGINE_TIMEOUTS = 10  # an engine may compute for long; that its party is alive, the channel knows
 
 
 class NetworkChannel(PartyChannel):
-    """One party's connections to all others; see `sfumato.parties.ports.PartyChannel`.
+    """One party's connections to all others; see `sfumato.parties.channel.PartyChannel`.
 
     Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
     channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
     """
 
-    def __init__(self, place: NetworkSettings) -> None:
-        self.rank, self.names = place.rank, place.names
+    def __init__(self, settings: NetworkSettings) -> None:
+        self.rank, self.names = settings.rank, settings.names
         self.sent = self.messages = 0
-        self._place = place
-        self._mail = Mail(place.names, place.step)
-        self._links: dict[int, Link] = {}
+        self._settings = settings
+        self._inbox = Inbox(settings.names, settings.step)
+        self._connections: dict[int, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._tunnel: Tunnel | None = None
-        self._meeting = Meeting(place, self._mail, self._arrived)
+        self._relay: EngineRelay | None = None
+        self._rendezvous = Rendezvous(settings, self._inbox, self._on_connection)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sfumato network", daemon=True)
-        self._every = min(_BEAT, place.timeout / 5)  # seconds between two signs of life
+        self._every = min(_HEARTBEAT, settings.timeout / 5)  # seconds between two signs of life
         self._closed = False
 
     def __repr__(self) -> str:
         return f"NetworkChannel(rank={self.rank}, parties={self.parties})"
 
     @classmethod
-    def connect(cls, place: NetworkSettings) -> Self:
+    def connect(cls, settings: NetworkSettings) -> Self:
         """Meet all other parties, in whatever order they start.
 
         Raises
@@ -76,10 +78,10 @@ class NetworkChannel(PartyChannel):
         PartyError
             Where one does not come in time.
         """
-        channel = cls(place)
+        channel = cls(settings)
         channel._thread.start()
         try:
-            channel._call(channel._meet(), watch=False)
+            channel._call(channel._connect_all(), watch=False)
         except PartyError as error:
             channel.abort(str(error))
             channel.close()
@@ -91,17 +93,17 @@ class NetworkChannel(PartyChannel):
         return channel
 
     @classmethod
-    def decline(cls, place: NetworkSettings, reason: str) -> None:
+    def decline(cls, settings: NetworkSettings, reason: str) -> None:
         """Tell the parties that are waiting already that this one cannot begin, and why; who is not there is not told.
 
         Takes no longer than a moment. What fails here is no news: this party has something else to say.
         """
         with contextlib.suppress(SfumatoError):
-            channel = cls(replace(place, wait=_NOTICE))
+            channel = cls(replace(settings, wait=_DECLINE_WAIT))
             channel._thread.start()
             try:
                 with contextlib.suppress(PartyError):
-                    channel._call(channel._meet(), watch=False)
+                    channel._call(channel._connect_all(), watch=False)
                 channel.abort(reason)
             finally:
                 channel.close()
@@ -109,21 +111,21 @@ class NetworkChannel(PartyChannel):
     @property
     def failed(self) -> threading.Event:
         """Set as soon as any party has failed."""
-        return self._mail.failed
+        return self._inbox.failed
 
     @property
     def failure(self) -> str:
         """What failed, in one sentence; nothing while all is well."""
-        return self._mail.failure
+        return self._inbox.failure
 
     @property
-    def carried(self) -> int:
+    def bytes_sent(self) -> int:
         """Bytes that this party has put on the network for messages, TLS and signs of life included."""
-        return sum(link.wire.carried for link in self._links.values())
+        return sum(connection.stream.bytes_sent for connection in self._connections.values())
 
     def check(self) -> None:
         """Raise `PartyError` if any party has failed."""
-        self._mail.check()
+        self._inbox.check()
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Send bytes to a party; returns when they are on their way."""
@@ -132,9 +134,9 @@ class NetworkChannel(PartyChannel):
         self.check()
         try:
             with self.waiting(to):
-                self._call(self._links[to].send(kind, payload))
-        except Lost:
-            self._mail.failed.wait(_LOOK)
+                self._call(self._connections[to].send(kind, payload))
+        except ConnectionLost:
+            self._inbox.failed.wait(_POLL)
             self.check()
             raise PartyError(
                 f"party {self.names[to]!r} has ended its run before this party; start all parties again"
@@ -144,148 +146,147 @@ class NetworkChannel(PartyChannel):
 
     def receive(self, sender: int, kind: str) -> bytes:
         """Wait for the next bytes of a party."""
-        told, payload = self._mail.take(sender)
+        told, payload = self._inbox.take(sender)
         self.check_kind(sender, told, kind)
         return payload
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:
         """Let the others know whom this party waits for, so that who holds all up can be named."""
-        return self._mail.waiting(*ranks)
+        return self._inbox.waiting(*ranks)
 
-    def late(self) -> str:
+    def blocking_parties(self) -> str:
         """Names of the parties that hold this one up."""
-        return self._mail.late()
+        return self._inbox.blocking_parties()
 
-    def open_tunnel(self, computing: tuple[int, ...]) -> Tunnel:
+    def open_relay(self, computing: tuple[int, ...]) -> EngineRelay:
         """Open ways for the engines of the computing parties; only they call this."""
-        if self.rank not in computing or self._tunnel is not None:
-            raise ValueError("a party that computes opens one tunnel")
-        tunnel = Tunnel(self.rank, computing, self._meeting.call, self._mail, self._place.timeout)
-        self._call(tunnel.open())
-        self._tunnel = tunnel
-        return tunnel
+        if self.rank not in computing or self._relay is not None:
+            raise ValueError("a party that computes opens one relay")
+        relay = EngineRelay(self.rank, computing, self._rendezvous.call, self._inbox, self._settings.timeout)
+        self._call(relay.open())
+        self._relay = relay
+        return relay
 
     def abort(self, reason: str) -> None:
         """Tell all others that this party gives up, and why; they end with the exit code of the error at hand."""
         if self._closed:
             return
         code = getattr(sys.exception(), "exit_code", 1)
-        told = write_json(Farewell(reason[:_MOST_REASON], code), escaped=True).encode()
-        self._call(self._farewell(Frame.ABORT, told), watch=False)
+        told = write_json(Disconnect(reason[:_MOST_REASON], code), escaped=True).encode()
+        self._call(self._disconnect(Frame.ABORT, told), watch=False)
 
     def close(self) -> None:
-        """Say farewell to the remaining parties, and end the connections."""
+        """Disconnect from the remaining parties."""
         if self._closed:
             return
         self._closed = True
         with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C does not leave threads behind
-            self._call(self._farewell(Frame.BYE, b""), watch=False)
+            self._call(self._disconnect(Frame.DISCONNECT, b""), watch=False)
         self._call(self._end(), watch=False)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        tunnelled = () if self._tunnel is None else (self._tunnel.transports,)
-        self._loop.run_until_complete(_turns(self._meeting.transports, *tunnelled))
+        relayed = () if self._relay is None else (self._relay.transports,)
+        self._loop.run_until_complete(_drain_loop(self._rendezvous.transports, *relayed))
         self._loop.close()
 
     def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
         """Have the network's thread do something, and wait for it; a failure of a party ends the wait."""
-        future, end = asyncio.run_coroutine_threadsafe(work, self._loop), time.monotonic() + self._place.step
+        future, end = asyncio.run_coroutine_threadsafe(work, self._loop), time.monotonic() + self._settings.step
         try:
             while True:
                 try:
-                    return future.result(_LOOK)
+                    return future.result(_POLL)
                 except TimeoutError:
                     if future.done():
                         raise
                 if watch:
                     self.check()
                     if time.monotonic() > end:
-                        raise self._mail.too_late()
+                        raise self._inbox.step_expired()
         except BaseException:
             future.cancel()
             raise
 
-    async def _meet(self) -> None:
-        await self._meeting.open_door()
-        self._keep(self._pulse())
-        await self._meeting.gather()
+    async def _connect_all(self) -> None:
+        await self._rendezvous.listen()
+        self._start(self._send_heartbeats())
+        await self._rendezvous.wait_for_all()
 
-    def _arrived(self, rank: int, kind: str, wire: Wire) -> None:
+    def _on_connection(self, rank: int, kind: str, stream: TlsStream) -> None:
         if kind == "channel":
-            link = Link(rank, wire, self._mail)
-            self._links[rank] = link
-            self._keep(link.listen())
+            connection = Connection(rank, stream, self._inbox)
+            self._connections[rank] = connection
+            self._start(connection.listen())
         else:
-            self._keep(self._let_through(rank, wire))
+            self._start(self._hand_over(rank, stream))
 
-    async def _let_through(self, rank: int, wire: Wire) -> None:
-        """Hand a connection of another's engine to the tunnel, which may open a little later."""
-        end = time.monotonic() + self._place.timeout
-        while self._tunnel is None and time.monotonic() < end:
+    async def _hand_over(self, rank: int, stream: TlsStream) -> None:
+        """Hand a connection of another's engine to the relay, which may open a little later."""
+        end = time.monotonic() + self._settings.timeout
+        while self._relay is None and time.monotonic() < end:
             await asyncio.sleep(0.02)
-        if self._tunnel is None:
-            wire.close()
+        if self._relay is None:
+            stream.close()
         else:
-            await self._tunnel.incoming(rank, wire)
+            await self._relay.incoming(rank, stream)
 
-    async def _pulse(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Send signs of life, and notice who has stopped giving them."""
         every = self._every
-        patience = self._place.timeout - every  # so that it is reported within the timeout
+        patience = self._settings.timeout - every  # so that it is reported within the timeout
         last = time.monotonic()
         while True:
             await asyncio.sleep(every)
             now = time.monotonic()
             slept = now - last - every
-            for link in list(self._links.values()):
-                if link.over:
+            for connection in list(self._connections.values()):
+                if connection.closing:
                     continue
                 if slept > every:
-                    link.heard += slept  # this party was stopped itself: read what has come first
-                elif now - link.heard > patience:
-                    self._mail.fail(
-                        PartyError(
-                            f"party {link.name!r} has given no sign of life for {self._place.timeout:g} seconds; start "
-                            "all parties again"
-                        )
-                    )
-                link.beat()
+                    connection.last_heard += slept  # this party was stopped itself: read what has come first
+                elif now - connection.last_heard > patience:
+                    silent = f"has given no sign of life for {self._settings.timeout:g} seconds"
+                    self._inbox.fail(PartyError(f"party {connection.name!r} {silent}; start all parties again"))
+                connection.heartbeat()
             last = now
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _farewell(self, frame: Frame, payload: bytes) -> None:
+    async def _disconnect(self, frame: Frame, payload: bytes) -> None:
         now, late = time.monotonic(), 2.5 * self._every
-        waits = {link: 0.0 if now - link.heard > late else _FAREWELL for link in self._links.values()}
-        await asyncio.gather(*(link.farewell(frame, payload, wait) for link, wait in waits.items()))
+        waits = {
+            connection: 0.0 if now - connection.last_heard > late else _DISCONNECT_WAIT
+            for connection in self._connections.values()
+        }
+        await asyncio.gather(*(connection.disconnect(frame, payload, wait) for connection, wait in waits.items()))
 
     async def _end(self) -> None:
-        self._meeting.close_door()
-        if self._tunnel is not None:
-            self._tunnel.end()
+        self._rendezvous.stop_listening()
+        if self._relay is not None:
+            self._relay.end()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for link in self._links.values():
-            link.wire.close()
+        for connection in self._connections.values():
+            connection.stream.close()
         await asyncio.sleep(0)  # lets sockets close
 
 
 @contextmanager
-def telling_others(config: PartyConfig, version: str) -> Iterator[None]:
+def notifying_others(config: PartyConfig, version: str) -> Iterator[None]:
     """Tell those who wait already where this party fails before it meets them; not why, which is its own business."""
     try:
         yield
     except SfumatoError as error:
         try:
-            place = config.place(version)
+            settings = config.network_settings(version)
         except SfumatoError:  # its schema is what fails: the others hear that it differs
-            place = replace(config, data=replace(config.data, schema=None)).place(version)
-        NetworkChannel.decline(place, f"it could not begin ({_KINDS.get(error.exit_code, 'it failed')})")
+            settings = replace(config, data=replace(config.data, schema=None)).network_settings(version)
+        NetworkChannel.decline(settings, f"it could not begin ({_REASONS.get(error.exit_code, 'it failed')})")
         raise
 
 
@@ -293,8 +294,8 @@ def telling_others(config: PartyConfig, version: str) -> Iterator[None]:
 def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, Engine | None]]:
     """Meet the other parties and give the channel to them, and the engine of a party that computes.
 
-    Whatever ends the block early is reported to the others; the first failure elsewhere has priority over its
-    effects here. The engine and all connections are gone afterwards.
+    A failure in the block is reported to the others; the first failure elsewhere has priority over its effects here.
+    The engine and all connections are closed afterwards.
 
     Parameters
     ----------
@@ -306,9 +307,9 @@ def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, 
     PartyError
         Where another party, or the way to it, fails.
     """
-    with telling_others(config, version):
+    with notifying_others(config, version):
         _check_engine(config)
-    channel = NetworkChannel.connect(config.place(version))
+    channel = NetworkChannel.connect(config.network_settings(version))
     engine: Engine | None = None
     try:
         engine = _engine(config, channel)
@@ -347,26 +348,26 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     computing = computing_parties(config.plan.engine, len(config.peers))
     if config.rank not in computing:
         return None
-    tunnel = channel.open_tunnel(computing)
+    relay = channel.open_relay(computing)
     return SpuEngine(
         config.plan.engine,
         config.rank,
         computing,
-        tunnel.addresses,
+        relay.addresses,
         python=config.interpreter,
-        timeout=_PATIENCE * config.timeout,
+        timeout=_ENGINE_TIMEOUTS * config.timeout,
         longest=config.step,
         failed=lambda: channel.failure,
-        late=channel.late,
+        blocking=channel.blocking_parties,
     )
 
 
-async def _turns(*transports: Collection[asyncio.WriteTransport]) -> None:
+async def _drain_loop(*transports: Collection[asyncio.WriteTransport]) -> None:
     """A few turns of the loop: callers who came at the very end are sent away, and all connections let go."""
-    for turn in range(_LAST_TURNS):
+    for turn in range(_LAST_ITERATIONS):
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
-        if turn == _LAST_TURNS - 2:  # who has not taken what was said by now does not hear it
+        if turn == _LAST_ITERATIONS - 2:  # who has not taken what was said by now does not hear it
             for transport in [each for those in transports for each in those]:
                 transport.abort()
         await asyncio.sleep(0)

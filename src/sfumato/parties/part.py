@@ -16,10 +16,10 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
 from sfumato.methods.perturb.laplace_pca import most_components
 from sfumato.options import RunOptions
+from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import read_columns
 from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.plan import AGREEMENT, JointPlan
-from sfumato.parties.ports import PartyError
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import key_texts
 from sfumato.tables.codec import Codec
@@ -266,7 +266,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class _FirstWords:
+class _Announcement:
     """The first words of a party: what must be alike, the public part of its schema, and what it does not release."""
 
     version: str
@@ -286,13 +286,13 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
         Where parties differ, which is named.
     """
     schema, written = part.schema.public_part().to_toml(), f"{form.format.value} {form.delimiter}"
-    own = _FirstWords(__version__, part.plan.digest, written, schema, part.dropped, part.empty)
+    own = _Announcement(__version__, part.plan.digest, written, schema, part.dropped, part.empty)
     schemas: list[Schema] = []
     dropped: list[str] = []
     filled: set[str] = set()
     for owner, name in enumerate(session.names):
         payload = write_json(own, escaped=True).encode() if owner == session.rank else None
-        told = _document(session.tell(payload, owner, AGREEMENT.label, 1), name)
+        told = _document(session.broadcast(payload, owner, AGREEMENT.label, 1), name)
         differs = [key for key in ("version", "plan", "format") if getattr(told, key) != getattr(own, key)]
         if differs:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
@@ -308,9 +308,9 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
     )
 
 
-def _document(payload: bytes, name: str) -> _FirstWords:
+def _document(payload: bytes, name: str) -> _Announcement:
     try:
-        return from_json(_FirstWords, payload, most=MOST_BYTES)
+        return from_json(_Announcement, payload, most=MOST_BYTES)
     except Unparsable:
         raise PartyError(f"party {name!r} told something else than its columns; start all parties again") from None
 

@@ -10,11 +10,12 @@ from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError
 from sfumato.options import PublishOptions
+from sfumato.parties.arithmetic import Engine
+from sfumato.parties.channel import PartyChannel, PartyError
 from sfumato.parties.part import OwnPart, own_part
 from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.ports import Engine, PartyChannel, PartyError
 from sfumato.parties.run import reason_of, run_joint
-from sfumato.parties.session import Session, computing_parties, plain_sessions, play_together
+from sfumato.parties.session import Session, computing_parties, plain_sessions, run_in_threads
 from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
@@ -195,4 +196,4 @@ def joint_in_one_process(
         signer = signer_of(sign, dry_run=plan.seed is not None, folder=folders[rank])
         return written_together(release, channel, folders[rank], form, sign=signer)
 
-    return play_together(play, sessions)
+    return run_in_threads(play, sessions)

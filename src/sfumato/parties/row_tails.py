@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.parties.arithmetic import check_range
 from sfumato.parties.codecs import JointCounts
 from sfumato.parties.groupwise import shared_sum
 from sfumato.parties.ledger import Leak
-from sfumato.parties.ports import possible
 from sfumato.parties.session import Session
 from sfumato.tables.cells import numbers_of_cells
 from sfumato.tables.field import Field
@@ -39,7 +39,7 @@ LEAKS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Ends:
+class _TailSearch:
     """Upper ends of columns, and lower ones with the sign turned, in places of their grids.
 
     ``values`` holds this owner's cells in order, ``least`` and ``most`` how many values may lie beyond a cut-off.
@@ -92,11 +92,11 @@ def joint_tails(session: Session, table: pa.Table, schema: Schema, counts: Joint
     )
 
 
-def _both_ends(values: list[Floats], grids: list[Grid], cells: Ints, k: int) -> _Ends:
+def _both_ends(values: list[Floats], grids: list[Grid], cells: Ints, k: int) -> _TailSearch:
     low, high = np.array([grid.to_places(np.array([grid.low, grid.high])) for grid in grids]).T
     least = np.minimum(k, np.maximum(1, cells // 2))
     most = np.maximum(least + 1, np.minimum(2 * k, cells))
-    return _Ends(
+    return _TailSearch(
         [*values, *(-each[::-1] for each in values)],
         np.concatenate([low, -high]),
         np.concatenate([high, -low]),
@@ -106,7 +106,7 @@ def _both_ends(values: list[Floats], grids: list[Grid], cells: Ints, k: int) -> 
     )
 
 
-def _cut_offs(session: Session, ends: _Ends) -> Floats:
+def _cut_offs(session: Session, ends: _TailSearch) -> Floats:
     """Thresholds that enough and not too many values of all owners lie beyond.
 
     The search starts at random up to a range away from the declared bounds, so that a cut-off is drawn from all numbers
@@ -125,7 +125,7 @@ def _cut_offs(session: Session, ends: _Ends) -> Floats:
         outer = np.where(few | fitting, threshold, outer)
 
 
-def _compare(session: Session, ends: _Ends, thresholds: Floats) -> tuple[Bools, Bools]:
+def _compare(session: Session, ends: _TailSearch, thresholds: Floats) -> tuple[Bools, Bools]:
     """Whether fewer values than the least lie beyond each threshold, and whether neither too few nor too many do."""
     beyond = [
         len(each) - np.searchsorted(each, limit, side="right")
@@ -136,7 +136,7 @@ def _compare(session: Session, ends: _Ends, thresholds: Floats) -> tuple[Bools, 
         own -= np.concatenate([ends.least, ends.most])
     total = shared_sum(session, own, "values beyond thresholds")
     bits = session.open_to_all(session.less_than(total, session.scale(total, 0)), "values beyond thresholds")
-    few, not_many = possible(bits, 0, 1, "values beyond thresholds").reshape(2, -1) == 1
+    few, not_many = check_range(bits, 0, 1, "values beyond thresholds").reshape(2, -1) == 1
     return few, not_many & ~few
 
 

@@ -21,12 +21,12 @@ from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
 from sfumato.methods.perturb import number_blocks
 from sfumato.methods.perturb.laplace_pca import most_components, state_facts
 from sfumato.options import RunOptions
+from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import count_cells, joint_codec
 from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.part import Agreement, OwnPart, agree
 from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
-from sfumato.parties.ports import PartyError
 from sfumato.parties.row_tails import joint_tails
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import align_keys
@@ -35,7 +35,7 @@ from sfumato.tables.files import FileForm
 from sfumato.tables.tails import NUMERIC
 from sfumato.version import __version__
 
-__all__ = ["JointWorkings", "noised_columns", "reason_of", "run_joint"]
+__all__ = ["JointDetails", "noised_columns", "reason_of", "run_joint"]
 
 METHOD = "joint-laplace-pca"
 """How a certificate names what was run."""
@@ -101,7 +101,7 @@ def _openings(ledger: Ledger) -> list[Opened]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointWorkings(SeenRounds):
+class JointDetails(SeenRounds):
     """Who saw what, the steps of the run as JSON, one a line, and the groups behind the rows."""
 
     ledger: Ledger | None = None
@@ -155,9 +155,9 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
     )
 
 
-def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointWorkings:
+def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointDetails:
     seen = result.seen or SeenRounds()
-    return JointWorkings(
+    return JointDetails(
         sizes=result.sizes,
         highest=np.full(len(result.sizes), result.level, dtype=np.int64),
         own=seen.own,
@@ -188,7 +188,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     own = codec.decode(_own_coordinates(result, codec), unbounded=free)
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
-        cells = session.tell(
+        cells = session.broadcast(
             _to_ipc(own) if owner == session.rank else None,
             owner,
             RELEASED_CELLS.label,
@@ -255,7 +255,7 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
 def _time(session: Session) -> str:
     """Time that stands on the certificate: the first party's."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    told = session.tell(now.encode() if session.rank == 0 else None, 0, "time", 1)
+    told = session.broadcast(now.encode() if session.rank == 0 else None, 0, "time", 1)
     try:
         return datetime.datetime.fromisoformat(told.decode("ascii")).isoformat(timespec="seconds")
     except ValueError:
@@ -269,7 +269,9 @@ def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
         own = session.traffic
         payload = write_json(own).encode() if owner == session.rank else None
         try:
-            told[name] = from_json(dict[str, int], session.tell(payload, owner, "traffic", len(own)), most=MOST_BYTES)
+            told[name] = from_json(
+                dict[str, int], session.broadcast(payload, owner, "traffic", len(own)), most=MOST_BYTES
+            )
         except Unparsable:
             told[name] = {}
         if told[name].keys() != own.keys():

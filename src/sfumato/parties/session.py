@@ -18,34 +18,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SfumatoError
-from sfumato.core.progress import tell as tell_progress
+from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
-from sfumato.parties.ledger import Leak, Transcript, refuse_undeclared
-from sfumato.parties.ports import (
+from sfumato.parties.arithmetic import (
     SECRET_BYTES,
     Engine,
-    LocalChannel,
     Operation,
-    PartyChannel,
-    PartyError,
+    add_masks,
     evaluate,
-    grown,
-    local_channels,
-    masked,
+    expand_share,
     read_secret,
     read_words,
     result_shapes,
-    words_of,
+    to_words,
 )
+from sfumato.parties.channel import LocalChannel, PartyChannel, PartyError, local_channels
+from sfumato.parties.ledger import Leak, Transcript, refuse_undeclared
 
-__all__ = ["PlainEngine", "Session", "Shared", "computing_parties", "plain_sessions", "play_together"]
+__all__ = ["PlainEngine", "Session", "SharedArray", "computing_parties", "plain_sessions", "run_in_threads"]
 
 Shape = tuple[int, ...]
 Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 
-class Shared:
+class SharedArray:
     """Numbers that nobody sees: the first and the last party hold words that add up to them modulo 2^64."""
 
     __slots__ = ("_words", "shape")
@@ -57,13 +54,13 @@ class Shared:
         self._words = words
 
     def __repr__(self) -> str:
-        return f"Shared(shape={self.shape})"
+        return f"SharedArray(shape={self.shape})"
 
 
 class Session:
     """One party's session; all parties call the same methods in the same order.
 
-    Numbers are whole, modulo 2^64; `parties.ports` makes them of others. Those that are compared differ by less
+    Numbers are whole, modulo 2^64; `parties.arithmetic` makes them of others. Those that are compared differ by less
     than 2^62.
 
     Parameters
@@ -121,9 +118,9 @@ class Session:
     def phase(self, name: str) -> None:
         """Say what comes now, for the transcript and the progress."""
         self._phase = name
-        tell_progress(name, 0.0)
+        tell(name, 0.0)
 
-    def share(self, values: Whole | None, owner: int, shape: Shape, label: str) -> Shared:
+    def share(self, values: Whole | None, owner: int, shape: Shape, label: str) -> SharedArray:
         """Split the owner's numbers between the first and the last party; the others pass None.
 
         One of the two gets a short secret that its share grows from, so only one share travels, or none where the
@@ -138,92 +135,94 @@ class Session:
             if values is None or values.shape != shape:
                 raise ValueError(f"the owner contributes no numbers of shape {shape}")
             seed = secrets.token_bytes(SECRET_BYTES)
-            rest = words_of(values) - grown(seed, shape)
+            rest = to_words(values) - expand_share(seed, shape)
             if grower != owner:
                 self._channel.send(grower, kind, seed)
             if keeper != owner:
                 self._channel.send(keeper, kind, rest.tobytes())
-            return Shared(shape, rest if keeper == owner else grown(seed, shape) if grower == owner else None)
+            return SharedArray(
+                shape, rest if keeper == owner else expand_share(seed, shape) if grower == owner else None
+            )
         if self.rank == grower:
-            return Shared(shape, grown(self._secret_of(owner, kind), shape))
+            return SharedArray(shape, expand_share(self._secret_of(owner, kind), shape))
         if self.rank == keeper:
-            return Shared(shape, read_words(self._channel.receive(owner, kind), shape, self.names[owner]))
-        return Shared(shape, None)
+            return SharedArray(shape, read_words(self._channel.receive(owner, kind), shape, self.names[owner]))
+        return SharedArray(shape, None)
 
-    def add(self, *terms: Shared) -> Shared:
+    def add(self, *terms: SharedArray) -> SharedArray:
         """Add numbers of equal shapes."""
         total = terms[0]
         for term in terms[1:]:
             total = self._each(lambda a, b: a + b, total, term)
         return total
 
-    def subtract(self, left: Shared, right: Shared) -> Shared:
+    def subtract(self, left: SharedArray, right: SharedArray) -> SharedArray:
         """Subtract numbers of equal shapes."""
         return self._each(lambda a, b: a - b, left, right)
 
-    def scale(self, shared: Shared, factor: int | Whole) -> Shared:
+    def scale(self, shared: SharedArray, factor: int | Whole) -> SharedArray:
         """Multiply with public whole numbers."""
-        public = words_of(np.asarray(factor, dtype=np.int64))
+        public = to_words(np.asarray(factor, dtype=np.int64))
         shape = np.broadcast_shapes(shared.shape, public.shape)
-        return Shared(shape, None if shared._words is None else shared._words * public)
+        return SharedArray(shape, None if shared._words is None else shared._words * public)
 
-    def join(self, parts: Sequence[Shared]) -> Shared:
+    def join(self, parts: Sequence[SharedArray]) -> SharedArray:
         """Concatenate along the first axis."""
         shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
         words = [part._words for part in parts if part._words is not None]
-        return Shared(shape, np.concatenate(words) if words else None)
+        return SharedArray(shape, np.concatenate(words) if words else None)
 
-    def part(self, shared: Shared, rows: slice | Whole) -> Shared:
+    def part(self, shared: SharedArray, rows: slice | Whole) -> SharedArray:
         """Take public rows along the first axis."""
         count = len(np.arange(shared.shape[0])[rows])
-        return Shared((count, *shared.shape[1:]), None if shared._words is None else shared._words[rows])
+        return SharedArray((count, *shared.shape[1:]), None if shared._words is None else shared._words[rows])
 
-    def arrange(self, shared: Shared, shape: Shape, axes: tuple[int, ...] | None = None) -> Shared:
+    def arrange(self, shared: SharedArray, shape: Shape, axes: tuple[int, ...] | None = None) -> SharedArray:
         """Reshape, then transpose if axes are given."""
         target = shape if axes is None else tuple(shape[axis] for axis in axes)
         if shared._words is None:
-            return Shared(target, None)
+            return SharedArray(target, None)
         words = shared._words.reshape(shape)
-        return Shared(target, words if axes is None else np.ascontiguousarray(words.transpose(axes)))
+        return SharedArray(target, words if axes is None else np.ascontiguousarray(words.transpose(axes)))
 
-    def _each(self, function: Callable[[Words, Words], Words], left: Shared, right: Shared) -> Shared:
+    def _each(self, function: Callable[[Words, Words], Words], left: SharedArray, right: SharedArray) -> SharedArray:
         if left.shape != right.shape:
             raise ValueError(f"shapes {left.shape} and {right.shape} differ")
         if left._words is None or right._words is None:
-            return Shared(left.shape, None)
-        return Shared(left.shape, function(left._words, right._words))
+            return SharedArray(left.shape, None)
+        return SharedArray(left.shape, function(left._words, right._words))
 
-    def less_than(self, left: Shared, right: Shared) -> Shared:
+    def less_than(self, left: SharedArray, right: SharedArray) -> SharedArray:
         """1 where left is less, else 0."""
         return self._run(Operation("less_than", (left.shape, right.shape)), left, right)[0]
 
-    def argmin(self, shared: Shared) -> Shared:
+    def argmin(self, shared: SharedArray) -> SharedArray:
         """Place of the least of each row, of equal ones the first."""
         return self._run(Operation("argmin", (shared.shape,)), shared)[0]
 
-    def extremes(self, shared: Shared) -> tuple[Shared, Shared]:
+    def extremes(self, shared: SharedArray) -> tuple[SharedArray, SharedArray]:
         """Minimum and maximum of each column."""
         low, high = self._run(Operation("extremes", (shared.shape,)), shared)
         return low, high
 
-    def top(self, shared: Shared, count: int, bits: int) -> Shared:
+    def top(self, shared: SharedArray, count: int, bits: int) -> SharedArray:
         """Mark the smallest with 1; numbers lie from 0 to below 2^bits, of equal ones the lower places are taken."""
         return self._run(Operation("top", (shared.shape,), count=count, bits=bits), shared)[0]
 
-    def cross(self, left: Shared, right: Shared) -> Shared:
+    def cross(self, left: SharedArray, right: SharedArray) -> SharedArray:
         """Left^T right modulo 2^64; of three axes for each place of the first."""
         return self._run(Operation("cross", (left.shape, right.shape)), left, right)[0]
 
-    def _run(self, operation: Operation, *inputs: Shared) -> tuple[Shared, ...]:
+    def _run(self, operation: Operation, *inputs: SharedArray) -> tuple[SharedArray, ...]:
         shapes = result_shapes(operation)
         self._log("engine", operation.name, inputs[0].shape, self._computing)
         if self._engine is None:
-            return tuple(Shared(shape, None) for shape in shapes)
+            return tuple(SharedArray(shape, None) for shape in shapes)
         with self._channel.waiting(*(rank for rank in self._computing if rank != self.rank)):
             results = self._engine.run(operation, [shared._words for shared in inputs])
-        return tuple(Shared(shape, words) for shape, words in zip(shapes, results, strict=True))
+        return tuple(SharedArray(shape, words) for shape, words in zip(shapes, results, strict=True))
 
-    def open(self, shared: Shared, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
+    def open(self, shared: SharedArray, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
         """Show numbers to some parties, by default to all; None at the others."""
         to = tuple(range(self.parties)) if to is None else to
         names = tuple(self.names[rank] for rank in to)
@@ -244,7 +243,7 @@ class Session:
                 total = total + read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
         return self._seen(entry, total.view(np.int64))
 
-    def open_to_all(self, shared: Shared, label: str) -> Whole:
+    def open_to_all(self, shared: SharedArray, label: str) -> Whole:
         """Show numbers to all parties."""
         opened = self.open(shared, label)
         assert opened is not None  # this party is one of them
@@ -256,7 +255,7 @@ class Session:
         entry = self._log("sum", label, values.shape, tuple(range(self.parties)))
         if not self._secrets:
             self._agree_on_secrets()
-        hidden = masked(values, self.rank, self._secrets, self._sums)
+        hidden = add_masks(values, self.rank, self._secrets, self._sums)
         self._sums += 1
         kind = f"{entry}:sum"
         others = range(1, self.parties)
@@ -271,7 +270,7 @@ class Session:
                 self._channel.send(other, kind, total.tobytes())
         return self._seen(entry, total.view(np.int64))
 
-    def tell(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
+    def broadcast(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
         """Send the owner's message of the given number of values to all."""
         refuse_undeclared(self._leaks, "told", label, self.names, self.parties)
         entry = self._log("told", label, (count,), tuple(range(self.parties)), owner)
@@ -357,7 +356,7 @@ def computing_parties(engine: str, parties: int) -> tuple[int, ...]:
     return (0, 1, parties - 1) if engine == "aby3" else (0, parties - 1)
 
 
-class _Table:
+class _ShareExchange:
     """Where the threads of one process put their shares and find their results."""
 
     def __init__(self, computing: tuple[int, ...]) -> None:
@@ -369,7 +368,7 @@ class _Table:
 class PlainEngine:
     """An engine in the clear, of one thread; the threads of a run share a table."""
 
-    def __init__(self, table: _Table, rank: int, ends: tuple[int, int]) -> None:
+    def __init__(self, table: _ShareExchange, rank: int, ends: tuple[int, int]) -> None:
         self.sent = 0
         self._table, self._rank, self._ends = table, rank, ends
 
@@ -414,7 +413,7 @@ def plain_sessions(
 ) -> tuple[PlainSession, ...]:
     """Session, channel and engine of each party of one process."""
     computing = computing_parties(engine, len(names))
-    table = _Table(computing)
+    table = _ShareExchange(computing)
     made = []
     for channel in local_channels(names, timeout=_MOST_WAIT):
         own = PlainEngine(table, channel.rank, (0, len(names) - 1)) if channel.rank in computing else None
@@ -422,7 +421,7 @@ def plain_sessions(
     return tuple(made)
 
 
-def play_together(function: Callable[[int], T], sessions: Sequence[PlainSession]) -> list[T]:
+def run_in_threads(function: Callable[[int], T], sessions: Sequence[PlainSession]) -> list[T]:
     """Call a function for each rank in a thread of its own; where one fails, the others are let go.
 
     Raises

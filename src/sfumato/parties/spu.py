@@ -1,7 +1,7 @@
 """The engine for secure computation behind its port: a worker process with its own Python, spoken to over a pipe.
 
 The worker runs SecretFlow SPU: ``cheetah`` for two computing parties, ``aby3`` for three. It listens on this machine
-alone; the way to the other parties is a tunnel's business.
+alone; the way to the other parties is the relay's business.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
+from sfumato.parties.arithmetic import Operation, result_shapes
+from sfumato.parties.channel import PartyError
 from sfumato.parties.engine import worker
-from sfumato.parties.ports import Operation, PartyError, result_shapes
 
 __all__ = ["SpuEngine", "engine_python"]
 
 Words = NDArray[np.uint64]
 
-_LOOK = 0.1  # seconds between two looks at the worker and at the other parties
-_FAREWELL = 2.0  # seconds that a worker has to end by itself
+_POLL = 0.1  # seconds between two looks at the worker and at the other parties
+_SHUTDOWN = 2.0  # seconds that a worker has to end by itself
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "JAX_PLATFORMS": "cpu"}
 
 
@@ -73,7 +74,7 @@ class SpuEngine:
         Seconds that one operation may take in all.
     failed : callable, optional
         Says whether another party has given up, by something true, best by a sentence. It is asked often.
-    late : callable, optional
+    blocking : callable, optional
         Names the parties that hold this one up, for what is said when time is over.
 
     Attributes
@@ -95,7 +96,7 @@ class SpuEngine:
         timeout: float = 60.0,
         longest: float = 3600.0,
         failed: Callable[[], object] | None = None,
-        late: Callable[[], str] | None = None,
+        blocking: Callable[[], str] | None = None,
     ) -> None:
         if rank not in computing or len(addresses) != len(computing):
             raise OptionError(
@@ -103,7 +104,11 @@ class SpuEngine:
             )
         self.sent, self.cpu_seconds = 0, 0.0
         self._helps = rank not in (min(computing), max(computing))
-        self._longest, self._failed, self._late = longest, failed or (lambda: None), late or (lambda: "its fellows")
+        self._longest, self._failure, self._blocking = (
+            longest,
+            failed or (lambda: None),
+            blocking or (lambda: "its fellows"),
+        )
         self._process = subprocess.Popen(
             [engine_python(python), "-I", str(Path(worker.__file__).resolve())],
             stdin=subprocess.PIPE,
@@ -149,8 +154,8 @@ class SpuEngine:
         """End the worker and wait until it is gone."""
         if self._process.returncode is None and not self._pipe.closed:
             try:
-                self._write(worker.pack({"do": "stop"}), time.monotonic() + _FAREWELL)
-                self._process.wait(_FAREWELL)
+                self._write(worker.pack({"do": "stop"}), time.monotonic() + _SHUTDOWN)
+                self._process.wait(_SHUTDOWN)
             except (PartyError, subprocess.TimeoutExpired):
                 pass
         self._end()
@@ -176,7 +181,7 @@ class SpuEngine:
             answer, results = worker.unpack(lambda size: self._read(size, end))
             if "error" in answer:
                 raise PartyError(
-                    f"this party's engine gave up while it computed with {self._late()}: {answer['error']}"
+                    f"this party's engine gave up while it computed with {self._blocking()}: {answer['error']}"
                 )
         except worker.FrameError as error:
             self._end()
@@ -211,17 +216,17 @@ class SpuEngine:
     def _wait(self, end: float, *, write: bool) -> None:
         """Wait until the pipe is ready, with an eye on the clock and on the other parties."""
         watched = ([], [self._in]) if write else ([self._out], [])
-        while not any(select.select(*watched, [], _LOOK)):
-            if said := self._failed():
+        while not any(select.select(*watched, [], _POLL)):
+            if said := self._failure():
                 raise PartyError(said if isinstance(said, str) else "another party gave up; start all parties again")
             if time.monotonic() > end:
                 raise PartyError(
-                    f"this party's engine got no answer in time from {self._late()}; start all parties again"
+                    f"this party's engine got no answer in time from {self._blocking()}; start all parties again"
                 )
 
     def _death(self) -> str:
         try:
-            status = self._process.wait(_FAREWELL)
+            status = self._process.wait(_SHUTDOWN)
         except subprocess.TimeoutExpired:
             return "this party's engine closed its pipe; start all parties again"
         return f"this party's engine ended with status {status}; start all parties again"

@@ -25,27 +25,28 @@ from sfumato.core.errors import BadInput, OptionError, SchemaError, TableError
 from sfumato.core.groups import check_partition, check_values, response_weights
 from sfumato.core.records import Block, BlockKind, Layout, width
 from sfumato.methods.perturb.laplace_pca import most_components
+from sfumato.parties.arithmetic import check_range, fraction_bits, to_fixed_point
+from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import (
+    broadcast_axes,
     group_sizes,
     next_to_fill,
     padded_choice,
     release_rows,
     row_blocks,
     shared_sum,
-    told_axes,
 )
 from sfumato.parties.ledger import Leak
 from sfumato.parties.plan import JointPlan, JointResult
-from sfumato.parties.ports import PartyError, bits_for, encode, possible
 from sfumato.parties.session import Session
 from sfumato.parties.vertical_noise import (
     add_noise,
+    broadcast_codes,
     component_ranges,
+    count_lone_values,
     group_statistics,
     grouped,
-    lone_marks,
     share_components,
-    told_codes,
     with_fills,
 )
 
@@ -91,7 +92,7 @@ def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Arra
     ordered = b"".join(marks[row] for row in order)
     own = len(marks).to_bytes(8, "little") + hmac.digest(secret, b"all keys" + ordered, "sha256")
     told = [
-        session.tell(own if owner == session.rank else None, owner, "digest of keys", 1)
+        session.broadcast(own if owner == session.rank else None, owner, "digest of keys", 1)
         for owner in range(session.parties)
     ]
     if len(set(told)) > 1:
@@ -149,7 +150,7 @@ def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> No
     """Refuse different keys, with the counts at every party."""
     sets = []
     for owner, count in enumerate(counts):
-        told = session.tell(ordered if owner == session.rank else None, owner, "keyed hashes", count)
+        told = session.broadcast(ordered if owner == session.rank else None, owner, "keyed hashes", count)
         if len(told) != _HASH * count:
             raise PartyError(
                 f"party {session.names[owner]!r} told {len(told)} bytes of keys where {_HASH * count} were due; start "
@@ -250,7 +251,7 @@ class Distances:
         for row, centre in zip(some.T, centres.T, strict=True):
             gap = row[:, None] - centre
             apart += gap * gap
-        return encode(apart, self.bits)
+        return to_fixed_point(apart, self.bits)
 
 
 def distances(session: Session, scaled: NDArray[np.float64]) -> Distances:
@@ -261,7 +262,7 @@ def distances(session: Session, scaled: NDArray[np.float64]) -> Distances:
     weights of the columns sum to 1. So a distance is at most 2 n + 1, and 4 n leaves room for what each owner rounds.
     """
     bound = 4.0 * max(len(scaled), session.parties)
-    return Distances(scaled, min(_FINE, bits_for(bound)), int(np.ceil(np.log2(bound))))
+    return Distances(scaled, min(_FINE, fraction_bits(bound)), int(np.ceil(np.log2(bound))))
 
 
 def cluster_rows(
@@ -345,7 +346,7 @@ def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) ->
         filled[: len(parts)] = parts
         found.append(session.argmin(shared_sum(session, filled, "partial distances")))
     labels = session.open_to_all(session.part(session.join(found), slice(n)), "clusters")
-    return possible(labels, 0, g - 1, "clusters")
+    return check_range(labels, 0, g - 1, "clusters")
 
 
 def _means(scaled: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -396,15 +397,15 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     check_partition(labels, np.full(len(labels), level))
     own = grouped(session, values, labels)
     statistics = group_statistics(session, own, columns.spans)  # line 13
-    axes = told_axes(session, statistics, columns.layout, "axes")  # line 14
+    axes = broadcast_axes(session, statistics, columns.layout, "axes")  # line 14
     step = plan.mechanism.grid
     components = share_components(session, own, axes[:, columns.spans[session.rank]], step)  # lines 21 and 22
     varying = component_ranges(session, components, statistics.sizes)  # line 23
     scale = plan.mechanism.scale(most_components(columns.layout))
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
     whole = with_fills(columns.layout, statistics)
-    bare = lone_marks(whole, statistics)
-    held = told_codes(session, layout, values, labels, whole, columns.spans, statistics)
+    bare = count_lone_values(whole, statistics)
+    held = broadcast_codes(session, layout, values, labels, whole, columns.spans, statistics)
     return release_rows(
         session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare, held=held
     )  # line 26
@@ -419,19 +420,19 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
         At every party, where the numbers of rows differ or two owners have a column of one name.
     """
     session.phase("agreeing on columns")
-    own = _Brought(rows, tuple((block.column, block.kind, block.stop - block.start) for block in layout))
+    own = _Contribution(rows, tuple((block.column, block.kind, block.stop - block.start) for block in layout))
     blocks: list[Block] = []
     spans, counts = [], []
     for owner in range(session.parties):
         document = write_json(own, escaped=True).encode() if owner == session.rank else None
-        told = session.tell(document, owner, "columns", 1)  # one number of rows; names are not counted
-        brought = _read(told, session.names[owner])
+        told = session.broadcast(document, owner, "columns", 1)  # one number of rows; names are not counted
+        contribution = _read(told, session.names[owner])
         start = blocks[-1].stop if blocks else 0
-        for column, kind, wide in brought.columns:
+        for column, kind, wide in contribution.columns:
             first = blocks[-1].stop if blocks else 0
             blocks.append(Block(column, kind, first, first + wide))
         spans.append(slice(start, blocks[-1].stop))
-        counts.append(brought.rows)
+        counts.append(contribution.rows)
     if len(set(counts)) > 1:
         known = ", ".join(f"{name!r} {count}" for name, count in zip(session.names, counts, strict=True))
         raise BadInput(f"the parties have different numbers of rows ({known}); use the same records, aligned by key")
@@ -440,23 +441,23 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
 
 
 @dataclass(frozen=True)
-class _Brought:
+class _Contribution:
     """What an owner tells of its part: rows, and of each block of coordinates its column, kind and number."""
 
     rows: int
     columns: tuple[tuple[str, BlockKind, int], ...]
 
 
-def _read(told: bytes, name: str) -> _Brought:
+def _read(told: bytes, name: str) -> _Contribution:
     try:
-        brought = from_json(_Brought, told, most=MOST_BYTES)
+        contribution = from_json(_Contribution, told, most=MOST_BYTES)
     except Unparsable:
         raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
-    if sum(wide for _, _, wide in brought.columns) > _MOST_WIDE:
+    if sum(wide for _, _, wide in contribution.columns) > _MOST_WIDE:
         raise PartyError(f"party {name!r} contributes more than {_MOST_WIDE} coordinates; leave columns out there")
-    if not brought.columns or min(wide for _, _, wide in brought.columns) < 1:
+    if not contribution.columns or min(wide for _, _, wide in contribution.columns) < 1:
         raise PartyError(f"party {name!r} contributes no columns; give it at least one, or leave it out")
-    return brought
+    return contribution
 
 
 def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> None:

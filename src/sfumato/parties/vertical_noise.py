@@ -12,28 +12,29 @@ from sfumato.core.groups import Groups
 from sfumato.core.groups.discrete import coded_blocks, missing_counts, ranked_rows
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import component_places, project
+from sfumato.parties.arithmetic import MOST_BITS, check_range, fraction_bits, from_fixed_point, to_fixed_point
+from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import (
     FARTHEST,
     LONGEST,
     Statistics,
     batches,
+    broadcast_numbers,
     component_scales,
     draw_noise,
     shared_sum,
-    tell_numbers,
     varying_ranges,
 )
-from sfumato.parties.ports import MOST_BITS, PartyError, bits_for, decode, encode, possible
-from sfumato.parties.session import Session, Shared
+from sfumato.parties.session import Session, SharedArray
 
 __all__ = [
     "add_noise",
+    "broadcast_codes",
     "component_ranges",
+    "count_lone_values",
     "group_statistics",
     "grouped",
-    "lone_marks",
     "share_components",
-    "told_codes",
     "with_fills",
 ]
 
@@ -56,10 +57,10 @@ def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.in
     session.phase("group statistics")
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels).astype(np.int64)
     ordered = values[order]
-    bits = bits_for(2.0 * np.sqrt(len(values)))  # no standardized number exceeds sqrt(n), nor does a mean of some
+    bits = fraction_bits(2.0 * np.sqrt(len(values)))  # no standardized number exceeds sqrt(n), nor does a mean of some
     sums = np.add.reduceat(ordered, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=0)
-    mean = encode(sums / sizes[:, None], bits)
-    return GroupedColumns(sizes, mean, bits, ordered - np.repeat(decode(mean, bits), sizes, axis=0))
+    mean = to_fixed_point(sums / sizes[:, None], bits)
+    return GroupedColumns(sizes, mean, bits, ordered - np.repeat(from_fixed_point(mean, bits), sizes, axis=0))
 
 
 def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, ...]) -> Statistics:
@@ -73,8 +74,8 @@ def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, 
     The squares of a coordinate sum up to n at most, over all records, and less in a group about its mean; so do
     products of two (Cauchy and Schwarz), and 2 n leaves room for rounding.
     """
-    bits = bits_for(2.0 * len(own.centred), products=2)
-    centred = encode(own.centred, bits)
+    bits = fraction_bits(2.0 * len(own.centred), products=2)
+    centred = to_fixed_point(own.centred, bits)
     g, d = len(own.sizes), spans[-1].stop
     mean, scatter = np.empty((g, d), dtype=np.int64), np.empty((g, d, d), dtype=np.int64)
     squares = _own_products(centred, own.sizes)
@@ -83,16 +84,20 @@ def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, 
         upper = np.triu_indices(wide)
         told = np.hstack([own.mean, squares[:, *upper]]) if owner == session.rank else None
         shape = (g, wide + len(upper[0]))
-        numbers = tell_numbers(session, told, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS)
+        numbers = broadcast_numbers(
+            session, told, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS
+        )
         mean[:, span] = numbers[:, :wide]
         block = np.empty((g, wide, wide), dtype=np.int64)
         block[:, *upper] = block[:, upper[1], upper[0]] = numbers[:, wide:]
         scatter[:, span, span] = block
     _open_products(session, centred, own.sizes, spans, scatter)
-    return Statistics(own.sizes, decode(mean, own.bits), decode(scatter, 2 * bits) / own.sizes[:, None, None])
+    return Statistics(
+        own.sizes, from_fixed_point(mean, own.bits), from_fixed_point(scatter, 2 * bits) / own.sizes[:, None, None]
+    )
 
 
-def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.float64], step: float) -> Shared:
+def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.float64], step: float) -> SharedArray:
     """Project own columns, bring them to the grid, and add the summands of all owners as shares [lines 21 and 22].
 
     A component is at most sqrt(n d) in size, about 2^32 steps for a hundred columns of 100,000 rows.
@@ -111,7 +116,7 @@ def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.flo
     return shared_sum(session, component_places(projected, step), "components")
 
 
-def component_ranges(session: Session, components: Shared, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def component_ranges(session: Session, components: SharedArray, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Open max - min of each component of each group, in steps; 0 for what does not vary [line 23].
 
     Only the difference is opened, neither end of it.
@@ -127,18 +132,23 @@ def component_ranges(session: Session, components: Shared, sizes: NDArray[np.int
         groups.append(batch.groups)
     opened = session.open_to_all(session.join(parts), "ranges")
     ranges = np.empty((len(sizes), m), dtype=np.int64)
-    ranges[np.concatenate(groups)] = possible(opened, 0, LONGEST, "ranges").reshape(-1, m)
+    ranges[np.concatenate(groups)] = check_range(opened, 0, LONGEST, "ranges").reshape(-1, m)
     return varying_ranges(ranges, session.parties)
 
 
 def add_noise(
-    session: Session, components: Shared, varying: NDArray[np.int64], sizes: NDArray[np.int64], b: float, noise: str
+    session: Session,
+    components: SharedArray,
+    varying: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    b: float,
+    noise: str,
 ) -> NDArray[np.int64]:
     """Add the noise that the first and the last party draw, and open the sum [BCG10, lines 24 and 25].
 
     Parameters
     ----------
-    components : Shared of shape (n, m)
+    components : SharedArray of shape (n, m)
     varying : ndarray of shape (g, m)
         Ranges of the components. What does not vary is not opened at all: 0 stands for it.
     sizes : ndarray of shape (g,)
@@ -161,7 +171,7 @@ def add_noise(
     hidden = session.add(session.scale(components, shown), here)
     total = session.subtract(hidden, there) if noise == "split" else session.add(hidden, there)
     opened = session.open_to_all(total, "noised components")
-    return possible(opened, -FARTHEST, FARTHEST, "noised components")
+    return check_range(opened, -FARTHEST, FARTHEST, "noised components")
 
 
 def with_fills(layout: Layout, statistics: Statistics) -> Layout:
@@ -180,7 +190,7 @@ def with_fills(layout: Layout, statistics: Statistics) -> Layout:
     )
 
 
-def told_codes(
+def broadcast_codes(
     session: Session,
     own: Layout,
     values: NDArray[np.float64],
@@ -213,7 +223,7 @@ def told_codes(
             here, gone = mine[block.column]
             told = here.places(values)[ranked_rows(values, labels, here, gone)]
         label, room = "categories of own columns", (int(present.sum()),)
-        places = tell_numbers(session, told, owner, label, room, "<i8", within=_MOST_PLACES)
+        places = broadcast_numbers(session, told, owner, label, room, "<i8", within=_MOST_PLACES)
         ends = np.cumsum(present)
         if any((np.diff(places[end - size : end]) < 0).any() for end, size in zip(ends, present, strict=True)):
             raise PartyError("an owner told categories out of order; start all parties again")
@@ -227,7 +237,7 @@ def _counts_and_means(statistics: Statistics) -> Groups:
     return Groups(statistics.sizes, statistics.mean, shell, np.zeros(g), np.zeros(g, dtype=np.int64))
 
 
-def lone_marks(layout: Layout, statistics: Statistics) -> int:
+def count_lone_values(layout: Layout, statistics: Statistics) -> int:
     """Count how often one record of a group alone has a category, a missing cell, or a cell that is not missing.
 
     The products of such a mark with all columns are the cells of that record, and all parties see them.
@@ -284,7 +294,7 @@ def _open_products(
             parts.append(session.arrange(products, (int(np.prod(products.shape)),)))
             blocks.append((batch.groups, span, products.shape))
     opened = session.open_to_all(session.join(parts), "covariances across owners")
-    possible(opened, -(2**MOST_BITS), 2**MOST_BITS, "covariances across owners")
+    check_range(opened, -(2**MOST_BITS), 2**MOST_BITS, "covariances across owners")
     place = 0
     for groups, span, shape in blocks:
         size = int(np.prod(shape))

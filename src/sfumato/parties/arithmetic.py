@@ -1,189 +1,49 @@
-"""What a session stands on: a channel between the parties, whole numbers modulo 2^64, and an engine for the rest.
+"""Arithmetic of secure computation: shares and masks modulo 2^64, fixed point, and the operations of an engine.
 
-A channel carries bytes between every two parties, in order. Any party's failure is reported to all of them
-as one sentence. Everything linear is arithmetic on shares, in fixed point; of secure sums every two parties share masks
-that cancel [BCG10, lines 2, 5 and 13]. Comparing and multiplying what nobody may see needs an engine for secure
-computation, which gets shares and gives fresh shares, and keeps nothing between two calls.
+Everything linear is computed on shares, in fixed point. Of secure sums, every two parties have masks that cancel
+[BCG10, lines 2, 5 and 13]. Comparisons and products of hidden numbers need an engine for secure computation, which
+takes shares, returns fresh shares, and keeps nothing between two calls.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import queue
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import BadInput, SfumatoError
+from sfumato.core.errors import BadInput
+from sfumato.parties.channel import PartyError
 
 __all__ = [
     "MOST_BITS",
     "OPERATIONS",
     "SECRET_BYTES",
     "Engine",
-    "LocalChannel",
     "Operation",
-    "PartyChannel",
-    "PartyError",
-    "bits_for",
-    "decode",
-    "encode",
+    "add_masks",
+    "check_range",
     "evaluate",
-    "grown",
-    "local_channels",
-    "masked",
-    "pad",
-    "possible",
+    "expand_mask",
+    "expand_share",
+    "fraction_bits",
+    "from_fixed_point",
     "read_secret",
     "read_words",
     "result_shapes",
-    "words_of",
+    "to_fixed_point",
+    "to_words",
 ]
-
-_LOOK = 0.2  # seconds between two looks at whether another party has given up
 
 Shape = tuple[int, ...]
 Words = NDArray[np.uint64]
 
 OPERATIONS = ("less_than", "argmin", "extremes", "top", "cross")
 """Names of the operations."""
-
-
-class PartyError(SfumatoError):
-    """Another party, or the way to it, failed; nothing is written."""
-
-
-class PartyChannel(Protocol):
-    """The way to all other parties.
-
-    Attributes
-    ----------
-    rank : int
-        The place of this party, from 0.
-    names : tuple of str
-        Of all parties, in the order of their ranks.
-    sent, messages : int
-        Bytes and messages that this party has sent.
-    """
-
-    rank: int
-    names: tuple[str, ...]
-    sent: int
-    messages: int
-
-    @property
-    def parties(self) -> int:
-        """Number of parties."""
-        return len(self.names)
-
-    def check_kind(self, sender: int, told: str, kind: str) -> None:
-        """Refuse a message that is another than the one that is due."""
-        if told != kind:
-            raise PartyError(
-                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
-            )
-
-    def send(self, to: int, kind: str, payload: bytes) -> None:
-        """Send bytes to a party; the kind says what they are."""
-
-    def receive(self, sender: int, kind: str) -> bytes:
-        """Wait for the next bytes of a party, which must be of this kind.
-
-        Raises
-        ------
-        PartyError
-            Where any party has given up, is gone or stays silent too long.
-        """
-
-    def waiting(self, *ranks: int) -> AbstractContextManager[None]:
-        """Let the others know whom this party waits for, until the block ends."""
-
-    def abort(self, reason: str) -> None:
-        """Tell all others that this party gives up, and why; the sentence holds no data."""
-
-    def close(self) -> None:
-        """End the connections."""
-
-
-class _Hall:
-    """What the parties of one process share: a queue for every two of them, and the first failure."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        ranks = range(len(names))
-        self.queues: dict[tuple[int, int], queue.Queue[tuple[str, bytes]]] = {
-            (sender, to): queue.Queue() for sender in ranks for to in ranks if sender != to
-        }
-        self.failure: tuple[int, str] | None = None
-        self.lock = threading.Lock()
-
-
-class LocalChannel(PartyChannel):
-    """A channel between threads of one process."""
-
-    def __init__(self, hall: _Hall, rank: int, timeout: float) -> None:
-        self.rank = rank
-        self.names = hall.names
-        self.sent = self.messages = 0
-        self._hall, self._timeout = hall, timeout
-
-    def send(self, to: int, kind: str, payload: bytes) -> None:
-        """Put bytes into the queue of another thread."""
-        self._hall.queues[self.rank, to].put((kind, payload))
-        self.sent += len(payload)
-        self.messages += 1
-
-    def receive(self, sender: int, kind: str) -> bytes:
-        """Take the next bytes of another thread."""
-        end = time.monotonic() + self._timeout
-        while True:
-            try:
-                told, payload = self._hall.queues[sender, self.rank].get(timeout=_LOOK)
-                break
-            except queue.Empty:
-                failure = self._hall.failure
-                if failure is not None and failure[0] != self.rank:
-                    raise PartyError(f"party {self.names[failure[0]]!r} gave up: {failure[1]}") from None
-                if time.monotonic() > end:
-                    raise PartyError(
-                        f"party {self.names[sender]!r} was silent for {self._timeout:g} seconds; start all again"
-                    ) from None
-        self.check_kind(sender, told, kind)
-        return payload
-
-    def waiting(self, *_: int) -> AbstractContextManager[None]:
-        """Threads that wait for each other end together."""
-        return nullcontext()
-
-    def abort(self, reason: str) -> None:
-        """Leave word for the other threads; the first to fail is the one they hear of."""
-        with self._hall.lock:
-            if self._hall.failure is None:
-                self._hall.failure = (self.rank, reason)
-
-    def close(self) -> None:
-        """There is nothing to end."""
-
-
-def local_channels(names: tuple[str, ...], *, timeout: float = 60.0) -> tuple[LocalChannel, ...]:
-    """End of each party of channels between threads.
-
-    Examples
-    --------
-    >>> here, there = local_channels(("here", "there"))
-    >>> here.send(1, "greeting", b"hello")
-    >>> there.receive(0, "greeting")
-    b'hello'
-    """
-    hall = _Hall(names)
-    return tuple(LocalChannel(hall, rank, timeout) for rank in range(len(names)))
 
 
 @dataclass(frozen=True)
@@ -291,7 +151,7 @@ SECRET_BYTES = 32
 """Length of the secret of two parties."""
 
 
-def bits_for(bound: float, *, products: int = 1) -> int:
+def fraction_bits(bound: float, *, products: int = 1) -> int:
     """Bits behind the point that leave room for numbers up to a bound.
 
     Parameters
@@ -303,7 +163,7 @@ def bits_for(bound: float, *, products: int = 1) -> int:
 
     Examples
     --------
-    >>> bits_for(1_000), bits_for(1_000, products=2)
+    >>> fraction_bits(1_000), fraction_bits(1_000, products=2)
     (40, 26)
     """
     room = MOST_BITS - max(0, math.ceil(math.log2(max(bound, 1.0))))
@@ -312,12 +172,12 @@ def bits_for(bound: float, *, products: int = 1) -> int:
     return min(_FINEST, room // products)
 
 
-def encode(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+def to_fixed_point(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
     """Round numbers to whole multiples of 2^-bits.
 
     Examples
     --------
-    >>> encode(np.array([0.5, -1.25]), 4).tolist()
+    >>> to_fixed_point(np.array([0.5, -1.25]), 4).tolist()
     [8, -20]
     """
     scaled = np.rint(np.ldexp(np.asarray(values, dtype=np.float64), bits))
@@ -327,12 +187,12 @@ def encode(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
     return scaled.astype(np.int64)
 
 
-def decode(places: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
+def from_fixed_point(places: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
     """Numbers that were encoded."""
     return np.ldexp(np.asarray(places, dtype=np.int64).astype(np.float64), -bits)
 
 
-def pad(secret: bytes, sequence: int, count: int) -> NDArray[np.uint64]:
+def expand_mask(secret: bytes, sequence: int, count: int) -> NDArray[np.uint64]:
     """Expand the secret of two parties into masks; no two sums of a run use the same ones."""
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"a secret of two parties has {SECRET_BYTES} bytes")
@@ -340,7 +200,7 @@ def pad(secret: bytes, sequence: int, count: int) -> NDArray[np.uint64]:
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64)
 
 
-def masked(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes], sequence: int) -> NDArray[np.uint64]:
+def add_masks(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes], sequence: int) -> NDArray[np.uint64]:
     """Hide numbers so that only the sum over all parties tells something.
 
     Of two parties the lower adds their common mask and the higher subtracts it.
@@ -357,30 +217,30 @@ def masked(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes], s
     Examples
     --------
     >>> secret = {0: b"s" * 32}
-    >>> here = masked(np.array([3, -4]), 1, secret, 0)
-    >>> there = masked(np.array([10, 1]), 0, {1: b"s" * 32}, 0)
+    >>> here = add_masks(np.array([3, -4]), 1, secret, 0)
+    >>> there = add_masks(np.array([10, 1]), 0, {1: b"s" * 32}, 0)
     >>> (here + there).view(np.int64).tolist()
     [13, -3]
     """
     hidden = np.ascontiguousarray(values, dtype=np.int64).view(np.uint64).copy()
     for other, secret in secrets.items():
-        mask = pad(secret, sequence, hidden.size).reshape(hidden.shape)
+        mask = expand_mask(secret, sequence, hidden.size).reshape(hidden.shape)
         hidden = hidden + mask if rank < other else hidden - mask
     return hidden
 
 
-def words_of(values: NDArray[np.int64]) -> Words:
+def to_words(values: NDArray[np.int64]) -> Words:
     """Take whole numbers as words.
 
     Examples
     --------
-    >>> int(words_of(np.array([-1]))[0]) == 2**64 - 1
+    >>> int(to_words(np.array([-1]))[0]) == 2**64 - 1
     True
     """
     return np.ascontiguousarray(values, dtype=np.int64).view(np.uint64)
 
 
-def grown(seed: bytes, shape: Shape) -> Words:
+def expand_share(seed: bytes, shape: Shape) -> Words:
     """Grow a share from its secret."""
     count = int(np.prod(shape, dtype=np.int64))
     stream = hashlib.shake_256(b"sfumato share" + seed).digest(8 * count)
@@ -402,7 +262,7 @@ def read_secret(payload: bytes, sender: str) -> bytes:
     return payload
 
 
-def possible(values: NDArray[Any], low: float, high: float | NDArray[np.int64], label: str) -> NDArray[Any]:
+def check_range(values: NDArray[Any], low: float, high: float | NDArray[np.int64], label: str) -> NDArray[Any]:
     """The numbers as they are, where all lie between bounds that hold whenever every party does its part.
 
     Shares that are no shares, or told numbers that were made up, add up to anything. Nobody can tell whose they were,

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.parties.links import Tunnel
 from sfumato.parties.network import NetworkChannel
 from sfumato.parties.peers import NetworkSettings
+from sfumato.parties.relay import EngineRelay
 from tests.parties.meetings import make_places
 
-Pair = list[tuple[NetworkChannel, Tunnel | None]]
+Pair = list[tuple[NetworkChannel, EngineRelay | None]]
 
 
 def at(address: str) -> tuple[str, int]:
@@ -40,7 +40,7 @@ def tunnels(places: list[NetworkSettings], computing: tuple[int, ...]) -> Iterat
         thread.join(300)
     try:
         yield [
-            (channels[place.rank], channels[place.rank].open_tunnel(computing) if place.rank in computing else None)
+            (channels[place.rank], channels[place.rank].open_relay(computing) if place.rank in computing else None)
             for place in places
         ]
     finally:
@@ -163,9 +163,9 @@ def test_one_that_does_not_compute_gets_no_way(tmp_path: Path) -> None:
         assert first is not None
         assert last is not None
         with pytest.raises(ValueError, match="computes"):
-            helper.open_tunnel((0, 2))
+            helper.open_relay((0, 2))
         assert len(first.addresses) == 2
-        pushy = helper.open_tunnel((0, 1, 2))  # it says that it computes; the others know better
+        pushy = helper.open_relay((0, 1, 2))  # it says that it computes; the others know better
         with listening(first.addresses[0]) as engine:
             engine.settimeout(1.0)
             with socket.create_connection(at(pushy.addresses[0])) as caller:

@@ -1,0 +1,242 @@
+"""The channel of a party: bytes to every other party, in order, and one sentence to all if any party fails."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Protocol
+
+from sfumato.core.errors import SfumatoError
+
+__all__ = ["MOST_MESSAGE", "Inbox", "LocalChannel", "PartyChannel", "PartyError", "local_channels"]
+
+MOST_MESSAGE = 1 << 30
+"""Largest message in bytes, and the most that one party may send before it is read."""
+
+_POLL = 0.5  # seconds between two checks
+_OVERHEAD = 1 << 10  # largest overhead of a message in bytes: many empty ones count too
+_RESTART = "start all parties again"
+
+
+class PartyError(SfumatoError):
+    """Another party, or the way to it, failed; nothing is written."""
+
+
+class PartyChannel(Protocol):
+    """The way to all other parties.
+
+    Attributes
+    ----------
+    rank : int
+        The place of this party, from 0.
+    names : tuple of str
+        Of all parties, in the order of their ranks.
+    sent, messages : int
+        Bytes and messages that this party has sent.
+    """
+
+    rank: int
+    names: tuple[str, ...]
+    sent: int
+    messages: int
+
+    @property
+    def parties(self) -> int:
+        """Number of parties."""
+        return len(self.names)
+
+    def check_kind(self, sender: int, told: str, kind: str) -> None:
+        """Refuse a message that is another than the one that is due."""
+        if told != kind:
+            raise PartyError(
+                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
+            )
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Send bytes to a party; the kind says what they are."""
+
+    def receive(self, sender: int, kind: str) -> bytes:
+        """Wait for the next bytes of a party, which must be of this kind.
+
+        Raises
+        ------
+        PartyError
+            Where any party has given up, is gone or stays silent too long.
+        """
+
+    def waiting(self, *ranks: int) -> AbstractContextManager[None]:
+        """Let the others know whom this party waits for, until the block ends."""
+
+    def abort(self, reason: str) -> None:
+        """Tell all others that this party gives up, and why; the sentence holds no data."""
+
+    def close(self) -> None:
+        """End the connections."""
+
+
+class Inbox:
+    """What has arrived and not been read, and the first failure.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of all parties.
+    step : float
+        Seconds to wait for a message at most.
+
+    Attributes
+    ----------
+    awaited : tuple of int
+        The parties that this one waits for now.
+    """
+
+    def __init__(self, names: tuple[str, ...], step: float = 1800.0) -> None:
+        self.names, self.step = names, step
+        self.awaited: tuple[int, ...] = ()
+        self._waiting_for: dict[int, tuple[int, ...]] = {}  # by the other parties, as their signs of life say
+        self.failed = threading.Event()
+        self._news = threading.Condition()
+        self._boxes: dict[int, deque[tuple[str, bytes]]] = {rank: deque() for rank in range(len(names))}
+        self._unread = dict.fromkeys(range(len(names)), 0)
+        self._ended: set[int] = set()
+        self._failure: PartyError | None = None
+
+    def free_bytes(self, sender: int) -> int:
+        """Bytes that a party may still send before some are read."""
+        return MOST_MESSAGE - self._unread[sender]
+
+    def put(self, sender: int, kind: str, payload: bytes) -> None:
+        """Lay a message into the box."""
+        with self._news:
+            self._boxes[sender].append((kind, payload))
+            self._unread[sender] += len(payload) + _OVERHEAD
+            self._news.notify_all()
+
+    def take(self, sender: int) -> tuple[str, bytes]:
+        """Wait for a message of a party, or for a failure of any."""
+        end = time.monotonic() + self.step
+        with self.waiting(sender), self._news:
+            while True:
+                self.check()
+                if self._boxes[sender]:
+                    kind, payload = self._boxes[sender].popleft()
+                    self._unread[sender] -= len(payload) + _OVERHEAD
+                    return kind, payload
+                if sender in self._ended:
+                    raise PartyError(
+                        f"party {self.names[sender]!r} has ended its run while a message of it was due; {_RESTART}"
+                    )
+                if time.monotonic() > end:
+                    raise self.step_expired()
+                self._news.wait(_POLL)
+
+    @contextmanager
+    def waiting(self, *ranks: int) -> Iterator[None]:
+        """Say in the signs of life that this party waits for others, until the block ends."""
+        self.awaited = ranks
+        try:
+            yield
+        finally:
+            self.awaited = ()
+
+    def note_waiting(self, sender: int, awaited: tuple[int, ...]) -> None:
+        """Note whom another party waits for."""
+        self._waiting_for[sender] = awaited
+
+    def blocking_parties(self) -> str:
+        """Names of the parties that hold this one up: those that wait for nobody, behind all that wait for them."""
+        seen, left, idle = set[int](), list(self.awaited), []
+        while left:
+            rank = left.pop(0)
+            if rank in seen:
+                continue
+            seen.add(rank)
+            behind = self._waiting_for.get(rank, ())
+            left.extend(behind)
+            if not behind:
+                idle.append(rank)
+        named = [self.names[rank] for rank in idle or self.awaited]  # where all wait for each other, for whom I wait
+        return ("party " if len(named) == 1 else "parties ") + " and ".join(map(repr, named))
+
+    def step_expired(self) -> PartyError:
+        """What to say where a step has taken too long."""
+        return PartyError(
+            f"{self.blocking_parties()} gave signs of life and did nothing else for {self.step:g} seconds; {_RESTART}, "
+            "with a longer 'step' if this was honest work"
+        )
+
+    def end(self, sender: int) -> None:
+        """Note that a party has said all it had to say."""
+        with self._news:
+            self._ended.add(sender)
+            self._news.notify_all()
+
+    def fail(self, error: PartyError) -> None:
+        """Note a failure; the first counts."""
+        with self._news:
+            if self._failure is None:
+                self._failure = error
+                self.failed.set()
+            self._news.notify_all()
+
+    @property
+    def failure(self) -> str:
+        """What failed, in one sentence; nothing while all is well."""
+        return "" if self._failure is None else str(self._failure)
+
+    def check(self) -> None:
+        """Raise the failure, if there is one."""
+        if self._failure is not None:
+            raise copy.copy(self._failure)
+
+
+class LocalChannel(PartyChannel):
+    """A channel between threads of one process, which puts messages into the inboxes of the others."""
+
+    def __init__(self, rank: int, inboxes: tuple[Inbox, ...]) -> None:
+        self.rank, self.names = rank, inboxes[rank].names
+        self.sent = self.messages = 0
+        self._inboxes = inboxes
+
+    def send(self, to: int, kind: str, payload: bytes) -> None:
+        """Put a message into the inbox of another thread."""
+        self._inboxes[to].put(self.rank, kind, payload)
+        self.sent += len(payload)
+        self.messages += 1
+
+    def receive(self, sender: int, kind: str) -> bytes:
+        """Wait for the next message of another thread."""
+        told, payload = self._inboxes[self.rank].take(sender)
+        self.check_kind(sender, told, kind)
+        return payload
+
+    def waiting(self, *_: int) -> AbstractContextManager[None]:
+        """Threads that wait for each other end together."""
+        return nullcontext()
+
+    def abort(self, reason: str) -> None:
+        """Tell the other threads why this one gives up; the first failure counts."""
+        for rank, inbox in enumerate(self._inboxes):
+            if rank != self.rank:
+                inbox.fail(PartyError(f"party {self.names[self.rank]!r} gave up: {reason}"))
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def local_channels(names: tuple[str, ...], *, timeout: float = 60.0) -> tuple[LocalChannel, ...]:
+    """Channel of each party of one process; ``timeout`` is the longest wait for a message, in seconds.
+
+    Examples
+    --------
+    >>> here, there = local_channels(("here", "there"))
+    >>> here.send(1, "greeting", b"hello")
+    >>> there.receive(0, "greeting")
+    b'hello'
+    """
+    inboxes = tuple(Inbox(names, timeout) for _ in names)
+    return tuple(LocalChannel(rank, inboxes) for rank in range(len(names)))
