@@ -24,7 +24,7 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved_columns import own_units
-from sfumato.tables.schema import Schema, check_columns
+from sfumato.tables.schema import Schema, check_columns, field_to_document
 from sfumato.tables.stored_codec import codec_to_document
 
 __all__ = ["LEAKS", "JointCounts", "ReadColumn", "count_cells", "joint_codec", "read_columns", "refuse_exposed_rows"]
@@ -218,8 +218,8 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
     """Compare what all owners have declared, before anything of the data is added up."""
     own = hashlib.sha256(repr([(field.name, field.role.value) for field in schema]).encode()).digest()
     for read in columns:
-        form = Schema((read.field,)).digest + str(read.kind) + repr(read.grid and vars(read.grid))
-        own += hashlib.sha256(form.encode()).digest()
+        declared = {"field": field_to_document(read.field), "kind": str(read.kind), "grid": read.grid}
+        own += hashlib.sha256(write_json(declared, "canonical").encode()).digest()
     names = ["names and roles", *(repr(read.field.name) for read in columns)]
     for rank, told in enumerate(_broadcast_all(session, own, "columns", len(names))):
         differing = [
