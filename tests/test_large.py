@@ -20,9 +20,9 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, Sfumat
 from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions import batches as chunks
+from sfumato.engines.partitions import sampling
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
-from sfumato.publish import large
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
@@ -100,7 +100,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
-    monkeypatch.setattr(large, "SAMPLE_ROWS", 120)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 120)
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
     done = sanitize(
         source,
@@ -155,7 +155,7 @@ def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
 
 
 def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "SAMPLE_ROWS", 3)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 3)
     rows = [*range(20, 219), 1000.5]
     table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
     pa.parquet.write_table(table, tmp_path / "in.parquet")

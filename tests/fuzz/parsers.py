@@ -24,13 +24,13 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import TableError
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory_limit import parse_size
+from sfumato.engines.partitions.spill import run_key
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.private.stored import StoredModel
 from sfumato.publish import verify
 from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.earlier import Contents, own_files
-from sfumato.publish.large import run_key
 from sfumato.publish.policy import Policy
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import look_at_table

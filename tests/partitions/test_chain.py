@@ -33,10 +33,10 @@ from sfumato.core.facts import (
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import partition
 from sfumato.engines.partitions import run as engine
-from sfumato.engines.partitions.allocate import FileSpill
 from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
+from sfumato.engines.partitions.spill import FileSpill
 from sfumato.methods.chain import columns as of_chain
-from sfumato.publish import large
+from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from sfumato.tables.source import open_source
 from tests.cli.conftest import Run
@@ -199,7 +199,7 @@ def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeyp
 def test_who_grows_the_trees_anew_attacks_a_chain_in_cells_and_who_knows_them_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
+    monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
     monkeypatch.setattr(measure, "catalogue", lambda: (LEAVES,))
     table = people().drop_columns(["who", "level"])
     told: dict[str, Any] = {"holdout": 0.3, "seed": 4, "memory": "1G", "rows_are_people": True}
@@ -216,7 +216,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
+    monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
     table = people().drop_columns(["who"])
     pa.csv.write_csv(table, tmp_path / "people.csv")
     pa.csv.write_csv(table.slice(0, 150), tmp_path / "few.csv")

@@ -21,7 +21,8 @@ from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.facts import Celled
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import sanitize_partition
-from sfumato.publish import engine_choice, large
+from sfumato.publish import engine_choice
+from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.partitions.test_partitions import people
@@ -32,7 +33,7 @@ SMALL: dict[str, Any] = {"k": 4, "effort": "fast", "report": False, "rows_are_pe
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file of people, and cells of so few rows that it has several."""
-    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
+    monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
     pa.parquet.write_table(people().drop_columns(["who"]), tmp_path / "people.parquet")
     return tmp_path
 
@@ -225,10 +226,10 @@ def test_a_killed_run_leaves_no_row_in_the_clear_and_is_resumed_or_cleared_away(
         """
         import sys
         from sfumato.engines.partitions import run as engine
-        from sfumato.publish import large
+        from sfumato.publish import sanitize as sanitizing
         from sfumato.cli import main
         stop = int(sys.argv.pop(1))
-        large.partition_rows = lambda *_: 250
+        sanitizing.partition_rows = lambda *_: 250
         usual = engine.sanitize_partition
         def watched(table, task, number):
             print("cell", number, file=sys.stderr, flush=True)

@@ -14,11 +14,11 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Celled, HeldOut, Noised, Shuffled, Untouched
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.partitions import first_pass
 from sfumato.engines.partitions import run as engine
+from sfumato.engines.partitions import sampling
 from sfumato.engines.plan import make_plan, prepare
 from sfumato.options import RunOptions
-from sfumato.publish import large
+from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from sfumato.tables.source import open_source
 from tests.partitions.test_partitions import people, run, the
@@ -36,7 +36,7 @@ def numbers() -> pa.Table:
 @pytest.fixture
 def few_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small a sample that its deviations are not those of the table."""
-    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 60)
 
 
 @pytest.mark.usefixtures("few_seen")
@@ -123,7 +123,7 @@ def test_what_noise_does_not_give_is_refused_before_rows_are_cut(told: dict[str,
 
 
 def test_the_folder_of_noise_in_cells_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
+    monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
     pa.parquet.write_table(numbers(), tmp_path / "people.parquet")
     told: dict[str, Any] = {"method": "noise", "size": 0.5, "report": False, "rows_are_people": True}
     release = sf.sanitize(tmp_path / "people.parquet", folder=tmp_path / "out", engine="partitions", **told)

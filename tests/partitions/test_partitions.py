@@ -31,8 +31,8 @@ from sfumato.core.facts import (
 )
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.partitions.allocate import FileSpill, Spill
-from sfumato.engines.partitions.first_pass import RowBlock, RowHash, witnesses
+from sfumato.engines.partitions.first_pass import witnesses
+from sfumato.engines.partitions.gather import PartitionSettings
 from sfumato.engines.partitions.memory_limit import (
     needed_bytes,
     parse_size,
@@ -40,7 +40,9 @@ from sfumato.engines.partitions.memory_limit import (
     usual_memory,
 )
 from sfumato.engines.partitions.partition import merge_facts
-from sfumato.engines.partitions.run import run_partitioned
+from sfumato.engines.partitions.run import FileRows, run_partitioned
+from sfumato.engines.partitions.sampling import RowBlock, RowHash
+from sfumato.engines.partitions.spill import FileSpill, Spill
 from sfumato.engines.partitions.tree import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.options import RunOptions
@@ -82,7 +84,8 @@ def run(
     spill = told.pop("spill", None) or Spill()
     measured = told.pop("measured", 1_000_000)
     options = RunOptions(**{"rows_are_people": "person" not in told, **told})
-    return run_partitioned(source, mechanism, randomness, options, spill, most_rows=most_rows, measured=measured)
+    settings = PartitionSettings(randomness, most_rows=most_rows, measured=measured)
+    return run_partitioned(FileRows(source, spill), mechanism, options, settings)
 
 
 def the(kind: type[Fact], outcome: Outcome) -> Any:

@@ -73,7 +73,7 @@ def _small_partitions(rows: int | None) -> contextlib.AbstractContextManager[obj
     return (
         contextlib.nullcontext()
         if rows is None
-        else mock.patch("sfumato.publish.large.partition_rows", return_value=rows)
+        else mock.patch("sfumato.publish.sanitize.partition_rows", return_value=rows)
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SfumatoError
-from sfumato.publish import large
+from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from tests.partitions.test_large_files import write_as_in_germany
 from tests.partitions.test_partitions import people
@@ -33,7 +33,7 @@ TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed
 
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "partition_rows", lambda *_: 250)
+    monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
 
 
 def in_memory(table: pa.Table) -> sf.Release:

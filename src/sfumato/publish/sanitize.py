@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,13 +16,17 @@ from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.certificate.signature import Signer
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
 from sfumato.core.option import options_of, spelled_option
+from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
-from sfumato.engines.partitions.batches import Geometric
-from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, parse_size
-from sfumato.engines.partitions.run import check_partitioned
+from sfumato.engines.partitions.batches import Geometric, check_batched, try_on_sample
+from sfumato.engines.partitions.gather import PartitionSettings
+from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, parse_size, partition_rows, usual_memory
+from sfumato.engines.partitions.run import FileRows, PartitionedRows, check_partitioned, run_partitioned
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS
+from sfumato.engines.partitions.spill import Spill, run_mark, spilling
 from sfumato.engines.plan import for_few_people, make_plan
-from sfumato.engines.spark import ClusterFile, is_spark_frame, open_on_spark
+from sfumato.engines.spark import ClusterFile, ClusterRows, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
     MIN_ROWS_FOR_CHAIN,
     all_parameters,
@@ -29,24 +34,14 @@ from sfumato.methods.catalogue import (
     make_mechanism,
     parameters_of_method,
 )
-from sfumato.methods.geometry.key import Key, keeping_key
+from sfumato.methods.geometry.key import Key, check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions, given, options_from
 from sfumato.publish.assessment import check_time_limit
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.engine_choice import Engine, InputFile
-from sfumato.publish.folder import check_folder
+from sfumato.publish.folder import check_folder, plain_errors, replacing_folder
 from sfumato.publish.judge import asked_policy, policy_of
-from sfumato.publish.large import (
-    Publishing,
-    check_moved,
-    frame_in_partitions,
-    frame_moved_on_spark,
-    frame_on_spark,
-    release_in_partitions,
-    release_moved,
-    release_on_spark,
-)
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, Signing, publish, signer_of
 from sfumato.publish.suggest import suggesting
@@ -70,6 +65,8 @@ __all__ = [
     "sanitize",
     "sanitize_input",
 ]
+
+_WORKER_MEMORY = 2 << 30  # of a cluster, unless --memory says otherwise
 
 
 @dataclass(frozen=True)
@@ -396,7 +393,9 @@ def _in_memory(
     if publishing.report:
         compile_ahead()
     if options.memory is not None:
-        outcome, suggest = frame_in_partitions(arrow, chosen, options, publishing), None
+        source = TableSource(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
+        settings = _settings(run, Randomness(options.seed).repeatable(), arrow.num_columns)
+        outcome, suggest = run_partitioned(FileRows(source, Spill()), chosen, options, settings), None
     else:
         plan = make_plan(arrow, chosen, options)
         if usual_k and options.level is None:
@@ -445,27 +444,75 @@ def _in_parts(run: SanitizeRun, chosen: Mechanism, file: TableSource | ClusterFi
     """Release of a file of any length, in a folder; memory is bounded by a batch or a partition, and by a sample."""
     options, publishing, folder = run.options, run.publishing, run.folder
     assert folder is not None
-    moved = isinstance(chosen, Geometric)
     _check_in_parts(chosen, run)
-    form = form_asked(publishing, file.form)
-    settled = Publishing(publishing, form, _signer(run), run.reading.repeated(file.form))
+    form, signer = form_asked(publishing, file.form), _signer(run)
+    if publishing.spreadsheet_safe and form.format is not FileFormat.CSV:
+        raise OptionError("apostrophes before formulas are for CSV; drop --spreadsheet-safe, or write CSV")
     if options.memory is not None and isinstance(file, TableSource):
         least, less = (least_bytes(file, report=each) for each in (publishing.report, False))
         check_memory(parse_size(options.memory), least, less)
         if publishing.report:
             compile_apart()
-    if moved:
-        return release_moved(file, folder, chosen, options, settled, new_key=run.new_key)
+    native = file.form.format is FileFormat.CSV and form.format is not FileFormat.CSV
+    settled = replace(run, reading=run.reading.repeated(file.form), publishing=replace(publishing, native=native))
     if isinstance(file, ClusterFile):
-        return release_on_spark(file, folder, chosen, options, settled)
-    return release_in_partitions(file, folder, chosen, options, settled)
+        randomness = Randomness(options.seed).repeatable()
+        settings = replace(_settings(settled, randomness, len(file.frame.columns)), form=form)
+        return _written_in_parts(settled, chosen, ClusterRows(file.frame), settings, signer)
+    with plain_errors("the release"), spilling(Path(folder), options.resume_key) as (spill, secret):
+        randomness = Randomness(options.seed).repeatable(secret)
+        settings = replace(_settings(settled, randomness, len(file.schema), usual_memory()), form=form)
+        mark = None
+        if options.resume_key is not None:
+            mark = run_mark(file, chosen, options, settings.most_rows, form)
+        return _written_in_parts(settled, chosen, FileRows(file, spill, mark), settings, signer)
+
+
+def _written_in_parts(
+    run: SanitizeRun, chosen: Mechanism, rows: PartitionedRows, settings: PartitionSettings, signer: Signer | None
+) -> Release:
+    """Release of rows wherever they lie; the folder, and a new key, appear whole or not at all."""
+    folder, form, tried = run.folder, settings.form, None
+    assert folder is not None
+    assert form is not None
+    if isinstance(chosen, Geometric):
+        tried = try_on_sample(rows, chosen, run.options, settings)
+    key = nullcontext() if tried is None else keeping_key(tried.key, run.new_key, folder)
+    overwrite = run.publishing.overwrite
+    with plain_errors("the release"), key, replacing_folder(folder, overwrite=overwrite) as work:
+        (work / "release").mkdir()
+        settings = replace(settings, place=work / "release" / f"table.{form.format.value}")
+        if tried is not None:
+            outcome = rows.transform(tried, settings)
+        else:
+            outcome = run_partitioned(rows, chosen, run.options, settings)
+        release = publish(outcome.read_by(run.reading), run.publishing).write_into(work, form, signer)
+    return replace(release, table=Path(folder, "release", f"table.{form.format.value}"), folder=Path(folder))
+
+
+def _settings(run: SanitizeRun, randomness: Randomness, columns: int, usual: int = _WORKER_MEMORY) -> PartitionSettings:
+    """How a table of so many columns is processed in partitions, within the memory granted or as much as is usual."""
+    publishing, granted = run.publishing, run.options.memory
+    return PartitionSettings(
+        randomness,
+        most_rows=partition_rows(usual if granted is None else parse_size(granted), columns),
+        measured=SAMPLE_ROWS if publishing.report else 0,
+        quasi_identifiers=tuple(publishing.quasi_identifiers),
+        native=publishing.native,
+        spreadsheet_safe=publishing.spreadsheet_safe,
+        batch_rows=run.options.batch_rows,
+    )
 
 
 def _check_in_parts(chosen: Mechanism, run: SanitizeRun) -> None:
-    """Refuse a method or an option that needs all rows at once."""
+    """Refuse a method or an option that needs all rows at once, and a geometric method without one key."""
     assert run.folder is not None
     if isinstance(chosen, Geometric):
-        check_moved(chosen, run.options, run.new_key, run.folder)
+        check_batched(chosen, run.options)
+        if (chosen.given_key is None) == (run.new_key is None):
+            raise OptionError("a file is moved either by the mechanism's key or by a new one; give --key or --new-key")
+        if run.new_key is not None:
+            check_key_path(run.new_key, apart_from=run.folder)
     elif run.new_key is not None or run.options.batch_rows is not None:
         raise OptionError("--new-key and --batch-rows are for methods that move a file row by row; leave them out")
     else:
@@ -476,12 +523,13 @@ def _on_spark(run: SanitizeRun, chosen: Mechanism, frame: Any) -> Release:
     """Release of a data frame of Spark, whose table is one too."""
     if run.folder is not None:
         raise OptionError("a data frame of Spark is not written into a folder; leave out folder=, or name its file")
+    rows = ClusterRows(frame)
+    settings = _settings(run, Randomness(run.options.seed).repeatable(), len(frame.columns))
     if isinstance(chosen, Geometric):
-        outcome, rows = frame_moved_on_spark(frame, chosen, run.options)
+        outcome = rows.transform(try_on_sample(rows, chosen, run.options, settings), settings)
     else:
-        outcome, rows = frame_on_spark(frame, chosen, run.options, report=run.publishing.report)
-    release = publish(outcome, run.publishing)
-    return dataclasses.replace(release, table=rows)
+        outcome = run_partitioned(rows, chosen, run.options, settings)
+    return replace(publish(outcome, run.publishing), table=rows.released)
 
 
 def _by_rows(run: SanitizeRun, source: Any) -> MethodChoice:

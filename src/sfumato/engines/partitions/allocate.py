@@ -1,32 +1,21 @@
-"""The second pass: rare values shared, rows encoded, each row to its cell, where it waits; what only all rows can tell.
-
-Cells wait in memory, or in files that only this run can read: these are encrypted with ChaCha20-Poly1305 under a key
-that the run holds in memory alone (or that its owner keeps in a file to be able to resume). Raw rows never stand on
-disk in the clear, and what a killed run leaves is noise.
-"""
+"""The second pass: rare values pooled, rows encoded and allocated to leaves; what only all rows can tell."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, SfumatoError
 from sfumato.core.exact_mean import ExactMean
 from sfumato.core.records import BlockKind, columns_of
-from sfumato.core.replacing import sync
-from sfumato.engines.partitions.first_pass import Preparation, RowBlock
+from sfumato.engines.partitions.first_pass import Preparation
 from sfumato.engines.partitions.partition import LEVEL, OUTSIDE, ROW
+from sfumato.engines.partitions.sampling import RowBlock
 from sfumato.engines.partitions.tree import PartitionTree, leaves_of
 from sfumato.engines.plan import rules_to_repair
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
@@ -43,168 +32,7 @@ from sfumato.tables.rules import (
 )
 from sfumato.tables.schema import Role, Schema
 
-__all__ = ["AllocationCounts", "FileSpill", "RowAllocator", "Spill", "frame_of", "kept_rules", "table_of"]
-
-_HELD = 1 << 25  # bytes that wait in memory before they are written
-_NONCE, _LENGTH = 12, struct.Struct("<Q")
-
-
-def frame_of(table: pa.Table) -> bytes:
-    """A table as bytes."""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def table_of(frame: bytes) -> pa.Table:
-    """A table from bytes that `frame_of` gave."""
-    return pa.ipc.open_stream(pa.py_buffer(frame)).read_all()
-
-
-class Spill:
-    """Rows by leaf as they come, and what has become of cells; all of it in memory."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, list[pa.Table]] = {}
-        self._bytes = 0
-        self._kept: dict[str, list[bytes]] = {}
-
-    def add(self, leaf: int, rows: pa.Table) -> None:
-        """Add rows to a leaf."""
-        self._held.setdefault(leaf, []).append(rows)
-        self._bytes += rows.nbytes
-        if self._bytes > _HELD:
-            self.flush()
-
-    def flush(self) -> None:
-        """Put away what waits to be."""
-        for leaf, tables in sorted(self._held.items()):
-            self._append(f"leaf-{leaf}", frame_of(pa.concat_tables(tables).combine_chunks()))
-        self._held, self._bytes = {}, 0
-
-    def rows(self, leaves: Iterable[int]) -> pa.Table:
-        """All rows of some leaves, those of a leaf in the order in which they came."""
-        tables = [table_of(frame) for leaf in leaves for frame in self.frames(f"leaf-{leaf}")]
-        return pa.concat_tables(tables)
-
-    def frames(self, name: str) -> Iterator[bytes]:
-        """All frames of a name, in order."""
-        yield from self._kept.get(name, ())
-
-    def frame(self, name: str, number: int) -> bytes:
-        """One frame of a name."""
-        return self._kept[name][number]
-
-    def has(self, name: str) -> bool:
-        """Tell whether anything is kept under a name."""
-        return name in self._kept
-
-    def put(self, name: str, frames: Sequence[bytes]) -> None:
-        """Keep frames under a name, all of them or none."""
-        self._kept[name] = list(frames)
-
-    def drop(self, name: str) -> None:
-        """Forget what is kept under a name."""
-        self._kept.pop(name, None)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._kept.clear()
-
-    def _append(self, name: str, frame: bytes) -> None:
-        self._kept.setdefault(name, []).append(frame)
-
-
-class FileSpill(Spill):
-    """The same in the files of a folder, encrypted and authenticated frame by frame.
-
-    A frame is bound to its name and its place there, so that files cannot be exchanged for one another.
-    """
-
-    def __init__(self, folder: Path, key: bytes) -> None:
-        super().__init__()
-        self.folder = folder
-        self._cipher = ChaCha20Poly1305(hashlib.blake2b(b"spill", key=key, digest_size=32).digest())
-        self._counts: dict[str, int] = {}
-        self._places: dict[str, list[tuple[int, int]]] = {}
-
-    def frames(self, name: str) -> Iterator[bytes]:
-        """All frames of a name, in order."""
-        for number in range(len(self._found(name))):
-            yield self.frame(name, number)
-
-    def frame(self, name: str, number: int) -> bytes:
-        """One frame of a name."""
-        places = self._found(name)
-        if number >= len(places):
-            raise SfumatoError("a part of the rows that were put aside is missing; begin the run again")
-        offset, size = places[number]
-        with (self.folder / name).open("rb") as file:
-            file.seek(offset)
-            sealed = file.read(size)
-        try:
-            return self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bound(name, number))
-        except InvalidTag:
-            raise SfumatoError("rows that were put aside were altered on disk; begin the run again") from None
-
-    def has(self, name: str) -> bool:
-        """Tell whether anything is kept under a name."""
-        return (self.folder / name).exists()
-
-    def drop(self, name: str) -> None:
-        """Forget what is kept under a name."""
-        (self.folder / name).unlink(missing_ok=True)
-        self._counts.pop(name, None)
-        self._places.pop(name, None)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        for path in self.folder.iterdir():
-            self.drop(path.name)
-
-    def _append(self, name: str, frame: bytes) -> None:
-        number = self._counts.get(name, 0)
-        self._counts[name] = number + 1
-        self._places.pop(name, None)
-        with (self.folder / name).open("ab") as file:
-            file.write(self._sealed(name, number, frame))
-
-    def put(self, name: str, frames: Sequence[bytes]) -> None:
-        """Keep frames under a name, all of them or none."""
-        made = self.folder / f"{name}.part"
-        with made.open("wb") as file:
-            for number, frame in enumerate(frames):
-                file.write(self._sealed(name, number, frame))
-        sync(made)
-        made.replace(self.folder / name)
-        self._places.pop(name, None)
-
-    def _sealed(self, name: str, number: int, frame: bytes) -> bytes:
-        nonce = os.urandom(_NONCE)
-        sealed = nonce + self._cipher.encrypt(nonce, frame, self._bound(name, number))
-        return _LENGTH.pack(len(sealed)) + sealed
-
-    def _found(self, name: str) -> list[tuple[int, int]]:
-        """Where the frames of a file begin, and how long they are."""
-        if name not in self._places:
-            path, places, offset = self.folder / name, [], 0
-            size = path.stat().st_size if path.exists() else 0
-            if size:
-                with path.open("rb") as file:
-                    while offset < size:
-                        file.seek(offset)
-                        (length,) = _LENGTH.unpack(file.read(_LENGTH.size).ljust(_LENGTH.size, b"\0"))
-                        length = min(length, size)  # an altered file says anything
-                        places.append((offset + _LENGTH.size, length))
-                        offset += _LENGTH.size + length
-            self._places[name] = places
-        return self._places[name]
-
-    @staticmethod
-    def _bound(name: str, number: int) -> bytes:
-        return f"{name} {number}".encode()
+__all__ = ["AllocationCounts", "RowAllocator", "kept_rules"]
 
 
 @dataclass

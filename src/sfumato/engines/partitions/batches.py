@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,35 +29,41 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.partitions.gather import PartitionSettings
+from sfumato.engines.partitions.sampling import RowHash
 from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism, MethodResult
-from sfumato.options import RunOptions
+from sfumato.options import RunOptions, first_needing_all_rows
 from sfumato.tables.cells import is_text
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.persons import refuse_weight
+from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
 from sfumato.tables.sink import TableSink, open_sink
 from sfumato.tables.source import TableSource, form_of, open_people, runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
+
+if TYPE_CHECKING:
+    from sfumato.engines.partitions.run import PartitionedRows
 
 __all__ = [
     "Geometric",
     "MovedFile",
     "Shuffle",
     "TriedOnSample",
+    "check_batched",
     "dropped_fields",
     "facts_around",
     "facts_of_moving",
-    "in_chunks",
     "order_of_batch",
     "outcome_of_moving",
-    "run_in_chunks",
     "transform_file",
+    "transform_rows",
     "try_on_sample",
     "usual_rows",
 ]
@@ -158,8 +164,9 @@ def transform_file(
     elif spreadsheet_safe:
         raise OptionError("apostrophes before formulas are for CSV; drop --spreadsheet-safe, or write CSV")
     plan = plan_columns(
-        origin,
+        origin.schema,
         key,
+        head=origin.head,
         columns=columns,
         schema=schema,
         identifiers=identifiers,
@@ -289,26 +296,21 @@ _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TriedOnSample:
-    """What is settled before a table is moved: all of it was tried on a sample."""
+    """What is settled before a table is moved: all of it was tried on a sample, which had these Arrow types."""
 
     mechanism: Geometric
     plan: Plan
     key: Key
     job: Prepared
     sanitized: MethodResult
+    sampled: pa.Schema
 
     def __repr__(self) -> str:
         return f"Tried({self.plan!r})"
 
 
-def in_chunks(mechanism: Mechanism) -> Geometric:
-    """The mechanism, if it moves rows one by one.
-
-    Raises
-    ------
-    OptionError
-        Where it needs all rows at once.
-    """
+def check_batched(mechanism: Mechanism, options: RunOptions) -> None:
+    """Refuse a method, or an option, that needs all rows at once."""
     if not isinstance(mechanism, Geometric):
         raise OptionError(
             f"the method {mechanism.method!r} needs all rows at once, so a file cannot go through in chunks; take "
@@ -316,24 +318,34 @@ def in_chunks(mechanism: Mechanism) -> Geometric:
         )
     if mechanism.enhance:
         raise OptionError("enhance measures noise by the spread of all moved rows at once; leave it out, or chunks")
-    return mechanism
+    needs = first_needing_all_rows(options, batches=True)
+    if needs is not None:
+        raise OptionError(f"{needs} needs all rows at once, and a file is moved in batches; leave it out")
 
 
-def try_on_sample(sample: pa.Table, mechanism: Geometric, randomness: Randomness, options: RunOptions) -> TriedOnSample:
+def try_on_sample(
+    rows: PartitionedRows, mechanism: Geometric, options: RunOptions, settings: PartitionSettings
+) -> TriedOnSample:
     """Settle schema and key and move a sample by it, so that what is refused is refused before anything is written."""
+    check_batched(mechanism, options)
+    randomness = settings.randomness
+    sample = rows.sample(RowHash.of(randomness, None, None))
+    if not sample.num_rows:
+        raise TableError("the table has no rows; add some")
     settled = schema_of(sample, options)
     found = options.schema is None
     if found:
         check_people(sample, settled, person=options.person, rows_are_people=options.rows_are_people)
     refuse_weight(settled, "a file in batches")
     plan = Plan(mechanism, _unbound(settled, sample) if found else settled, randomness=randomness)
+    known_columns(settings.quasi_identifiers, plan.schema)
     job = prepare(sample, plan)
     key = mechanism.given_key
     if key is None:
         key = mechanism.new_key(job.records.layout, rng=randomness.generator("sanitize"))
     keyed = dataclasses.replace(mechanism, key=key)
     sanitized = keyed.sanitize(job.records, rng=randomness.generator("order of the sample"))
-    return TriedOnSample(mechanism, plan, key, job, sanitized)
+    return TriedOnSample(mechanism, plan, key, job, sanitized, sample.schema)
 
 
 def _unbound(schema: Schema, sample: pa.Table) -> Schema:
@@ -351,26 +363,20 @@ def _unbound(schema: Schema, sample: pa.Table) -> Schema:
     return free_fields(Schema(tuple(fields)), numbers)
 
 
-def run_in_chunks(
-    tried: TriedOnSample,
-    source: TableSource,
-    place: Path,
-    *,
-    batch_rows: int | None = None,
-    spreadsheet_safe: bool = False,
-) -> Outcome:
-    """Move all rows of the file into a new one at ``place``; the sample is what is measured."""
+def transform_rows(tried: TriedOnSample, source: TableSource, settings: PartitionSettings) -> Outcome:
+    """Transform all rows of a file into a new one; the sample is what is measured."""
     plan, begin = tried.plan, perf_counter()
+    assert settings.place is not None
     done = transform_file(
         source,
-        place,
+        settings.place,
         tried.key,
         schema=plan.schema,
         pass_categories=tried.mechanism.pass_categories,
         exact_digits=tried.mechanism.exact_digits,
-        batch_rows=batch_rows,
+        batch_rows=settings.batch_rows,
         seed=plan.randomness.seed,
-        spreadsheet_safe=spreadsheet_safe,
+        spreadsheet_safe=settings.spreadsheet_safe,
     )
     seconds = perf_counter() - begin
     return outcome_of_moving(tried, done.path, done.rows, done.schema, done.facts, seconds=seconds)
@@ -378,7 +384,7 @@ def run_in_chunks(
 
 def outcome_of_moving(
     tried: TriedOnSample,
-    table: Path,
+    table: Path | None,
     rows: int,
     schema: Schema,
     facts: tuple[Fact, ...],

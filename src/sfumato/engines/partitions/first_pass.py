@@ -9,11 +9,10 @@ them. The witnesses of a table's parts, taken together, hold the witnesses of th
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.facts import UnlabelledRows
 from sfumato.core.randomness import Randomness
-from sfumato.engines.partitions.sampling import SAMPLE_ROWS
+from sfumato.engines.partitions.sampling import SAMPLE_ROWS, RowBlock, RowHash, RowSampler, join_blocks
 from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
 from sfumato.methods.chain import Chain
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, check_records
@@ -35,100 +34,17 @@ from sfumato.tables.field import DateStep, Field, Kind
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema
-from sfumato.tables.source import TableSource, runs_of_rows
 
 __all__ = [
     "HEAD_ROWS",
     "MOST_VALUES",
     "FirstPass",
     "Preparation",
-    "RowBlock",
-    "RowHash",
-    "merge_passes",
+    "RowScan",
+    "ScannedRows",
     "prepare_partitions",
-    "read_blocks",
-    "scan_rows",
     "witnesses",
 ]
-
-_RUN_CELLS = 1 << 21
-_MOST_ROWS, _FEWEST_ROWS = 1 << 17, 1 << 12
-
-Numbers = NDArray[np.uint64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RowBlock:
-    """Rows that follow each other in the source, and the number of each there."""
-
-    table: pa.Table
-    rows: NDArray[np.int64]
-
-    def take(self, places: NDArray[np.int64]) -> RowBlock:
-        """Some of the rows."""
-        return RowBlock(self.table.take(pa.array(places)), self.rows[places])
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __repr__(self) -> str:
-        return f"RowBlock({len(self)} rows)"
-
-
-def read_blocks(source: TableSource) -> Iterator[RowBlock]:
-    """Runs of a source from its first row to its last; how long they are hangs on the number of columns alone."""
-    names, first = source.schema.names, 0
-    rows = int(np.clip(_RUN_CELLS // max(1, len(names)), _FEWEST_ROWS, _MOST_ROWS))
-    for table in runs_of_rows(source.batches(names, rows), rows):
-        yield RowBlock(table, np.arange(first, first + table.num_rows))
-        first += table.num_rows
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RowHash:
-    """A number of each row, or of each person, that nobody outside the run can tell; the same wherever it is drawn."""
-
-    key: bytes
-    person: str | None = None
-    share: float | None = None
-
-    @classmethod
-    def of(cls, randomness: Randomness, person: str | None, holdout: object) -> RowHash:
-        """RowHash of a run; ``holdout`` is a share, or something else that holds out no row here."""
-        if isinstance(holdout, float) and not 0.0 < holdout < 1.0:
-            raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
-        key = randomness.generator("rows").bytes(32)
-        return cls(key, person, holdout if isinstance(holdout, float) else None)
-
-    def of_rows(self, rows: NDArray[np.int64], purpose: str) -> Numbers:
-        """A number of each row, spread evenly over 64 bits."""
-        word = int.from_bytes(hashlib.blake2b(purpose.encode(), key=self.key, digest_size=8).digest(), "little")
-        mixed = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(word)  # splitmix64
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
-
-    def of_persons(self, table: pa.Table) -> Numbers | None:
-        """A number of the person whom each row is about; None where rows are people."""
-        if self.person is None:
-            return None
-        coded = pc.dictionary_encode(plain(table.column(self.person)), null_encoding="encode")
-        texts = coded.dictionary.cast(pa.string()).to_pylist()
-        words = [hashlib.blake2b(repr(text).encode(), key=self.key, digest_size=8).digest() for text in texts]
-        numbers = np.frombuffer(b"".join(words), dtype="<u8").astype(np.uint64)
-        return np.asarray(numbers[coded.indices.to_numpy(zero_copy_only=False)])
-
-    def held_out(self, block: RowBlock) -> NDArray[np.bool_]:
-        """Which rows are kept out of the release; all rows of a person are on one side."""
-        if self.share is None:
-            return np.zeros(len(block), dtype=np.bool_)
-        persons = self.of_persons(block.table)
-        drawn = self.of_rows(block.rows if persons is None else persons.view(np.int64), "held out")
-        return np.asarray(drawn < np.uint64(int(self.share * 2.0**64)))
-
-    def __repr__(self) -> str:
-        return "RowHash(owner only)"
-
 
 MOST_VALUES = 20_000
 """Most different values of a column of categories that are counted."""
@@ -185,26 +101,83 @@ class Preparation:
         return f"Preparation({self.plan!r})"
 
 
-Scanner = Callable[[Schema, int, RowHash], FirstPass]
-"""Reads all rows by a schema, with a run's random source."""
+@dataclass(frozen=True, eq=False, repr=False)
+class RowScan:
+    """A first pass over rows by a schema: their sample, and witnesses of as many persons as ``k``.
+
+    ``level`` and ``level_1`` say which privacy levels records ask for.
+    """
+
+    schema: Schema
+    k: int
+    row_hash: RowHash
+    level: str | int | None
+    level_1: bool
+
+    def of(self, blocks: Iterable[RowBlock]) -> FirstPass:
+        """First pass over rows that come in blocks."""
+        kept, count, held, highest = _Witnesses(self.schema, self.k, self.row_hash), 0, 0, 0
+        outside, sample = RowSampler(self.row_hash, "outside"), RowSampler(self.row_hash, "sample")
+        for block in blocks:
+            out = self.row_hash.held_out(block)
+            if out.any():
+                outside.add(block.take(np.flatnonzero(out)))
+                held += int(out.sum())
+                block = block.take(np.flatnonzero(~out))
+            if not len(block):
+                continue
+            levels = self._levels(block.table)
+            highest, count = max(highest, int(levels.max(initial=0))), count + len(block)
+            sample.add(block)
+            kept.add(block, levels)
+        return FirstPass(sample.done(), kept.done(), outside.done(), count, held, highest)
+
+    def merge(self, parts: Sequence[FirstPass]) -> FirstPass:
+        """First pass over a table from those over its parts, in the order of the table: the same as over all rows."""
+        kept = _Witnesses(self.schema, self.k, self.row_hash)
+        outside, sample = RowSampler(self.row_hash, "outside"), RowSampler(self.row_hash, "sample")
+        for part in parts:
+            if len(part.outside):
+                outside.add(part.outside)
+            if len(part.sample):
+                sample.add(part.sample)
+                kept.add(part.witnesses, self._levels(part.witnesses.table))
+        rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
+        return FirstPass(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
+
+    def _levels(self, table: pa.Table) -> Places:
+        table = repair_table(table, self.schema, level=self.level)
+        return levels_of_table(self.level, table, self.schema, allow_level_1=self.level_1, among=2**31)[0]
+
+
+class ScannedRows(Protocol):
+    """Rows of a table, wherever they lie."""
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows, so many at most."""
+        ...
+
+    def scan(self, scan: RowScan) -> FirstPass:
+        """First pass over all rows."""
+        ...
 
 
 def prepare_partitions(
-    head: pa.Table, scan: Scanner, mechanism: Mechanism, randomness: Randomness, options: RunOptions
+    rows: ScannedRows, mechanism: Mechanism, randomness: Randomness, options: RunOptions
 ) -> Preparation:
-    """Settle schema, rare values and codec of all rows from one look at them, or another where the first surprises.
+    """Settle schema, rare values and codec of all rows from one pass over them, or several if the schema changes.
 
-    ``head`` are the first rows, for a schema to begin with.
+    The first pass is by a schema of the first rows.
     """
     settled = dataclasses.replace(options, holdout=None, seed=randomness.seed)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        schema = make_plan(head.slice(0, HEAD_ROWS), mechanism, settled).schema
+        schema = make_plan(rows.head(HEAD_ROWS), mechanism, settled).schema
     floor = mechanism.traits.min_frequency or mechanism.traits.floor or 2
     person = next((field.name for field in schema if field.role is Role.PERSON), None)
     row_hash = RowHash.of(randomness, person, options.holdout)
     k = max(floor, 2, MIN_EVIDENCE)  # as many witnesses as decide what a column is
     for _ in range(_TIMES):
-        first_pass = scan(schema, k, row_hash)
+        first_pass = rows.scan(RowScan(schema, k, row_hash, options.level, mechanism.traits.level_1))
         if not first_pass.rows:
             raise TableError("the table has no rows; provide at least as many as the highest privacy level")
         seen, sampled = first_pass.rows_seen
@@ -238,47 +211,6 @@ def prepare_partitions(
     return Preparation(plan.with_options(holdout=options.holdout), job, first_pass, seen, sampled, row_hash)
 
 
-def scan_rows(
-    blocks: Iterable[RowBlock], schema: Schema, k: int, row_hash: RowHash, level: str | int | None, *, level_1: bool
-) -> FirstPass:
-    """Sample and witnesses of rows that come in runs."""
-    kept, count, held, highest = _Witnesses(schema, k, row_hash), 0, 0, 0
-    outside = _Sample(row_hash, "outside")
-    sample = _Sample(row_hash, "sample")
-    for block in blocks:
-        out = row_hash.held_out(block)
-        if out.any():
-            outside.add(block.take(np.flatnonzero(out)))
-            held += int(out.sum())
-            block = block.take(np.flatnonzero(~out))
-        if not len(block):
-            continue
-        table = repair_table(block.table, schema, level=level)
-        levels, _ = levels_of_table(level, table, schema, allow_level_1=level_1, among=2**31)
-        highest, count = max(highest, int(levels.max(initial=0))), count + len(block)
-        sample.add(block)
-        kept.add(block, levels)
-    return FirstPass(sample.done(), kept.done(), outside.done(), count, held, highest)
-
-
-def merge_passes(
-    passes: Iterable[FirstPass], schema: Schema, k: int, row_hash: RowHash, level: str | int | None, *, level_1: bool
-) -> FirstPass:
-    """The look at a table from looks at its parts, in the order of the table: the same as one at all rows."""
-    parts = list(passes)
-    sample, outside, kept = _Sample(row_hash, "sample"), _Sample(row_hash, "outside"), _Witnesses(schema, k, row_hash)
-    for part in parts:
-        if len(part.outside):
-            outside.add(part.outside)
-        if len(part.sample):
-            seen = repair_table(part.witnesses.table, schema, level=level)
-            levels, _ = levels_of_table(level, seen, schema, allow_level_1=level_1, among=2**31)
-            sample.add(part.sample)
-            kept.add(part.witnesses, levels)
-    rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
-    return FirstPass(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
-
-
 def _ties(schema: Schema) -> list[tuple[Any, ...]]:
     """What a look takes from a schema: another look is needed where it was another one."""
     return [
@@ -294,42 +226,6 @@ def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
                 f"column {field.name!r} has more than {MOST_VALUES} different values, which are not counted in a file "
                 "that goes through in cells; drop it as an identifier, or write wider values"
             )
-
-
-class _Sample:
-    """Keeps the rows with the lowest random keys, up to a maximum number."""
-
-    def __init__(self, row_hash: RowHash, purpose: str) -> None:
-        self.row_hash, self.purpose = row_hash, purpose
-        self.parts: list[RowBlock] = []
-        self.drawn: list[NDArray[np.uint64]] = []
-        self.bar = np.uint64(2**64 - 1)
-        self.held = 0
-
-    def add(self, block: RowBlock) -> None:
-        drawn = self.row_hash.of_rows(block.rows, self.purpose)
-        low = np.flatnonzero(drawn <= self.bar)
-        if not len(low):
-            return
-        self.parts.append(block.take(low))
-        self.drawn.append(drawn[low])
-        self.held += len(low)
-        if self.held > 2 * SAMPLE_ROWS:
-            self._cut()
-
-    def done(self) -> RowBlock:
-        if not self.parts:
-            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
-        self._cut()
-        return self.parts[0]
-
-    def _cut(self) -> None:
-        whole, drawn = _joined(self.parts), np.concatenate(self.drawn)
-        stay = np.arange(len(drawn))
-        if len(drawn) > SAMPLE_ROWS:
-            stay = np.sort(np.argpartition(drawn, SAMPLE_ROWS - 1)[:SAMPLE_ROWS])
-            self.bar = drawn[stay].max()
-        self.parts, self.drawn, self.held = [whole.take(stay)], [drawn[stay]], len(stay)
 
 
 class _Witnesses:
@@ -355,14 +251,9 @@ class _Witnesses:
         return self.parts[0]
 
     def _cut(self) -> None:
-        whole, levels = _joined(self.parts), np.concatenate(self.levels)
+        whole, levels = join_blocks(self.parts), np.concatenate(self.levels)
         places = witnesses(whole.table, self.schema, self.k, self.row_hash.of_persons(whole.table), levels)
         self.parts, self.levels, self.settled = [whole.take(places)], [levels[places]], len(places)
-
-
-def _joined(parts: list[RowBlock]) -> RowBlock:
-    table = pa.concat_tables([part.table for part in parts]).unify_dictionaries().combine_chunks()
-    return RowBlock(table, np.concatenate([part.rows for part in parts]))
 
 
 def witnesses(

@@ -3,79 +3,52 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sfumato.assess.risk.uniqueness import PopulationUniqueness
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
-from sfumato.core.randomness import Randomness
-from sfumato.engines.memory import grown_again, measured_note, min_frequency_of
-from sfumato.engines.outcome import Apart, Comparison, Outcome
-from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, Spill, frame_of, kept_rules, table_of
+from sfumato.engines.memory import min_frequency_of
+from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, kept_rules
+from sfumato.engines.partitions.batches import TriedOnSample, transform_rows
 from sfumato.engines.partitions.first_pass import (
     FirstPass,
     Preparation,
-    RowBlock,
-    RowHash,
+    RowScan,
+    ScannedRows,
     prepare_partitions,
-    read_blocks,
-    scan_rows,
 )
+from sfumato.engines.partitions.gather import PartitionSettings, SanitizedPartitions, chosen_size, frames_of, gather
 from sfumato.engines.partitions.memory_limit import LEAST_ROWS
-from sfumato.engines.partitions.partition import LEVEL, PartitionResult, PartitionTask, merge_facts, sanitize_partition
-from sfumato.engines.partitions.population import PopulationCounts, choose_probes
-from sfumato.engines.partitions.sampling import SAMPLE_ROWS
+from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
+from sfumato.engines.partitions.population import choose_probes
+from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler, read_blocks
+from sfumato.engines.partitions.spill import Spill
 from sfumato.engines.partitions.tree import PartitionTree, grow_partition_tree, merge_leaves
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
-from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
+from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
-from sfumato.methods.protocol import Mechanism, OwnerDetails
+from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
 from sfumato.options import RunOptions, first_needing_all_rows
-from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import enforce_rules
-from sfumato.tables.persons import persons_of_table
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.schema import Role, Schema
-from sfumato.tables.sink import TableSink
+from sfumato.tables.schema import Role
 from sfumato.tables.source import TableSource
-from sfumato.tables.spreadsheet import FormulaCount
 from sfumato.tables.stored_codec import rescale
 
-__all__ = [
-    "DRAWN",
-    "ORDER",
-    "ORIGIN",
-    "Into",
-    "bits_of",
-    "check_partitioned",
-    "frames_of",
-    "gather",
-    "least_people",
-    "run_partitioned",
-    "task_of",
-    "tree_of",
-    "with_exact_moments",
-]
-
-ORDER = "\x1forder"
-"""Column of the number by chance that orders released rows."""
+__all__ = ["FileRows", "PartitionedRows", "check_partitioned", "run_partitioned"]
 
 _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
-
-Into = Callable[[pa.Schema], AbstractContextManager[TableSink]]
 
 
 def check_partitioned(mechanism: Mechanism, options: RunOptions) -> None:
@@ -100,80 +73,121 @@ def check_partitioned(mechanism: Mechanism, options: RunOptions) -> None:
         raise OptionError(f"{needs} needs all rows at once; leave it out, or grant more memory with --memory")
 
 
-def run_partitioned(
-    source: TableSource,
-    mechanism: Mechanism,
-    randomness: Randomness,
-    options: RunOptions,
-    spill: Spill,
-    *,
-    most_rows: int,
-    mark: str | None = None,
-    into: Into | None = None,
-    measured: int = SAMPLE_ROWS,
-    quasi_identifiers: Sequence[str] = (),
-    native: bool = False,
-    spreadsheet_safe: bool = False,
-) -> Outcome:
-    """Sanitize a source in cells of at most about ``most_rows``; rows come as a table, or go ``into`` a sink.
+class PartitionedRows(ScannedRows, Protocol):
+    """Rows of a table, wherever they lie, and how work is mapped over their partitions; for one run."""
 
-    ``randomness`` must be repeatable. About ``measured`` rows are kept to be compared with what they became. With a
-    ``mark`` of all options of a run, the work of an earlier run with the same mark is resumed.
+    def allocate(self, prepared: Preparation, cuts: PartitionTree) -> AllocationCounts:
+        """Give every row to a leaf, and count."""
+        ...
+
+    def sanitize(self, task: PartitionTask, partitions: Sequence[Sequence[int]], bits: int) -> Spill:
+        """Frames of all partitions, each a set of leaves, once they are sanitized."""
+        ...
+
+    def sample(self, row_hash: RowHash) -> pa.Table:
+        """Rows drawn without replacement, in their order."""
+        ...
+
+    def transform(self, tried: TriedOnSample, settings: PartitionSettings) -> Outcome:
+        """All rows, transformed batch by batch as the sample was."""
+        ...
+
+    @property
+    def gathers(self) -> bool:
+        """Whether released rows that are written to no file come to this process."""
+        ...
+
+
+def run_partitioned(
+    rows: PartitionedRows, mechanism: Mechanism, options: RunOptions, settings: PartitionSettings
+) -> Outcome:
+    """Sanitize a table in partitions of at most about so many rows, in bounded memory.
+
+    The rows say how work is mapped: over the partitions of a file one after the other, or by the workers of a cluster.
     """
     check_partitioned(mechanism, options)
-    head = next(iter(read_blocks(source)), RowBlock(source.schema.empty_table(), np.empty(0, dtype=np.int64)))
-
-    def first_pass(schema: Schema, k: int, row_hash: RowHash) -> FirstPass:
-        blocks = _reporting(read_blocks(source), source.rows)
-        return scan_rows(blocks, schema, k, row_hash, options.level, level_1=mechanism.traits.level_1)
-
-    prepared = prepare_partitions(head.table, first_pass, mechanism, randomness, options)
-    known_columns(
-        quasi_identifiers, prepared.plan.schema
-    )  # which the report needs, and which is refused before the work is done
-    cuts = tree_of(prepared, most_rows)
-    counted = _taken_up(spill, mark)
-    if counted is None:
-        counted = _cut_all(source, RowAllocator(prepared, cuts), options.holdout, spill)
-        spill.put("state", [write_json({"mark": mark, "counted": plain_values(counted)}, "canonical").encode()])
+    prepared = prepare_partitions(rows, mechanism, settings.randomness, options)
+    known_columns(settings.quasi_identifiers, prepared.plan.schema)  # refused before the work is done
+    cuts = tree_of(prepared, settings.most_rows)
+    counted = rows.allocate(prepared, cuts)
     prepared = with_exact_moments(prepared, counted)
-    cells = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
-    task, pairs = task_of(prepared, counted, cells, native=native, measured=measured)
+    partitions = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
+    task, pairs = task_of(prepared, counted, partitions, native=settings.native, measured=settings.measured)
     bits = bits_of(prepared)
-    for number, leaves in enumerate(cells):
-        if not spill.has(f"cell-{number}"):
-            done = sanitize_partition(spill.rows(leaves), task, number)
-            spill.put(f"cell-{number}", frames_of(done, bits))
-        tell("sanitizing cells", (number + 1) / len(cells))
-        for leaf in leaves:
-            spill.drop(f"leaf-{leaf}")
-    return gather(
-        prepared, counted, spill, len(cells), pairs, bits,
-        into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe,
-    )  # fmt: skip
+    spill = rows.sanitize(task, partitions, bits)
+    done = SanitizedPartitions(prepared, counted, spill, len(partitions), bits, pairs)
+    return gather(done, settings, keep=rows.gathers)
 
 
-def _taken_up(spill: Spill, mark: str | None) -> AllocationCounts | None:
-    """What an earlier run has counted, whose rows lie here; None where there is none of this mark."""
-    if mark is not None and spill.has("state"):
-        state = parse_json(spill.frame("state", 0))
-        if state["mark"] == mark:
-            return typed(AllocationCounts, state["counted"])
-    spill.clear()
-    return None
+class FileRows:
+    """Rows of a file, read and sanitized one after the other in this process.
 
+    Rows that wait are put into the spill. With a ``mark`` of all options, what an earlier run of that mark has put
+    there is used again.
+    """
 
-def _cut_all(source: TableSource, allocator: RowAllocator, holdout: Any, spill: Spill) -> AllocationCounts:
-    """Put all rows aside by leaf, and count."""
-    first_pass = allocator.prepared.first_pass
-    for block in read_blocks(source):
-        for leaf, rows in allocator.allocate(block):
-            spill.add(leaf, rows)
-        tell("cutting rows", (int(block.rows[-1]) + 1) / (first_pass.rows + first_pass.held_out))
-    for leaf, rows in _outside(holdout, allocator):
-        spill.add(leaf, rows)
-    spill.flush()
-    return allocator.count()
+    gathers = True
+
+    def __init__(self, source: TableSource, spill: Spill, mark: str | None = None) -> None:
+        self.source, self.spill, self.mark = source, spill, mark
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows, so many at most."""
+        empty = RowBlock(self.source.schema.empty_table(), np.empty(0, dtype=np.int64))
+        return next(iter(read_blocks(self.source)), empty).table.slice(0, rows)
+
+    def scan(self, scan: RowScan) -> FirstPass:
+        """First pass over all rows."""
+        return scan.of(_reporting(read_blocks(self.source), self.source.rows))
+
+    def allocate(self, prepared: Preparation, cuts: PartitionTree) -> AllocationCounts:
+        """Put all rows aside by leaf, and count."""
+        counted = self._resumed()
+        if counted is not None:
+            return counted
+        allocator, first_pass = RowAllocator(prepared, cuts), prepared.first_pass
+        for block in read_blocks(self.source):
+            for leaf, found in allocator.allocate(block):
+                self.spill.add(leaf, found)
+            tell("cutting rows", (int(block.rows[-1]) + 1) / (first_pass.rows + first_pass.held_out))
+        for leaf, found in _outside(prepared.plan.options.holdout, allocator):
+            self.spill.add(leaf, found)
+        self.spill.flush()
+        counted = allocator.count()
+        state = {"mark": self.mark, "counted": plain_values(counted)}
+        self.spill.put("state", [write_json(state, "canonical").encode()])
+        return counted
+
+    def sanitize(self, task: PartitionTask, partitions: Sequence[Sequence[int]], bits: int) -> Spill:
+        """Sanitize one partition after the other."""
+        for number, leaves in enumerate(partitions):
+            if not self.spill.has(f"cell-{number}"):
+                done = sanitize_partition(self.spill.rows(leaves), task, number)
+                self.spill.put(f"cell-{number}", frames_of(done, bits))
+            tell("sanitizing cells", (number + 1) / len(partitions))
+            for leaf in leaves:
+                self.spill.drop(f"leaf-{leaf}")
+        return self.spill
+
+    def sample(self, row_hash: RowHash) -> pa.Table:
+        """Rows drawn without replacement, in their order."""
+        sampler = RowSampler(row_hash, "sample")
+        for block in read_blocks(self.source):
+            sampler.add(block)
+        return sampler.done().table
+
+    def transform(self, tried: TriedOnSample, settings: PartitionSettings) -> Outcome:
+        """All rows, transformed batch by batch as the sample was."""
+        return transform_rows(tried, self.source, settings)
+
+    def _resumed(self) -> AllocationCounts | None:
+        """What an earlier run of this mark has counted, whose rows wait here; else None, and the spill is cleared."""
+        if self.mark is not None and self.spill.has("state"):
+            state = parse_json(self.spill.frame("state", 0))
+            if state["mark"] == self.mark:
+                return typed(AllocationCounts, state["counted"])
+        self.spill.clear()
+        return None
 
 
 def _reporting(blocks: Iterable[RowBlock], rows: int | None) -> Iterator[RowBlock]:
@@ -202,7 +216,7 @@ def with_exact_moments(prepared: Preparation, counted: AllocationCounts) -> Prep
 
 def least_people(prepared: Preparation, counted: AllocationCounts) -> int:
     """Fewest people of a cell: the highest privacy level, or the group size that is chosen."""
-    size = _chosen_size(prepared, counted)
+    size = chosen_size(prepared, counted)
     least = max(prepared.first_pass.highest, prepared.plan.mechanism.traits.floor or 2)
     return least if size is None else max(least, size.size)
 
@@ -279,7 +293,7 @@ def task_of(
     public = tuple(field.name for field in plan.schema if field.role is Role.PUBLIC)
     mechanism: Mechanism = plan.mechanism
     if isinstance(mechanism, ClasswiseCondensation):
-        size = _chosen_size(prepared, counted)
+        size = chosen_size(prepared, counted)
         mechanism = mechanism if size is None else dataclasses.replace(mechanism, k=size.size)
         mechanism = dataclasses.replace(mechanism, grouping=mechanism.grouping or "compact")
     share = min(1.0, measured / max(rows, plan.options.rows or 0)) if measured else 0.0
@@ -288,193 +302,3 @@ def task_of(
     probes = choose_probes(prepared)[0] if 0.0 < share < 1.0 else None
     settled = (rows, highest, share, native, wanted, probes, job.tails, job.records.public_level)
     return PartitionTask(plan, mechanism, codec, job.told, public, *settled), pairs
-
-
-def _chosen_size(prepared: Preparation, counted: AllocationCounts) -> GroupSize | None:
-    """Group size that class-wise condensation chooses from the sizes of all classes; None if it does not."""
-    mechanism = prepared.plan.mechanism
-    if not isinstance(mechanism, ClasswiseCondensation) or mechanism.k is not None:
-        return None
-    return choose_size(np.array(counted.people_of_parts), FLOOR, mechanism.tolerance)
-
-
-def frames_of(done: PartitionResult, bits: int) -> list[bytes]:
-    """A finished cell as frames: what was done, its rows bucket by bucket, and those that are measured."""
-    facts = [fact_to_json(fact) for fact in done.facts]
-    formulas = FormulaCount(done.table.column_names)
-    formulas.add(done.table)
-    about = {"facts": facts, "rows_in": done.rows_in, "seconds": done.seconds, "schema": done.schema.to_toml()}
-    about |= {"rows_out": done.table.num_rows, "formulas": formulas.cells}
-    bucket = done.order >> np.uint64(64 - bits) if bits else np.zeros(len(done.order), dtype=np.uint64)
-    table = done.table.append_column(ORDER, pa.array(done.order))
-    frames = [write_json(about, "canonical").encode()]
-    frames += [frame_of(table.filter(pa.array(bucket == each))) for each in range(1 << bits)]
-    if done.compared is not None:
-        kept = done.compared
-        original = kept.original.append_column(LABEL, pa.array(kept.labels)).append_column(MET, pa.array(kept.met))
-        released = kept.released.append_column(DRAWN, pa.array(kept.drawn_from))
-        released = released.append_column(ORIGIN, pa.array(kept.origin))
-        frames += [frame_of(original), frame_of(released), frame_of(kept.outside), frame_of(done.counted)]
-    return frames
-
-
-def gather(
-    prepared: Preparation,
-    counted: AllocationCounts,
-    spill: Spill,
-    cells: int,
-    pairs: bool,
-    bits: int,
-    *,
-    into: Into | None,
-    measured: bool,
-    spreadsheet_safe: bool,
-    stay: bool = False,
-) -> Outcome:
-    """What came of all cells: their rows in the order that chance gave them, facts, and what is measured.
-
-    Rows may ``stay`` where they are.
-    """
-    told = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
-    schema = Schema.from_toml(told[0]["schema"])
-    facts = merge_facts(
-        [tuple(fact_from_json(fact) for fact in each["facts"]) for each in told],
-        [each["rows_in"] for each in told],
-        persons=counted.people_of_all if prepared.row_hash.person is not None else None,
-        classes=_classes(prepared),
-        pairs=pairs,
-    )
-    size = _chosen_size(prepared, counted)
-    if size is not None:
-        named = dataclasses.asdict(size)
-        facts = tuple(dataclasses.replace(each, **named) if isinstance(each, ClassPure) else each for each in facts)
-    kinds = pa.schema([field for field in table_of(spill.frame("cell-0", 1)).schema if field.name != ORDER])
-    formulas, whole = FormulaCount(kinds.names), list[pa.Table]()
-    for each in told:
-        for name, count in each["formulas"].items():
-            formulas.cells[name] = formulas.cells.get(name, 0) + count
-    if into is None:
-        whole = [] if stay else list(_ordered(spill, cells, bits))
-    else:
-        with into(kinds) as sink:
-            for table in _ordered(spill, cells, bits):
-                for batch in table.to_batches():
-                    sink.write(batch)
-    counts = into is not None or stay  # of a table that is here they are counted when it is certified
-    comparison, workings = comparison_of(prepared, spill, cells, bits, facts, measured=measured)
-    return Outcome(
-        recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.told, rules=schema.rules)),
-        table=None if stay else pa.concat_tables(whole) if whole else kinds.empty_table(),
-        rows_in=sum(each["rows_in"] for each in told),
-        rows_out=sum(each["rows_out"] for each in told),
-        schema=schema,
-        facts=(*_around(prepared, counted), *facts, *(formulas.facts(quoted=spreadsheet_safe) if counts else ())),
-        comparison=comparison,
-        workings=workings,
-        seconds=sum(each["seconds"] for each in told),
-    )
-
-
-def _ordered(spill: Spill, cells: int, bits: int) -> Iterator[pa.Table]:
-    """Released rows bucket by bucket, each in the order of its numbers."""
-    for bucket in range(1 << bits):
-        parts = [table_of(spill.frame(f"cell-{number}", 1 + bucket)) for number in range(cells)]
-        table = pa.concat_tables(parts).combine_chunks()
-        order = np.argsort(table.column(ORDER).to_numpy(), kind="stable")
-        yield table.drop_columns([ORDER]).take(pa.array(order)).combine_chunks()
-        tell("writing rows", (bucket + 1) / (1 << bits))
-
-
-def _classes(prepared: Preparation) -> int:
-    target = prepared.job.codec.schema.target
-    if target is None:
-        return 1
-    column = prepared.job.original.column(target.name)
-    return len(plain(column).unique())
-
-
-def _around(prepared: Preparation, counted: AllocationCounts) -> Iterator[Fact]:
-    """Facts of what was done around the cells, counted over all rows."""
-    yield from prepared.job.facts
-    if isinstance(prepared.plan.options.holdout, float) and counted.held_out:
-        yield HeldOut(counted.held_out)
-
-
-LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
-"""Columns of measured rows: group and level met of an original one; group and original that a released one is of."""
-
-
-def comparison_of(
-    prepared: Preparation, spill: Spill, cells: int, bits: int, facts: Sequence[Fact], *, measured: bool
-) -> tuple[Comparison | Apart, OwnerDetails | None]:
-    """Rows of all cells that are measured, side by side with what they became."""
-    if not measured:
-        return Apart("no report was asked for", codec=prepared.job.codec), None
-    originals, releases, outsides, tally = [], [], [], None
-    groups = rows = 0
-    for number in range(cells):
-        original, released, outside, held = (
-            table_of(spill.frame(f"cell-{number}", 1 + (1 << bits) + each)) for each in range(4)
-        )
-        if held.num_columns:
-            tally = PopulationCounts(prepared) if tally is None else tally
-            tally.add(held)
-        labels, drawn = (table.column(name).to_numpy() for table, name in ((original, LABEL), (released, DRAWN)))
-        origin = released.column(ORIGIN).to_numpy()
-        originals.append(_set(original, LABEL, np.where(labels < 0, -1, labels + groups)))
-        releases.append(
-            _set(
-                _set(released, DRAWN, np.where(drawn < 0, -1, drawn + groups)),
-                ORIGIN,
-                np.where(origin < 0, -1, origin + rows),
-            )
-        )
-        outsides.append(outside)
-        groups += int(labels.max(initial=-1)) + 1
-        rows += original.num_rows
-    whole = (pa.concat_tables(each).combine_chunks() for each in (originals, releases, outsides))
-    return _compared(prepared, facts, () if tally is None else tally.standings(), *whole)
-
-
-def _set(table: pa.Table, name: str, values: NDArray[np.int64]) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, pa.array(values))
-
-
-def _compared(
-    prepared: Preparation,
-    facts: Sequence[Fact],
-    standings: tuple[PopulationUniqueness, ...],
-    original: pa.Table,
-    released: pa.Table,
-    outside: pa.Table,
-) -> tuple[Comparison, OwnerDetails | None]:
-    plan, codec = prepared.plan, prepared.job.codec
-    names = [column.field.name for column in codec.columns]
-    levels = original.column(LEVEL).to_numpy().astype(np.int64)
-    records = codec.encode(original.select(names), levels=levels, unseen="mean")
-    records = dataclasses.replace(records, persons=persons_of_table(original, plan.schema))
-    labels, drawn = original.column(LABEL).to_numpy(), released.column(DRAWN).to_numpy()
-    origin = released.column(ORIGIN).to_numpy()
-    found, labels = np.unique(labels, return_inverse=True)
-    workings: OwnerDetails | None = None
-    if len(found) and found[0] >= 0:
-        workings = OwnerDetails(labels, original.column(MET).to_numpy(), np.searchsorted(found, drawn))
-    elif (origin >= 0).any():
-        workings = OwnerDetails(origin=origin)
-    else:
-        order = prepared.plan.randomness.generator("regrown").permutation(released.num_rows)
-        regrown = grown_again(prepared.job.codec, released.select(names).take(pa.array(order)), facts)
-        workings = None if regrown is None else OwnerDetails(regrown=regrown)
-    whole, measured = prepared.first_pass.rows, original.num_rows
-    note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
-    if standings:
-        people = len(standings[0].frequencies)
-        note += f" Who is alone with a value was counted over all rows, for {people} of them, and categories for all."
-    beside = [field.name for field in plan.schema if field.role is Role.PERSON]
-    held = None
-    if outside.num_rows:
-        held = outside.select([name for name in (*names, *beside) if name in outside.column_names])
-    return (
-        Comparison(original.select(names), released.select(names), codec, records, held, (note,), standings=standings),
-        workings,
-    )

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.engines.spark.parts import ClusterFile, is_spark_frame, number_rows, open_on_spark
-from sfumato.engines.spark.run import move_on_spark, run_on_spark, sample_on_spark
+from sfumato.engines.spark.parts import ClusterFile, is_spark_frame, open_on_spark
+from sfumato.engines.spark.run import ClusterRows
 
-__all__ = [
-    "ClusterFile",
-    "is_spark_frame",
-    "move_on_spark",
-    "number_rows",
-    "open_on_spark",
-    "run_on_spark",
-    "sample_on_spark",
-]
+__all__ = ["ClusterFile", "ClusterRows", "is_spark_frame", "open_on_spark"]

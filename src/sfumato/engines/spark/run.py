@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,12 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
-from sfumato.core.errors import OptionError, TableError
+from sfumato.core.errors import OptionError
 from sfumato.core.exact_mean import ExactMean
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
-from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, Spill, frame_of, table_of
+from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator
 from sfumato.engines.partitions.batches import (
     TriedOnSample,
     dropped_fields,
@@ -33,31 +32,12 @@ from sfumato.engines.partitions.batches import (
     outcome_of_moving,
     usual_rows,
 )
-from sfumato.engines.partitions.first_pass import (
-    HEAD_ROWS,
-    FirstPass,
-    Preparation,
-    RowBlock,
-    RowHash,
-    merge_passes,
-    prepare_partitions,
-    scan_rows,
-)
+from sfumato.engines.partitions.first_pass import FirstPass, Preparation, RowScan
+from sfumato.engines.partitions.gather import ORDER, PartitionSettings, frames_of
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
-from sfumato.engines.partitions.run import (
-    ORDER,
-    Into,
-    bits_of,
-    check_partitioned,
-    frames_of,
-    gather,
-    least_people,
-    task_of,
-    tree_of,
-    with_exact_moments,
-)
-from sfumato.engines.partitions.sampling import SAMPLE_ROWS, Reservoir
-from sfumato.engines.partitions.tree import PartitionTree, merge_leaves
+from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler
+from sfumato.engines.partitions.spill import Spill, frame_of, table_of
+from sfumato.engines.partitions.tree import PartitionTree
 from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
     ColumnPlan,
@@ -71,43 +51,136 @@ from sfumato.methods.geometry.batches import (
 )
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.move import Spacing
-from sfumato.methods.protocol import Mechanism
-from sfumato.options import RunOptions
 from sfumato.tables.cells import plain
-from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.schema import Schema
-from sfumato.tables.source import TableSource
+from sfumato.tables.files import FileFormat
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["move_on_spark", "run_on_spark", "sample_on_spark"]
+__all__ = ["ClusterRows"]
 
 _CELL = "\x1fcell"
 
 
+class ClusterRows:
+    """Rows of a data frame of Spark, each read, sanitized and kept by the worker that has it.
+
+    A worker that is lost costs its partitions' work, which others do again to the bit. ``released`` is the data frame
+    of released rows, once a run has ended.
+    """
+
+    gathers = False
+
+    def __init__(self, frame: DataFrame) -> None:
+        self.frame = frame
+        self.numbered = number_rows(frame)
+        self.released: DataFrame | None = None
+        self._allocated: tuple[Preparation, PartitionTree, Any] | None = None
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows, so many at most."""
+        return self.frame.limit(rows).toArrow()
+
+    def scan(self, scan: RowScan) -> FirstPass:
+        """First pass over all rows."""
+        return scan.merge(list(_passes(frames_from(self.frame, _Scan(self.numbered, scan)))))
+
+    def sample(self, row_hash: RowHash) -> pa.Table:
+        """Rows drawn without replacement, in their order."""
+        sampler = RowSampler(row_hash, "sample")
+        found = frames_from(self.frame, _PartSampler(self.numbered, row_hash))
+        for row in sorted(found, key=lambda row: row["part"]):
+            sampler.add(_block_of(bytes(row["frame"])))
+        return sampler.done().table
+
+    def allocate(self, prepared: Preparation, cuts: PartitionTree) -> AllocationCounts:
+        """Count the rows of all leaves; who has them gives them to their partitions when these are sanitized."""
+        if not isinstance(prepared.plan.options.holdout, float | None):
+            raise OptionError("the control group is drawn on the cluster; give --holdout a share, not a file")
+        light = prepared.to_cut
+        self._allocated = light, cuts, _types_of_rows(prepared, cuts)
+        rows = frames_from(self.frame, _PartAllocator(self.numbered, light, cuts, ()).count)
+        return _add_up(rows, RowAllocator(light, cuts))
+
+    def sanitize(self, task: PartitionTask, partitions: Sequence[Sequence[int]], bits: int) -> Spill:
+        """Bring the rows of each partition together, and sanitize it there."""
+        assert self._allocated is not None
+        prepared, cuts, types = self._allocated
+        cell_of = [0] * cuts.leaves
+        for number, leaves in enumerate(partitions):
+            for leaf in leaves:
+                cell_of[leaf] = number
+        cut = _PartAllocator(self.numbered, prepared, cuts, tuple(cell_of))
+        work = _Sanitize(task, bits)
+        rows = self.frame.mapInArrow(cut.rows, types)
+        done = (
+            rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()
+        )  # whose arguments are counted
+        spill = _OnCluster(done)
+        kinds = table_of(spill.frame("cell-0", 1)).schema
+        buckets = done.filter(done["kind"].isin([str(1 + each) for each in range(1 << bits)]))
+        self.released = _released(buckets, kinds.remove(kinds.get_field_index(ORDER)))
+        return spill
+
+    def transform(self, tried: TriedOnSample, settings: PartitionSettings) -> Outcome:
+        """All rows, transformed batch by batch as the sample was."""
+        outcome, self.released = _transform(self.frame, self.numbered, tried, settings)
+        return outcome
+
+
+def _types_of_rows(prepared: Preparation, cuts: PartitionTree) -> Any:
+    """Types of the rows of partitions: those of the first rows that were seen, once they are allocated."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    some = RowBlock(prepared.seen.table.slice(0, 100), prepared.seen.rows[:100])
+    found = next(table for _, table in RowAllocator(prepared.to_cut, cuts).allocate(some))
+    return from_arrow_schema(found.append_column(_CELL, pa.array(np.zeros(found.num_rows, dtype=np.int64))).schema)
+
+
+def _frame_of_block(block: RowBlock) -> bytes:
+    """Rows with their numbers as bytes."""
+    return frame_of(block.table.append_column(_CELL, pa.array(block.rows)))
+
+
+def _block_of(frame: bytes) -> RowBlock:
+    """Rows with their numbers from bytes."""
+    table = table_of(frame)
+    return RowBlock(table.drop_columns([_CELL]), table.column(_CELL).to_numpy())
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class _Scan:
-    """Looks at a part of a data frame."""
+    """First pass over a part of a data frame."""
 
     numbered: Numbered
-    schema: Schema
-    k: int
-    row_hash: RowHash
-    level: str | int | None
-    level_1: bool
+    scan: RowScan
 
     def __call__(self, batches: Batches) -> Batches:
-        runs = self.numbered.runs(batches)
-        first_pass = scan_rows(runs, self.schema, self.k, self.row_hash, self.level, level_1=self.level_1)
+        first_pass = self.scan.of(self.numbered.runs(batches))
         counts = {"rows": first_pass.rows, "held_out": first_pass.held_out, "highest": first_pass.highest}
         frames = {"counts": write_json(counts, "canonical").encode()}
         for name in ("sample", "witnesses", "outside"):
             block: RowBlock = getattr(first_pass, name)
             if len(block):
-                frames[name] = frame_of(block.table.append_column(_CELL, pa.array(block.rows)))
+                frames[name] = _frame_of_block(block)
         yield part_of(part_number(), frames)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _PartSampler:
+    """Draws a sample of a part."""
+
+    numbered: Numbered
+    row_hash: RowHash
+
+    def __call__(self, batches: Batches) -> Batches:
+        sampler = RowSampler(self.row_hash, "sample")
+        for block in self.numbered.runs(batches):
+            sampler.add(block)
+        found = sampler.done()
+        if len(found):
+            yield part_of(part_number(), {"rows": _frame_of_block(found)})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,66 +225,13 @@ class _Sanitize:
         return pa.Table.from_batches([part_of(number, frames)])
 
 
-def run_on_spark(
-    frame: DataFrame,
-    mechanism: Mechanism,
-    randomness: Randomness,
-    options: RunOptions,
-    *,
-    most_rows: int,
-    into: Into | None = None,
-    measured: int = SAMPLE_ROWS,
-    native: bool = False,
-    spreadsheet_safe: bool = False,
-) -> tuple[Outcome, DataFrame]:
-    """Sanitize a data frame of Spark, and the released rows as one; they go ``into`` a sink here too, if there is one.
-
-    ``randomness`` must be repeatable. A worker that is lost costs its cells' work, which others do again to the bit.
-    """
-    check_partitioned(mechanism, options)
-    numbered = number_rows(frame)
-    level, level_1 = options.level, mechanism.traits.level_1
-
-    def first_pass(schema: Schema, k: int, row_hash: RowHash) -> FirstPass:
-        rows = frames_from(frame, _Scan(numbered, schema, k, row_hash, level, level_1))
-        return merge_passes(_looks(rows), schema, k, row_hash, level, level_1=level_1)
-
-    prepared = prepare_partitions(frame.limit(HEAD_ROWS).toArrow(), first_pass, mechanism, randomness, options)
-    cuts, light = tree_of(prepared, most_rows), prepared.to_cut
-    counted = _add_up(frames_from(frame, _PartAllocator(numbered, light, cuts, ()).count), RowAllocator(light, cuts))
-    prepared = with_exact_moments(prepared, counted)
-    cells = merge_leaves(cuts, counted.rows, counted.people, least_people(prepared, counted))
-    if not isinstance(options.holdout, float | None):
-        raise OptionError("the control group is drawn on the cluster; give --holdout a share, not a file")
-    cell_of = [0] * cuts.leaves
-    for number, leaves in enumerate(cells):
-        for leaf in leaves:
-            cell_of[leaf] = number
-    (task, pairs), bits = task_of(prepared, counted, cells, native=native, measured=measured), bits_of(prepared)
-    cut = _PartAllocator(numbered, light, cuts, tuple(cell_of))
-    rows = frame.mapInArrow(cut.rows, _spark_schema(prepared, cuts))
-    work = _Sanitize(task, bits)
-    done = rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()  # whose arguments are counted
-    spill = _OnCluster(done, len(cells))
-    outcome = gather(
-        prepared, counted, spill, len(cells), pairs, bits,
-        into=into, measured=bool(measured), spreadsheet_safe=spreadsheet_safe, stay=into is None,
-    )  # fmt: skip
-    kinds = table_of(spill.frame("cell-0", 1)).schema
-    buckets = done.filter(done["kind"].isin([str(1 + each) for each in range(1 << bits)]))
-    return outcome, _released(buckets, kinds.remove(kinds.get_field_index(ORDER)))
-
-
-def _looks(rows: Sequence[Any]) -> Iterator[FirstPass]:
-    """Looks at the parts of a data frame, in order."""
+def _passes(rows: Sequence[Any]) -> Iterator[FirstPass]:
+    """First passes over the parts of a data frame, in order."""
     nothing = RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
     for part in sorted({row["part"] for row in rows}):
         frames = {row["kind"]: bytes(row["frame"]) for row in rows if row["part"] == part}
         counts = parse_json(frames.pop("counts"))
-        runs = {}
-        for name, text in frames.items():
-            table = table_of(text)
-            runs[name] = RowBlock(table.drop_columns([_CELL]), table.column(_CELL).to_numpy())
+        runs = {name: _block_of(frame) for name, frame in frames.items()}
         sample, seen, outside = (runs.get(name, nothing) for name in ("sample", "witnesses", "outside"))
         yield FirstPass(sample, seen, outside, counts["rows"], counts["held_out"], counts["highest"])
 
@@ -228,22 +248,12 @@ def _add_up(rows: Sequence[Any], allocator: RowAllocator) -> AllocationCounts:
     return allocator.count()
 
 
-def _spark_schema(prepared: Preparation, cuts: PartitionTree) -> Any:
-    """Types of the rows of cells: those of a cut of the rows that were seen."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    allocator, seen = RowAllocator(prepared.to_cut, cuts), prepared.seen
-    some = RowBlock(seen.table.slice(0, 100), seen.rows[:100])
-    found = next(table for _, table in allocator.allocate(some))
-    return from_arrow_schema(found.append_column(_CELL, pa.array(np.zeros(found.num_rows, dtype=np.int64))).schema)
-
-
 class _OnCluster(Spill):
     """Frames of cells that lie on the cluster, fetched a place at a time."""
 
-    def __init__(self, done: DataFrame, cells: int) -> None:
+    def __init__(self, done: DataFrame) -> None:
         super().__init__()
-        self._done, self._cells = done, cells
+        self._done = done
         self._fetched: tuple[int, dict[int, bytes]] = (-1, {})
 
     def frame(self, name: str, number: int) -> bytes:
@@ -254,36 +264,7 @@ class _OnCluster(Spill):
         return self._fetched[1][int(name.removeprefix("cell-"))]
 
 
-_DRAWN = "\x1fdrawn"
 _TOLD = "told"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _PartSampler:
-    """Draws a sample of a part: the numbers that `sample_file` draws for its rows."""
-
-    numbered: Numbered
-    rows: int
-    randomness: Randomness
-
-    def __call__(self, batches: Batches) -> Batches:
-        part = part_number()
-        rng, found = self.randomness.generator("sample", after=self.numbered.starts[part]), Reservoir(self.rows)
-        for block in self.numbered.runs(batches):
-            found.add(block.table, rng.random(len(block)))
-        if found.kept is not None:
-            yield part_of(part, {"rows": frame_of(found.kept.append_column(_DRAWN, pa.array(found.drawn)))})
-
-
-def sample_on_spark(frame: DataFrame, numbered: Numbered, rows: int, randomness: Randomness) -> pa.Table:
-    """Rows of a data frame drawn without replacement, in its order; with a seed those of a file of the same rows."""
-    sample = Reservoir(rows)
-    for row in sorted(frames_from(frame, _PartSampler(numbered, rows, randomness)), key=lambda row: row["part"]):
-        part = table_of(bytes(row["frame"]))
-        sample.add(part.drop_columns([_DRAWN]), part.column(_DRAWN).to_numpy())
-    if sample.kept is None:
-        raise TableError("the data frame has no rows; add some")
-    return sample.kept
 
 
 @dataclass
@@ -414,31 +395,20 @@ class _Move:
                 yield batch, some, first + place_of[some.rows - first]
 
 
-def move_on_spark(
-    frame: DataFrame,
-    numbered: Numbered,
-    tried: TriedOnSample,
-    schema: pa.Schema,
-    *,
-    batch_rows: int | None = None,
-    csv: bool = False,
-    into: Into | None = None,
-    spreadsheet_safe: bool = False,
+def _transform(
+    frame: DataFrame, numbered: Numbered, tried: TriedOnSample, settings: PartitionSettings
 ) -> tuple[Outcome, DataFrame]:
-    """Move all rows of a data frame, and the released rows as one; they go ``into`` a sink here too, if there is one.
-
-    ``schema`` is that of the rows as workers get them. The chance of what was tried must be repeatable. The key goes to
-    the workers.
-    """
-    source, begin = TableSource(Path("spark"), FileForm(FileFormat.ARROW), schema, numbered.rows), perf_counter()
+    """Move all rows of a data frame, and the released rows as one. The key goes to the workers."""
+    begin, schema = perf_counter(), tried.sampled
+    csv = settings.form is not None and settings.form.format is FileFormat.CSV
     allowed = tried.mechanism.pass_categories
-    plan = plan_columns(source, tried.key, schema=tried.plan.schema, pass_categories=allowed)
+    plan = plan_columns(schema, tried.key, schema=tried.plan.schema, pass_categories=allowed)
     randomness, see = tried.plan.randomness, _See(plan, tried.key, csv)
     seen = see.nothing()
     for row in sorted(frames_from(frame, see), key=lambda row: row["part"]):
         seen.merge(_ColumnsSeen.from_bytes(bytes(row["frame"])))
     spacings = finest_of(seen.spacings, plan)
-    size = batch_rows or usual_rows(plan, schema)
+    size = settings.batch_rows or usual_rows(plan, schema)
     exact = tried.mechanism.exact_digits
     work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness, exact)
     done = frame.mapInArrow(work, FRAMES).persist()
@@ -449,17 +419,19 @@ def move_on_spark(
         for name, cells in told.formulas.items():
             formulas.cells[name] = formulas.cells.get(name, 0) + cells
     kinds, rows = plan.arrow_schema(schema), done.filter(done["kind"] != _TOLD)
-    if into is not None:
-        with into(kinds) as sink:
+    if settings.place is not None:
+        with settings.open_sink(kinds) as sink:
             for batch in _batches(rows):
                 sink.write(pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], schema=kinds))
     facts = (
         *facts_around(plan, seen.empty, randomness),
         *facts_of_moving(plan, tried.key, gaps, work.sizes, shuffled=True, exact_digits=exact),
-        *formulas.facts(quoted=spreadsheet_safe),
+        *formulas.facts(quoted=settings.spreadsheet_safe),
     )
     seconds = perf_counter() - begin
-    outcome = outcome_of_moving(tried, source.path, numbered.rows, plan.public, facts, seconds=seconds, where="table")
+    outcome = outcome_of_moving(
+        tried, settings.place, numbered.rows, plan.public, facts, seconds=seconds, where="table"
+    )
     return outcome, _released(rows, kinds)
 
 

@@ -79,16 +79,17 @@ class ColumnPlan:
 
 
 def plan_columns(
-    source: TableSource,
+    kinds: pa.Schema,
     key: Key,
     *,
+    head: Callable[[list[str], int], pa.Table] | None = None,
     columns: Sequence[str] | None = None,
     schema: Schema | None,
     identifiers: Iterable[str] = (),
     public: Iterable[str] = (),
     pass_categories: bool,
 ) -> ColumnPlan:
-    """Settle what happens to each column.
+    """Settle what happens to each column of a table of these types; without a schema one is inferred from its head.
 
     Raises
     ------
@@ -98,15 +99,16 @@ def plan_columns(
         For columns that would be released as they are without having been allowed to, and for privacy levels.
     """
     identifiers, public = tuple(identifiers), tuple(public)
-    unknown = [name for name in (*(columns or ()), *identifiers, *public) if name not in source.schema.names]
+    unknown = [name for name in (*(columns or ()), *identifiers, *public) if name not in kinds.names]
     if unknown:
-        raise OptionError(no_column(unknown[0], source.schema.names))
+        raise OptionError(no_column(unknown[0], kinds.names))
     if schema is not None and columns is not None:
         raise OptionError("the schema already says which columns are numbers; leave 'columns' or the schema out")
     if schema is None:
-        schema = _infer(source, key.columns if columns is None else columns, identifiers, public)
-    check_columns(source.schema.empty_table(), schema)
-    place = {name: number for number, name in enumerate(source.schema.names)}
+        assert head is not None
+        schema = _infer(kinds, head, key.columns if columns is None else columns, identifiers, public)
+    check_columns(kinds.empty_table(), schema)
+    place = {name: number for number, name in enumerate(kinds.names)}
     schema = Schema(tuple(sorted(schema.fields, key=lambda field: place[field.name])))
     schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
     levels = [field.name for field in schema if field.role is Role.LEVEL]
@@ -122,32 +124,38 @@ def plan_columns(
             f"{len(categories)} columns are no plain numbers and would be released as they are, the first is "
             f"{categories[0]!r}; drop them as identifiers, or allow it with --pass-categories"
         )
-    _check_types(moved, source)
+    _check_types(moved, kinds)
     return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))
 
 
-def _infer(source: TableSource, numbers: Sequence[str], identifiers: Sequence[str], public: Sequence[str]) -> Schema:
+def _infer(
+    kinds: pa.Schema,
+    read: Callable[[list[str], int], pa.Table],
+    numbers: Sequence[str],
+    identifiers: Sequence[str],
+    public: Sequence[str],
+) -> Schema:
     """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
     told = {*identifiers}
-    head = source.head([name for name in source.schema.names if name not in told], _HEAD)
-    untyped = all(is_text(field.type) for field in source.schema)
+    head = read([name for name in kinds.names if name not in told], _HEAD)
+    untyped = all(is_text(field.type) for field in kinds)
     fields = []
-    for name in source.schema.names:
+    for name in kinds.names:
         if name in told:
             fields.append(Field(name, Kind.NOMINAL, Role.IDENTIFIER))
             continue
         field = infer_field(name, head.column(name), untyped=untyped)
         if name in numbers and name not in public:
-            whole = pa.types.is_integer(source.schema.field(name).type)  # first rows of text would not say of all
+            whole = pa.types.is_integer(kinds.field(name).type)  # first rows of text would not say of all
             field = Field(name, Kind.INTEGER if whole else Kind.CONTINUOUS, missing=MISSING_MARKS)
         # bounds, steps and formats of the first rows do not bind the others
         fields.append(free_field(field) if field.kind in _NUMBERS else field)
     return Schema(tuple(fields))
 
 
-def _check_types(moved: Sequence[Field], source: TableSource) -> None:
-    kinds = {field.name: _plain(source.schema, field.name) for field in moved}
-    wrong = [name for name, kind in kinds.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
+def _check_types(moved: Sequence[Field], kinds: pa.Schema) -> None:
+    types = {field.name: _plain(kinds, field.name) for field in moved}
+    wrong = [name for name, kind in types.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
     if wrong:
         raise OptionError(
             f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; fix the "
