@@ -61,7 +61,7 @@ def test_moved_rows_are_those_of_a_file_in_batches(tmp_path: Path) -> None:
                     sf.Rotation(pass_categories=True),
                     folder=tmp_path / engine,
                     engine=engine,
-                    master="local[2]",
+                    master="local[2]" if engine == "spark" else None,
                     new_key=keys[-1],
                     **told,
                 )

@@ -79,7 +79,8 @@ def test_with_no_method_named_a_cluster_draws_the_chains_of_memory(tmp_path: Pat
         odd = people().append_column("street", pa.array([['a "b"', "c;d", "e"][row % 3] for row in range(len(table))]))
         write_as_in_germany(odd, tmp_path / "people.csv")
         for engine in ("partitions", "spark"):
-            sf.sanitize(tmp_path / "people.csv", folder=tmp_path / engine, engine=engine, master="local[2]", **told)
+            master = "local[2]" if engine == "spark" else None
+            sf.sanitize(tmp_path / "people.csv", folder=tmp_path / engine, engine=engine, master=master, **told)
         (tmp_path / "ragged.csv").write_text("a;b\n1;2\n3\n")
         with pytest.raises(SfumatoError, match="do not have the 2 cells of the header"):
             sf.sanitize(tmp_path / "ragged.csv", folder=tmp_path / "none", engine="spark", master="local[2]", seed=1)
