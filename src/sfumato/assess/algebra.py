@@ -18,6 +18,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from sfumato.assess.bounded import bounded_study
 from sfumato.assess.findings import Direction, Family, Finding, Tries, is_rate, not_run
 from sfumato.assess.study import ColumnPair, Places, Study, sample
 from sfumato.core.facts import Chained, Fact, Grouped
@@ -334,6 +335,7 @@ class Measure:
     uncompared: Mapping[str, str] | None = None
     of_groups: bool = False  # whether it looks at the groups alone, and so does not ask for released rows
     figure: str = ""  # the figure of the report that shows its numbers; none where it is empty
+    exact: bool = False  # whether it sees extreme numbers as they are, in place of bounded ones
     numbers: tuple[Number, ...] = ()  # what it finds
 
     def finds(self, *numbers: Number) -> Measure:
@@ -384,6 +386,7 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
         return measure.not_run(lacking.value, applies=lacking not in _OF_THE_TABLE)
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
+    study = study if measure.exact else bounded_study(study)
     try:
         with one_thread():
             findings = measure.findings(measure.run(study))

@@ -25,7 +25,16 @@ from sfumato.tables.infer import complete_field
 from sfumato.tables.recoding import value_frequencies
 from sfumato.tables.schema import Schema
 
-__all__ = ["NUMERIC", "TAIL_METHODS", "Tail", "TailMethod", "Tails", "check_tails", "fit_tails"]
+__all__ = [
+    "NUMERIC",
+    "TAIL_METHODS",
+    "Tail",
+    "TailMethod",
+    "Tails",
+    "check_tails",
+    "fit_tails",
+    "person_maxima",
+]
 
 TailMethod = Literal["code", "smooth", "keep"]
 
@@ -228,8 +237,8 @@ def _fit_tail(
     rare, rest = int(held[held < k].sum()), int(held.sum() - held.max())
     if len(common) and (rare < k or rare <= (1.0 - _COMMON_SHARE) * rest):
         return Tail(field, grid, float(common[0]), float(common[-1]), common)
-    top = _person_maxima(values, persons)
-    bottom = _person_maxima(-values, persons)
+    top = person_maxima(values, persons)
+    bottom = person_maxima(-values, persons)
     high, low = _cut_off(top, k, rng), -_cut_off(bottom, k, rng)
     if low > high:  # fewer than 4k persons have a value
         low = high = _central_value(top, k, rng)
@@ -238,7 +247,7 @@ def _fit_tail(
     return Tail(field, grid, low, high, low_scale=scales[0], high_scale=scales[1], furthest=float(np.log(2 * k)))
 
 
-def _person_maxima(values: Floats, persons: Ints | None) -> Floats:
+def person_maxima(values: Floats, persons: Ints | None) -> Floats:
     """Largest value of each person, in descending order."""
     if persons is None:
         return np.sort(values)[::-1]

@@ -85,6 +85,7 @@ EXTREME_VALUES = Measure(
     "after Dwork et al. 2006, tables that differ in one person",
     _run,
     figure="attacks/all",
+    exact=True,
 ).finds(
     Number("extreme-values-disclosed", "Singling out, extreme values", SHARE).means(
         "Singling out by extreme values: how often a release of a redraw of the table contains a value beyond "

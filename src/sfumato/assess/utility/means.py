@@ -39,7 +39,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 _CHANGE = Scale((0.0, None), "share", public=False)
 
-MEANS = Measure("means", Family.UTILITY, "after Hundepool et al. 2012, section 3", _run).finds(
+MEANS = Measure("means", Family.UTILITY, "after Hundepool et al. 2012, section 3", _run, exact=True).finds(
     Number("mean-change-largest", "Change of a mean, largest", _CHANGE).means(
         "The largest relative change of the mean of a numeric column; sums over as many rows change alike. Baseline: "
         "chance alone"
