@@ -30,8 +30,8 @@ from sfumato.core.facts import (
     Stratified,
     TailsCoded,
 )
+from sfumato.engines import memory
 from sfumato.engines.outcome import Comparison
-from sfumato.engines.partitions import partition
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
 from sfumato.engines.partitions.spill import FileSpill
@@ -177,7 +177,7 @@ def test_rows_that_are_asked_for_are_shared_out_by_the_sizes_of_cells(
 
 
 def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "REGION_ROWS", 40)
+    monkeypatch.setattr(memory, "REGION_ROWS", 40)
     table = people().drop_columns(["who", "level", "since"])
     everything = run(table, CHAIN, holdout=0.2)
     some = run(table, CHAIN, holdout=0.2, measured=300)

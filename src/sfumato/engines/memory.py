@@ -45,9 +45,10 @@ from sfumato.tables.tails import NUMERIC, Tails
 __all__ = [
     "MEASURED_ROWS",
     "MEASURED_WHOLE",
-    "REGION_ROWS",
     "MadeRows",
-    "draw_regions",
+    "MeasuredRows",
+    "details_of_part",
+    "draw_measured_rows",
     "make_rows",
     "measured_note",
     "measured_rows",
@@ -462,7 +463,7 @@ def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.r
         records=None if records is None else records.take(rows.inside),
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
-        workings=None if workings is None else _part_of(workings, rows, original.num_rows),
+        workings=None if workings is None else details_of_part(workings, rows, original.num_rows),
         # who is alone among some need not be alone among all
         standings=population_uniqueness((original, released, held), compared.codec, whose, rows.inside, rows.outside),
     )
@@ -476,14 +477,26 @@ def measured_rows(
     workings: OwnerDetails | None,
     rng: np.random.Generator,
 ) -> MeasuredRows | None:
-    """Rows of the neighbourhoods that are drawn of a large table; None where all are measured.
+    """Rows of the neighbourhoods that are drawn of a large table; None if all are measured."""
+    rows = max(original.num_rows, released.num_rows)
+    if rows <= MEASURED_WHOLE or not original.num_rows:
+        return None
+    return draw_measured_rows(original, released, outside, codec, workings, MEASURED_ROWS / rows, rng)
+
+
+def draw_measured_rows(
+    original: pa.Table,
+    released: pa.Table,
+    outside: pa.Table | None,
+    codec: Codec,
+    workings: OwnerDetails | None,
+    share: float,
+    rng: np.random.Generator,
+) -> MeasuredRows:
+    """Rows of about this share of the neighbourhoods of a table, drawn at random.
 
     Groups stay whole, a row that descends from a person is where that one is, and others are where they lie.
     """
-    many = max(original.num_rows, released.num_rows)
-    if many <= MEASURED_WHOLE or not original.num_rows:
-        return None
-    share = MEASURED_ROWS / many
     if workings is not None and workings.labels is not None and workings.drawn_from is not None:
         centres = _centres(original, codec, workings.labels)
         regions = draw_regions(centres, REGION_ROWS * len(centres) / original.num_rows, share, rng)
@@ -523,7 +536,7 @@ def _centres(table: pa.Table, codec: Codec, labels: Places) -> Matrix:
     return np.asarray(sums / np.maximum(sizes, 1)[:, None])
 
 
-def _part_of(workings: OwnerDetails, rows: MeasuredRows, many: int) -> OwnerDetails:
+def details_of_part(workings: OwnerDetails, rows: MeasuredRows, many: int) -> OwnerDetails:
     """Details of some of the people and of some released rows."""
     labels, drawn, origin = workings.labels, workings.drawn_from, workings.origin
     if labels is not None:

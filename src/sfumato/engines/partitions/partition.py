@@ -29,7 +29,7 @@ from sfumato.core.facts import (
     Synthesized,
 )
 from sfumato.core.threads import one_blas_thread
-from sfumato.engines.memory import REGION_ROWS, MadeRows, draw_regions, make_rows
+from sfumato.engines.memory import MadeRows, MeasuredRows, details_of_part, draw_measured_rows, make_rows
 from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, Prepared
 from sfumato.methods.protocol import Mechanism, OwnerDetails
@@ -167,45 +167,23 @@ def _compared(
     """
     if not task.share:
         return None
-    workings = OwnerDetails() if made.workings is None else made.workings
-    kept = np.arange(inside.num_rows) if workings.kept is None else workings.kept
-    own, lying, far = _measured(made, workings, outside, task, rng)
-    rows, drawn = np.flatnonzero(own), np.flatnonzero(lying)
-    none, place = np.full(len(drawn), -1, dtype=np.int64), np.cumsum(own) - 1
+    details = OwnerDetails() if made.workings is None else made.workings
+    kept = np.arange(inside.num_rows) if details.kept is None else details.kept
+    original, released = made.job.original, made.released
+    if task.share < 1.0:
+        rows = draw_measured_rows(original, released, outside, task.codec, details, task.share, rng)
+    else:
+        rows = MeasuredRows(*(np.arange(len(table)) for table in (original, released, outside)))
+    part, none = details_of_part(details, rows, len(original)), np.full(len(rows.made), -1, dtype=np.int64)
     return Compared(
-        inside.take(pa.array(kept[rows])),
-        made.released.take(pa.array(drawn)),
-        outside.filter(pa.array(far)),
-        np.full(len(rows), -1, dtype=np.int64) if workings.labels is None else workings.labels[rows],
-        np.zeros(len(rows), dtype=np.int64) if workings.levels is None else workings.levels[rows],
-        none if workings.drawn_from is None else workings.drawn_from[drawn],
-        none if workings.origin is None else place[workings.origin[drawn]],
+        inside.take(pa.array(kept[rows.inside])),
+        released.take(pa.array(rows.made)),
+        outside.take(pa.array(rows.outside)),
+        np.full(len(rows.inside), -1, dtype=np.int64) if part.labels is None else part.labels,
+        np.zeros(len(rows.inside), dtype=np.int64) if part.levels is None else part.levels,
+        none if part.drawn_from is None else part.drawn_from,
+        none if part.origin is None else part.origin,
     )
-
-
-def _measured(
-    made: MadeRows, workings: OwnerDetails, outside: pa.Table, task: PartitionTask, rng: np.random.Generator
-) -> tuple[Mask, Mask, Mask]:
-    """Which records are measured, which released rows and which the control group."""
-    values, names = made.job.records.values, made.job.original.column_names
-    if task.share >= 1.0:
-        own, lying, far = (np.ones(many, dtype=np.bool_) for many in (len(values), len(made.released), len(outside)))
-        return own, lying, far
-    labels, drawn_from = workings.labels, workings.drawn_from
-    points = values
-    if labels is not None:
-        sizes = np.bincount(labels)
-        points = np.column_stack([np.bincount(labels, weights=column) for column in values.T]) / sizes[:, None]
-    regions = draw_regions(points, REGION_ROWS * len(points) / len(values), task.share, rng)
-
-    def hold(table: pa.Table) -> Mask:
-        return regions.hold(task.codec.encode(table.select(names), unseen="mean").values)
-
-    far = hold(outside) if outside.num_rows else np.empty(0, dtype=np.bool_)
-    chosen = regions.hold(points)
-    if labels is not None and drawn_from is not None:
-        return chosen[labels], chosen[drawn_from], far
-    return chosen, hold(made.released) if workings.origin is None else chosen[workings.origin], far
 
 
 def merge_facts(
