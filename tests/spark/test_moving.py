@@ -70,7 +70,7 @@ def test_moved_rows_are_those_of_a_file_in_batches(tmp_path: Path) -> None:
         assert one.equals(two)
         assert releases[0].certificate.facts == releases[1].certificate.facts
         assert Key.load(keys[0]) == Key.load(keys[1])
-        with pytest.raises(OptionError, match="--level needs all rows at once"):
+        with pytest.raises(OptionError, match="level= needs all rows at once"):
             sf.sanitize(rows, HYBRID, level=5, **TOLD)
     checks = verify_release(tmp_path / "spark" / "release")
     assert [check.name for check in checks if not check.holds] == ["made for release"]

@@ -67,18 +67,13 @@ class Randomness:
         """The generator's algorithm, as a certificate names it."""
         return "ChaCha20" if self.seed is None else "PCG64"
 
-    def generator(self, purpose: str, *, after: int = 0) -> np.random.Generator:
-        """Generator for one purpose; no two purposes share a stream.
-
-        With a seed it may start ``after`` a number of uniform draws, as if they had been made; without one its numbers
-        are then others, which nobody can tell.
-        """
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Generator for one purpose; no two purposes share a stream."""
         if self.seed is None:
             from randomgen import ChaCha
 
-            return np.random.Generator(ChaCha(key=self._key(f"{purpose} {after}" if after else purpose), rounds=20))
-        begun = np.random.PCG64([self.seed, zlib.crc32(purpose.encode())])
-        return np.random.Generator(begun.advance(after) if after else begun)
+            return np.random.Generator(ChaCha(key=self._key(purpose), rounds=20))
+        return np.random.Generator(np.random.PCG64([self.seed, zlib.crc32(purpose.encode())]))
 
     def repeatable(self, root: bytes | None = None) -> Randomness:
         """A source whose generators repeat the same draws for a purpose during the run."""
