@@ -235,6 +235,17 @@ class RunOptions:
             needs_all_rows=True,
         ),
     )
+    budget_file: str | Path | None = field(
+        default=None,
+        metadata=offered(
+            "private: budget of the dataset over all its releases, which this one is charged to.",
+            Panel.PRIVACY,
+            ("sanitize",),
+            path=True,
+            metavar="FILE",
+            beside_recipe=True,
+        ),
+    )
     engine: Literal["memory", "partitions", "spark"] | None = field(
         default=None,
         metadata=offered(

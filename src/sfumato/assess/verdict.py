@@ -128,7 +128,8 @@ class Verdict:
     @property
     def heading(self) -> str:
         """Outcome and policy in a few words, without a full stop, for anybody."""
-        return f'{_HEADINGS[self.outcome]} "{self.title}"'
+        proved = self.by == "proof" and self.outcome is Ruling.MEETS
+        return f'{_HEADINGS[self.outcome]} "{self.title}"{" by proof" if proved else ""}'
 
     @property
     def clause(self) -> str:

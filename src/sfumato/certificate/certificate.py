@@ -157,8 +157,12 @@ class Certificate:
         if fact is None:
             return None
         ledger = [{"step": step, "rho": rho} for step, rho in zip(fact.steps, fact.spent, strict=True)]
-        stated = {name: getattr(fact, name) for name in ("epsilon", "delta", "unit", "neighbours")}
-        return {**stated, "ledger": ledger}
+        stated = {name: getattr(fact, name) for name in ("epsilon", "delta", "rho", "unit", "neighbours")}
+        levels = [
+            {"epsilon": epsilon, "weight": weight / 64}
+            for epsilon, weight in zip(fact.epsilons, fact.weights, strict=True)
+        ]
+        return {**stated, "ledger": ledger} | ({"levels": levels} if levels else {})
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""

@@ -167,9 +167,23 @@ def _is_accounted(fact: PrivatelyMeasured) -> bool:
     known = fact.epsilon > 0 and 0 < fact.delta < 1 and fact.columns >= 1 and len(fact.steps) == len(fact.spent) > 0
     return (
         known
-        and 0 < fact.rho <= rho_of(fact.epsilon, fact.delta)
+        and 0 <= fact.thresholds < fact.delta
+        and 0 < fact.rho <= rho_of(fact.epsilon, fact.delta - fact.thresholds)
         and all(rho > 0 for rho in fact.spent)
         and math.fsum(fact.spent) <= fact.rho * (1 + 1e-9)
+        and _are_levels(fact)
+        and bool(fact.dataset) == (fact.dataset_epsilon is not None) == (fact.dataset_delta is not None)
+    )
+
+
+def _are_levels(fact: PrivatelyMeasured) -> bool:
+    """Tell whether nobody's weight gives them more than their epsilon."""
+    paired = len(fact.epsilons) == len(fact.weights) and bool(fact.epsilons) == bool(fact.level_rule)
+    return paired and all(
+        0 < epsilon <= fact.epsilon
+        and 0 < weight <= 64
+        and (weight / 64) ** 2 * fact.rho <= rho_of(epsilon, fact.delta - fact.thresholds) * (1 + 1e-9)
+        for epsilon, weight in zip(fact.epsilons, fact.weights, strict=True)
     )
 
 

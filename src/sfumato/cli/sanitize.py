@@ -109,6 +109,7 @@ def sanitize(
         check_run,
         form_asked,
         open_in_parts,
+        reading_as_declared,
         sanitize_input,
     )
     from sfumato.tables.frames import to_arrow
@@ -128,7 +129,7 @@ def sanitize(
     _check_measured(choice.recipe, publishing)
     run = SanitizeRun(choice, options, publishing, options_from(FileReading, arguments), output, new_key)
     with keeping_owner_part(console, output, overwrite=publishing.overwrite):
-        run = check_run(run)
+        run = reading_as_declared(check_run(run), source)
     signer = signer_at(publishing.sign, output, no_sign=no_sign, dry_run=run.effective.seed is not None)
     command = command_words() if recipe is None else ()
     run = replace(run, publishing=replace(publishing, sign=signer or False, command=command))
@@ -202,9 +203,12 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
     if pdf:
         print_summary(folder)
     certificate, report = release.certificate, release.report
-    parts = [] if report is None else report.lines()
+    proved = certificate.privacy is not None  # what is measured may not leave, and stays in owner/
+    parts = [] if report is None or proved else report.lines()
+    if report is not None and report.verdict is not None and proved:
+        parts = [(0, report.verdict.short_sentence())]
     parts += fact_lines(certificate, form)
-    if report is not None:
+    if report is not None and not proved:
         parts += [(1, note) for note in report.notes]
         if (words := time_limit_words(report)) is not None:
             parts.append((5, words))

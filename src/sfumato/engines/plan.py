@@ -85,6 +85,8 @@ class Plan:
         _check_wanted(self.mechanism, options.rows, options.where)
         check_rare_treatment(options.rare)
         check_tails(options.tails)
+        if options.budget_file is not None and not traits.declared:
+            raise OptionError(f"{self.mechanism.method!r} has no privacy budget; leave out --budget-file")
         if options.keep_persons:
             check_links(self.mechanism, self.schema, options.rows)
         if options.tails is not None and not traits.synthetic:
@@ -150,7 +152,8 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
         refuse_weight(schema, f"the method {mechanism.method!r}")
     if options.where is not None:
         refuse_weight(schema, "--where")
-    check_weights(repair_table(arrow, schema), schema)
+    if not declared:
+        check_weights(repair_table(arrow, schema), schema)
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(

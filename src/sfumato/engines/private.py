@@ -1,31 +1,46 @@
 """The engine for a method whose every output but noisy counts is independent of the records.
 
-It finds nothing in the table: no kinds, bounds, categories, rules, rare values or number of rows. What the ordinary
-path would find must be declared, and an option that rests on the data is refused.
+It finds nothing in the table: no kinds, formats, bounds, categories, rules, rare values or number of rows. What the
+ordinary path would find must be declared, or is bought with a part of the budget; an option that rests on the data is
+refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from sfumato.core.errors import OptionError
+from sfumato.core.arrays import Ints
+from sfumato.core.documents import write_json
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact
 from sfumato.core.records import RowRequest
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan
+from sfumato.engines.private_domains import buy_domains, to_buy
+from sfumato.methods.private import PrivateChain
+from sfumato.methods.private.budget import charge
+from sfumato.methods.private.ledger import Ledger
 from sfumato.methods.private.model import Model
+from sfumato.methods.private.people import GRID, Counter, People, level_weights
 from sfumato.methods.private.stored import MODEL_FILE, StoredModel
+from sfumato.methods.protocol import parameters_of
+from sfumato.tables.cells import absent_cells, declared_type, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.schema import Role, Schema
+from sfumato.tables.levels import Condition, meets_all, parse_epsilons
+from sfumato.tables.persons import persons_of_table
+from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = ["refuse_observed", "run_private"]
 
 _REFUSED = ("level", "strata", "rare", "tails", "where", "keep_persons", "memory")
-_ROLES = (Role.PERSON, Role.WEIGHT, Role.LEVEL)
 
 
 def refuse_observed(plan: Plan) -> None:
@@ -35,25 +50,49 @@ def refuse_observed(plan: Plan) -> None:
         if getattr(options, name) not in (None, False):
             raise OptionError(f"{method!r} does not support --{name.replace('_', '-')}; leave it out")
     for field in schema:
-        if field.role in _ROLES:
-            raise OptionError(f"{method!r} has no use for column {field.name!r} as {field.role.value}; drop the column")
+        if field.role is Role.LEVEL:
+            raise OptionError(f"{method!r} makes no groups; drop column {field.name!r}, or name it with --epsilon-of")
         if field.coarsened or field.repair:
             raise OptionError(f"{method!r} neither coarsens nor repairs column {field.name!r}; do so before")
+    weight = schema.weight
+    if weight is not None and weight.domain.declared and not _is_above_zero(weight):
+        raise OptionError(f"the weight {weight.name!r} may be 0 by its declared domain; declare a low above 0")
     if schema.rules and not options.no_rules:
         raise OptionError(f"{method!r} keeps no rules between columns; remove them from the schema, or add --no-rules")
+
+
+def _is_above_zero(weight: Field) -> bool:
+    low = weight.domain.low
+    return weight.kind in (Kind.INTEGER, Kind.CONTINUOUS) and isinstance(low, int | float) and low > 0
 
 
 def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bool = True) -> Outcome:
     """Rows drawn from noisy counts of a table."""
     refuse_observed(plan)
-    arrow = _with_plain_types(arrow)
-    codec = Codec.declared(plan.schema, {name: arrow.schema.field(name).type for name in arrow.column_names})
+    chain = plan.mechanism
+    assert isinstance(chain, PrivateChain)
+    arrow, nobody = _of_somebody(_plain_cells(arrow), plan.schema)
     arrow, outside = _hold_out(arrow, plan)
+    levels = _Levels.of(arrow, plan.schema, chain)
+    people = People.of((), persons_of_table(arrow, plan.schema), levels.codes, levels.weights)
+    lacking = to_buy(levels.schema) if chain.private_bounds else ()
+    begin, ledger = perf_counter(), chain.ledger(plan.randomness.generator("sanitize"))
+    stated = _charged(plan, ledger, measured=report)
+    counter = Counter(people, ledger)
+    sizes = counter.measure_sizes()
+    schema = buy_domains(levels.schema, lacking, arrow, counter)
+    codec = Codec.declared(schema, {field.name: declared_type(field) for field in schema})
     records = codec.encode(arrow.select(codec.schema.names), unseen="nearest")
     wanted = None if plan.options.rows is None else RowRequest(plan.options.rows)
-    begin = perf_counter()
-    made = plan.mechanism.sanitize(
-        dataclasses.replace(records, wanted=wanted), rng=plan.randomness.generator("sanitize")
+    made = chain.synthesize(
+        dataclasses.replace(records, wanted=wanted),
+        people,
+        ledger,
+        sizes,
+        shared=people.most_rows > 1,
+        bought=tuple(field.name for field in lacking),
+        **levels.stated,
+        **stated,
     )
     seconds = perf_counter() - begin
     released = codec.decode(made.records.coordinates, native=native)
@@ -61,7 +100,6 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     types = tuple(str(column.kind) for column in codec.columns)
     model = StoredModel(codec.schema.public_part(), types, made.model, plan.randomness.mode)
     names = [field.name for field in codec.schema.encoded]
-    original = codec.decode(records.coordinates)  # the owner compares with what the domains let be seen
     return Outcome(
         recipe=plan.recipe(codec.schema),
         table=released,
@@ -70,14 +108,14 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
         schema=codec.schema,
         facts=(*_facts(codec.schema, plan), *made.facts),
         comparison=Comparison(
-            original,
+            codec.decode(records.coordinates),  # the owner compares with what the domains let be seen
             codec.decode(made.records.coordinates) if native else released,
             codec,
             records,
             None
             if outside is None
             else codec.decode(codec.encode(outside.select(names), unseen="nearest").coordinates),
-            _notes(codec.misfits(arrow)) if report else (),
+            _notes(codec.misfits(arrow), nobody) if report else (),
         ),
         workings=made.workings,
         public_texts={MODEL_FILE: model.to_json()},
@@ -85,42 +123,154 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     )
 
 
-def _with_plain_types(arrow: pa.Table) -> pa.Table:
-    """The table in types that a name alone describes: a dictionary lists what the data hold."""
+def _charged(plan: Plan, ledger: Ledger, *, measured: bool) -> dict[str, Any]:
+    """Charge the release to its dataset, and say which that is; a dry run is not released and costs nothing."""
+    path = plan.options.budget_file
+    if path is None or plan.options.seed is not None:
+        return {}
+    chosen = write_json([parameters_of(plan.mechanism), plan.schema.to_toml(), plan.options.rows], "canonical")
+    settings = hashlib.sha256(chosen.encode()).hexdigest()
+    budget = charge(path, ledger.rho, ledger.thresholds, settings, measured=measured)
+    named = {"dataset": budget.dataset, "dataset_epsilon": budget.epsilon, "dataset_delta": budget.delta}
+    return {**named, "measured_before": budget.measured}
+
+
+# ------------------------------------------------------------------------------------------------------------ the rows
+
+
+def _plain_cells(arrow: pa.Table) -> pa.Table:
+    """The table with cells that are read one by one.
+
+    A dictionary lists what the data hold, and short floats are read as decimals if all of them are such.
+    """
     return arrow.cast(pa.schema([field.with_type(_plain_type(field.type)) for field in arrow.schema]))
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
-    if pa.types.is_decimal(kind):
+    if pa.types.is_float16(kind) or pa.types.is_float32(kind) or pa.types.is_decimal(kind):
         return pa.float64()
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
+def _of_somebody(arrow: pa.Table, schema: Schema) -> tuple[pa.Table, int]:
+    """Rows that say whose they are, if a column does, and how many others are left out."""
+    person = next((field for field in schema if field.role is Role.PERSON), None)
+    if person is None:
+        return arrow, 0
+    absent = absent_cells(plain(arrow.column(person.name)), person.missing)
+    return arrow.filter(pa.array(~absent)), int(absent.sum())
+
+
 def _hold_out(arrow: pa.Table, plan: Plan) -> tuple[pa.Table, pa.Table | None]:
-    """Rows to measure and rows kept out: each is kept out by a coin of its own, so that no row decides on another."""
+    """Rows to measure and rows kept out: each person is kept out by a coin of their own, which decides on no other."""
     holdout = plan.options.holdout
     if holdout is None:
         return arrow, None
     if not isinstance(holdout, float):
-        return arrow, to_arrow(holdout)[0]
+        return arrow, _plain_cells(to_arrow(holdout)[0])
     if not 0.0 < holdout < 1.0:
         raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
-    out = plan.randomness.generator("holdout").random(arrow.num_rows) < holdout
+    persons = persons_of_table(arrow, plan.schema)
+    whose = np.arange(arrow.num_rows) if persons is None else persons
+    out = (plan.randomness.generator("holdout").random(int(whose.max(initial=-1)) + 1) < holdout)[whose]
     return arrow.filter(pa.array(~out)), arrow.filter(pa.array(out))
+
+
+# ---------------------------------------------------------------------------------------------------------- the levels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Levels:
+    """The epsilon of each row, by declared columns alone, and the schema without a column that says nothing else."""
+
+    schema: Schema
+    codes: Ints | None = None
+    weights: tuple[int, ...] = (GRID,)
+    stated: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, arrow: pa.Table, schema: Schema, chain: PrivateChain) -> _Levels:
+        rule = chain.epsilon_of
+        if rule is None:
+            return cls(schema)
+        if rule in schema.names:
+            codes, asked = _epsilons_of_column(arrow, schema[rule])
+            if schema[rule].role is Role.TARGET:
+                raise OptionError(f"column {rule!r} is the target and sets epsilon; name another column")
+            schema = schema.with_role(Role.LEVEL, rule)
+        else:
+            codes, asked = _epsilons_of_rules(arrow, schema, parse_epsilons(rule), chain.epsilon)
+        epsilons = sorted(set(asked))
+        if epsilons[-1] != chain.epsilon:
+            raise OptionError(
+                f"the largest epsilon of --epsilon-of is {epsilons[-1]:g}; take --epsilon {epsilons[-1]:g}"
+            )
+        weights = level_weights(epsilons, chain.epsilon, chain.delta - chain.thresholds)
+        places = np.array([epsilons.index(each) for each in asked])
+        stated = {"level_rule": rule, "epsilons": tuple(epsilons), "weights": weights}
+        return cls(schema, places[codes], weights, stated)
+
+    def __repr__(self) -> str:
+        return f"_Levels({len(self.weights)})"
+
+
+def _epsilons_of_column(arrow: pa.Table, field: Field) -> tuple[Ints, list[float]]:
+    """Place of each row's epsilon among those that the column declares; any other cell gets the least."""
+    categories = field.domain.categories if field.domain.declared else None
+    if not categories:
+        raise PrivacyRefusal(f"column {field.name!r} sets epsilon and declares no categories; list its epsilons")
+    try:
+        asked = [float(each) for each in categories]
+    except ValueError:
+        asked = [0.0]
+    if min(asked) <= 0 or not np.isfinite(asked).all():
+        raise OptionError(f"a category of column {field.name!r} is no epsilon; list numbers above 0")
+    codec = Codec.declared(_confidential([field]), {field.name: declared_type(field)})
+    codes = codec.codes(codec.decode(codec.encode(arrow, unseen="nearest").coordinates), field.name, unseen="mean")[0]
+    return np.where(codes < 0, int(np.argmin(asked)), codes), asked
+
+
+def _epsilons_of_rules(
+    arrow: pa.Table, schema: Schema, rules: tuple[tuple[tuple[Condition, ...], float], ...], otherwise: float
+) -> tuple[Ints, list[float]]:
+    """Place of each row's epsilon among those of the rules, by its cells as the declared domains let them be seen."""
+    asked = [epsilon for _, epsilon in rules]
+    if rules[-1][0]:
+        asked.append(otherwise)
+    if min(asked) <= 0:
+        raise OptionError("a rule of --epsilon-of asks for epsilon 0; take a number above 0")
+    names = dict.fromkeys(schema[name].name for conditions, _ in rules for name, _, _ in conditions)
+    fields = [schema[name] for name in names]
+    seen = Codec.declared(_confidential(fields), {field.name: declared_type(field) for field in fields})
+    table = seen.decode(seen.encode(arrow, unseen="nearest").coordinates)
+    codes = np.full(arrow.num_rows, len(asked) - 1)
+    for place in reversed(range(len(rules))):
+        codes[meets_all(rules[place][0], table, seen.schema)] = place
+    return codes, asked
+
+
+def _confidential(fields: list[Field]) -> Schema:
+    return Schema(tuple(dataclasses.replace(field, role=Role.CONFIDENTIAL) for field in fields))
+
+
+# ----------------------------------------------------------------------------------------------------------- the words
 
 
 def _facts(schema: Schema, plan: Plan) -> tuple[Fact, ...]:
     randomness = plan.randomness
-    dropped = tuple(field.name for field in schema if field.role is Role.IDENTIFIER)
+    dropped = tuple(field.name for field in schema if field.is_dropped)
     monthly = (DatesCoarsened(schema.monthly),) if schema.monthly else ()
     return (Drawn(randomness.mode.value, randomness.algorithm), ColumnsDropped(dropped, ()), *monthly)
 
 
-def _notes(misfits: dict[str, int]) -> tuple[str, ...]:
-    """How many cells lay outside their domains, for the owner alone."""
-    if not misfits:
-        return ()
-    cells, columns = sum(misfits.values()), len(misfits)
-    return (f"{cells} cells in {columns} columns lay outside the declared domains: clipped, or taken as missing.",)
+def _notes(misfits: dict[str, int], nobody: int) -> tuple[str, ...]:
+    """How many cells lay outside their domains, and rows that belong to nobody, for the owner alone."""
+    notes = []
+    if misfits:
+        cells, columns = sum(misfits.values()), len(misfits)
+        notes.append(f"{cells} cells in {columns} columns lay outside their domains: clipped, or taken as missing.")
+    if nobody:
+        notes.append(f"{nobody} rows do not say whose they are and were left out.")
+    return tuple(notes)

@@ -266,7 +266,8 @@ def judge_proof(
     ]
     missing: list[Missing] = []
     if exceeded or not policy.proof:
-        bounds = dict(zip(_SCORES, membership_bounds(rho_of(epsilon, delta)), strict=True))
+        rates = (rate + 2 * delta for rate in membership_bounds(rho_of(epsilon, delta)))  # of thresholds, too
+        bounds = dict(zip(_SCORES, rates, strict=True))
         required = [name for name, value in policy.require.items() if value is not False]
         open_limits = [name for name, allowed in policy.limits.items() if bounds.get(name, 1.0) > allowed]
         missing = [Missing(name, None, "the proof does not bound it") for name in (*open_limits, *required)]

@@ -62,6 +62,7 @@ __all__ = [
     "check_run",
     "form_asked",
     "open_in_parts",
+    "reading_as_declared",
     "sanitize",
     "sanitize_input",
 ]
@@ -162,6 +163,7 @@ def sanitize(
     rows: int | None = None,
     where: str | None = None,
     keep_persons: bool = False,
+    budget_file: str | Path | None = None,
     report: bool = True,
     time_limit: float | None = None,
     quasi_identifiers: Iterable[str] = (),
@@ -248,6 +250,8 @@ def sanitize(
     keep_persons : bool
         Let released persons keep several rows each, which share a new number in the column ``released_person``; for
         condensation.
+    budget_file : path, optional
+        For the private chain: the budget of the dataset over all its releases, which this one is charged to.
     report : bool
         Whether to measure.
     time_limit : float, optional
@@ -340,6 +344,8 @@ def _opened(table: Any, run: SanitizeRun) -> tuple[SanitizeRun, Any, Origin | No
     """The run with how its file was read, and the table, file or Spark frame that comes from what was given."""
     if is_spark_frame(table):
         return run, table, None
+    if isinstance(table, str | Path):
+        run = reading_as_declared(run, str(table))
     if run.folder is not None and isinstance(table, str | Path):
         engine = InputFile(str(table), run.effective, run.publishing, run.reading, run.choice.named_method).engine()
         if engine != "memory":
@@ -348,6 +354,13 @@ def _opened(table: Any, run: SanitizeRun) -> tuple[SanitizeRun, Any, Origin | No
             run = replace(run, options=replace(run.options, memory=None))
     arrow, origin = to_arrow(table, run.marks, run.reading)
     return replace(run, reading=origin.reading), arrow, origin
+
+
+def reading_as_declared(run: SanitizeRun, source: str) -> SanitizeRun:
+    """The run, which detects nothing in its file if its method depends on declarations alone."""
+    if not run.choice.is_named or not resolve_run(run)[0].traits.declared:
+        return run
+    return replace(run, reading=run.reading.without_detection(source))
 
 
 def open_in_parts(path: str | Path, engine: Engine, run: SanitizeRun) -> TableSource | ClusterFile:
@@ -645,7 +658,15 @@ def _check_folder(run: SanitizeRun) -> None:
             raise OptionError(f"{name}= is for a release that is written; name where with folder=, or leave it out")
         return
     key = run.choice.parameters.get("key")
-    inputs = (options.schema, publishing.policy, publishing.sign, options.holdout, key, options.resume_key)
+    inputs = (
+        options.schema,
+        publishing.policy,
+        publishing.sign,
+        options.holdout,
+        key,
+        options.resume_key,
+        options.budget_file,
+    )
     check_folder(run.folder, overwrite=publishing.overwrite, inputs=(*run.inputs, *inputs))
 
 

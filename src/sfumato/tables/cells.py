@@ -41,6 +41,7 @@ __all__ = [
     "bound_to_number",
     "codes_of_cells",
     "decimals_of_step",
+    "declared_type",
     "floats",
     "gap_of_cells",
     "is_number",
@@ -124,6 +125,17 @@ def native_type(field: Field, kind: pa.DataType) -> pa.DataType:
     if field.format in DURATION_FORMATS:
         return pa.duration("s")
     return pa.int64() if field.kind is Kind.INTEGER else pa.float64()
+
+
+def declared_type(field: Field) -> pa.DataType:
+    """Arrow type in which a column is written by its declaration alone, whatever type its cells came in."""
+    if field.kind in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL):
+        kinds = {type(category) for category in field.domain.categories or ("",)}
+        known = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
+        return known.get(kinds.pop(), pa.float64()) if len(kinds) == 1 else pa.float64()
+    if field.kind is Kind.DATE:
+        return pa.string() if field.format else native_type(field, pa.string())
+    return native_type(field, pa.string())
 
 
 def written_type(kind: pa.DataType) -> pa.DataType:

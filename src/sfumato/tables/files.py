@@ -194,8 +194,10 @@ def read_numerals(
 
     ``decimal`` is the mark before decimals, where it is known, ``missing`` what means a missing cell besides the usual
     marks. A file with semicolons between cells is taken to have
-    commas before decimals where its numbers do not say.
+    commas before decimals where its numbers do not say. Numbers that are ``"plain"`` stay as they are.
     """
+    if decimal == "plain":
+        return table, form
     table, numerals = plain_numerals(table, (*MISSING_MARKS, *missing), decimal=decimal, likely=form.likely_decimal)
     return table, replace(form, numerals=numerals)
 

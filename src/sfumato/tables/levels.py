@@ -17,7 +17,16 @@ from sfumato.core.errors import LevelError, OptionError
 from sfumato.tables.cells import absent_cells, bound_to_number, numbers_of_cells, plain
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
-__all__ = ["Condition", "LevelRule", "levels_of_table", "meets_all", "parse_conditions", "parse_rules", "public_level"]
+__all__ = [
+    "Condition",
+    "LevelRule",
+    "levels_of_table",
+    "meets_all",
+    "parse_conditions",
+    "parse_epsilons",
+    "parse_rules",
+    "public_level",
+]
 
 _COMPARE = {
     "==": operator.eq,
@@ -56,22 +65,41 @@ def parse_rules(text: str) -> tuple[LevelRule, ...]:
     >>> parse_rules("income > 100000: 12, else: 5")[0]
     LevelRule(conditions=(('income', '>', '100000'),), level=12)
     """
-    rules = []
+    found = _parsed(text, r"\d{1,9}", "level")
+    return tuple(LevelRule(conditions, int(level)) for conditions, level in found)
+
+
+def parse_epsilons(text: str) -> tuple[tuple[tuple[Condition, ...], float], ...]:
+    """Read rules such as ``age < 18: 0.5, else: 1``, by which people have different epsilons.
+
+    Examples
+    --------
+    >>> parse_epsilons("age < 18: 0.5, else: 1")
+    (((('age', '<', '18'),), 0.5), ((), 1.0))
+    """
+    found = _parsed(text, r"\d{1,4}(\.\d{1,6})?", "epsilon")
+    return tuple((conditions, float(epsilon)) for conditions, epsilon in found)
+
+
+def _parsed(text: str, number: str, what: str) -> list[tuple[tuple[Condition, ...], str]]:
+    rules: list[tuple[tuple[Condition, ...], str]] = []
     parts = re.split("," + _OUTSIDE_QUOTES, text)
     for place, part in enumerate(parts, 1):
-        condition, colon, level = part.rpartition(":")
-        if not colon or not re.fullmatch(r"\s*\d{1,9}\s*", level):
-            raise LevelError(f"level rule number {place} is not of the form 'column > value: level' or 'else: level'")
+        condition, colon, value = part.rpartition(":")
+        if not colon or not re.fullmatch(rf"\s*{number}\s*", value):
+            raise LevelError(
+                f"{what} rule number {place} is not of the form 'column > value: {what}' or 'else: {what}'"
+            )
         if condition.strip().lower() == "else":
             if place != len(parts):
-                raise LevelError("the level rule 'else' must be the last one")
-            rules.append(LevelRule((), int(level.strip())))
+                raise LevelError(f"the {what} rule 'else' must be the last one")
+            rules.append(((), value.strip()))
             continue
         conditions = parse_conditions(condition)
         if not conditions:
-            raise LevelError(f"level rule number {place} has no comparison; write 'column > value: level'")
-        rules.append(LevelRule(conditions, int(level.strip())))
-    return tuple(rules)
+            raise LevelError(f"{what} rule number {place} has no comparison; write 'column > value: {what}'")
+        rules.append((conditions, value.strip()))
+    return rules
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:

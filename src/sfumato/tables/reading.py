@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.errors import OptionError, shown, spelled
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["READING_OPTIONS", "FileReading", "describe_reading", "read_input", "read_people"]
 
 _ALL = ("sanitize", "evaluate", "tune")
+_WORKBOOKS = (".xlsx", ".ods")
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class FileReading:
         Of CSV.
     delimiter : str, optional
         Between cells of CSV.
-    decimal : {".", ","}, optional
-        Mark before decimals of CSV.
+    decimal : {".", ",", "plain"}, optional
+        Mark before decimals of CSV; numbers that are plain are read one by one, without looking at others.
     sheet : str, optional
         Of a workbook, or a table of an SQLite file.
     header_row : int, optional
@@ -50,7 +51,7 @@ class FileReading:
         default=None,
         metadata=offered("Delimiter of CSV.  [default: detected from the header]", Panel.INPUT, _ALL, metavar="MARK"),
     )
-    decimal: Literal[".", ","] | None = field(
+    decimal: Literal[".", ",", "plain"] | None = field(
         default=None,
         metadata=offered(
             "Decimal separator of CSV.  [default: detected from the numbers]", Panel.INPUT, _ALL, choices=(".", ",")
@@ -85,6 +86,15 @@ class FileReading:
     def or_else(self, other: FileReading) -> FileReading:
         """The given options, completed by others."""
         return FileReading(**{**other.given, **self.given})
+
+    def without_detection(self, source: str) -> FileReading:
+        """Options that read a file the same way whatever its rows hold."""
+        name = source.lower()
+        if source != "-" and not name.endswith((".csv", ".csv.gz")):
+            return self.or_else(FileReading(header_row=1)) if name.endswith(_WORKBOOKS) else self
+        if self.decimal == ",":
+            raise OptionError("this method reads numbers with a decimal point only; rewrite the file, or take Parquet")
+        return replace(self.or_else(FileReading(encoding="utf-8", delimiter=",", header_row=1)), decimal="plain")
 
     def repeated(self, form: FileForm) -> FileReading:
         """Options that read the file again in the same way: given ones, and unusual detected ones."""

@@ -92,6 +92,11 @@ def check_methods(methods: Iterable[str] | str | None) -> tuple[str, ...] | None
         return None
     named = [each.strip() for each in (methods.split(",") if isinstance(methods, str) else methods)]
     for each in named:
+        if each == "private":
+            raise OptionError(
+                "'private' is not tuned, because its settings must not depend on the data: take epsilon and delta from "
+                "the policy's section [proof], with sfumato sanitize --method private"
+            )
         if each not in TUNED:
             meant = closest_name(each, TUNED)
             told = f"did you mean {meant!r}?" if meant is not None else f"choose from {', '.join(TUNED)}"

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["delta_of", "epsilon_of", "membership_bounds", "rho_of"]
+__all__ = ["delta_of", "epsilon_of", "loss_bound", "membership_bounds", "rho_of"]
 
 _ORDERS = 1.0 + np.geomspace(1e-4, 1e6, 20_000)  # any order gives a valid bound, so that a grid errs on the safe side
 _SLACK = 1e-9  # relative; covers the rounding of floats in the conversion
@@ -46,6 +46,14 @@ def epsilon_of(rho: float, delta: float) -> float:
     a = _ORDERS
     bounds = a * rho + (-np.log(delta) - np.log(a - 1) + a * np.log1p(-1 / a)) / (a - 1)
     return float(max(0.0, bounds.min()) * (1 + _SLACK))
+
+
+def loss_bound(rho: float, delta: float) -> float:
+    """Logarithm of the largest factor by which odds change, apart from a probability of delta [Bun and Steinke 2016].
+
+    Larger than epsilon: (epsilon, delta) bounds the probability of a release, not the ratio of two.
+    """
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 @cache

@@ -432,8 +432,13 @@ class ComponentNoise(Fact):
 class PrivatelyMeasured(Fact):
     """All that was learnt of the records are counts with discrete Gaussian noise, over ``columns`` columns.
 
-    ``rho`` is the budget of zero-concentrated differential privacy that ``epsilon`` and ``delta`` allow; of the
-    ``steps`` each ``spent`` its share. Neighbouring tables differ in all rows of one person.
+    ``rho`` is the budget of zero-concentrated differential privacy that ``epsilon`` and ``delta`` allow, less the part
+    of delta that ``thresholds`` of categories may cost; of the ``steps`` each ``spent`` its share. Neighbouring tables
+    differ in all rows of one person, ``shared`` if a column says whose a row is.
+
+    People of the ``epsilons`` count so many 64ths of a person each in ``weights``, as ``level_rule`` says of whom. The
+    domains of the columns ``bought`` were not declared. Releases of a ``dataset`` have a budget together; other
+    settings may have been ``measured_before`` on it.
     """
 
     epsilon: float
@@ -444,6 +449,16 @@ class PrivatelyMeasured(Fact):
     columns: int
     unit: Literal["person"] = "person"
     neighbours: Literal["add or remove one person"] = "add or remove one person"
+    thresholds: float = 0.0
+    shared: bool = False
+    level_rule: str = ""
+    epsilons: tuple[float, ...] = ()
+    weights: tuple[int, ...] = ()
+    bought: tuple[str, ...] = ()
+    dataset: str = ""
+    dataset_epsilon: float | None = None
+    dataset_delta: float | None = None
+    measured_before: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from sfumato.core.arrays import Floats
 from sfumato.core.distributions.accounting import rho_of
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import PrivatelyMeasured, Shuffled
 from sfumato.core.option import offered
 from sfumato.core.records import CellsByColumn, Records, columns_of
@@ -23,6 +25,7 @@ from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_p
 
 __all__ = ["PrivateChain"]
 
+_OF_DELTA = 0.1  # for the thresholds of categories that are bought
 _LARGEST = 1e-2  # delta from which nothing is promised
 
 
@@ -39,10 +42,31 @@ class PrivateChain:
     epsilon : float
     delta : float
         Should be well below one in the number of people.
+    epsilon_of : str, optional
+        Smaller epsilons of some people: a declared column of numbers, or rules on declared columns such as
+        ``"age < 18: 0.5, else: 1"``. What sets them must be public.
+    private_bounds : bool
+        Buy bounds and categories that are not declared, for a tenth of the budget.
+    people : int, optional
+        Number of people, if it is public.
     """
 
     epsilon: float
     delta: float = field(default=1e-5, metadata=offered("private: probability that the bound fails.  [default: 1e-05]"))
+    epsilon_of: str | None = field(
+        default=None,
+        metadata=offered(
+            "private: smaller epsilons of some people, a declared column or 'age < 18: 0.5, else: 1'.",
+            metavar="COL|RULE",
+        ),
+    )
+    private_bounds: bool = field(
+        default=False,
+        metadata=offered("private: buy bounds and categories that are not declared, for a tenth of the budget."),
+    )
+    people: int | None = field(
+        default=None, metadata=offered("private: number of people, if it is public.", metavar="N")
+    )
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -51,11 +75,18 @@ class PrivateChain:
             raise OptionError("epsilon must be a number above 0; try 1")
         if not 0 < self.delta <= _LARGEST:
             raise OptionError(f"delta must lie above 0 and be at most {_LARGEST:g}; try 1e-5")
+        if self.people is not None and self.people < 1:
+            raise OptionError("the number of people must be at least 1; leave it out if it is not public")
+        if self.people is not None and self.delta > 1 / (10 * self.people):
+            raise PrivacyRefusal(
+                f"delta {self.delta:g} is too large for {self.people:,} people, each of whom it may fail; take "
+                f"{10.0 ** -math.ceil(math.log10(10 * self.people)):g} or less"
+            )
 
     @property
     def traits(self) -> Traits:
         """Synthetic rows, from declared domains alone."""
-        return Traits(synthetic=True, declared=True, gaps=True, codes=True, row_is_person=True)
+        return Traits(synthetic=True, declared=True, gaps=True, codes=True)
 
     @property
     def method(self) -> str:
@@ -70,15 +101,43 @@ class PrivateChain:
         PrivacyRefusal
             If a domain is not declared.
         """
+        people = People.of((), records.persons)
+        return self.synthesize(records, people, self.ledger(rng))
+
+    @property
+    def thresholds(self) -> float:
+        """Part of delta for the thresholds of categories, if they may be bought."""
+        return _OF_DELTA * self.delta if self.private_bounds else 0.0
+
+    def ledger(self, rng: np.random.Generator) -> Ledger:
+        """The budget of a release."""
+        return Ledger(rho_of(self.epsilon, self.delta - self.thresholds), rng, thresholds=self.thresholds)
+
+    def synthesize(
+        self, records: Records, people: People, ledger: Ledger, sizes: Floats | None = None, **stated: Any
+    ) -> MethodResult:
+        """Rows drawn from noisy counts, at a cost of at most what the ledger has left.
+
+        Parameters
+        ----------
+        records : Records
+        people : People
+            Whom each record is about.
+        ledger : Ledger
+        sizes : ndarray, optional
+            Noisy numbers of people of each level, if there are levels.
+        **stated
+            What else the fact states.
+        """
         refuse_levels(records, "the private chain")
         refuse_strata(records, "the private chain")
         columns = [DeclaredColumn.of(block, missing) for block, missing in columns_of(records.layout)]
         domains = tuple(column.domain for column in columns)
         target = next((i for i, each in enumerate(domains) if each.name == records.target), None)
-        ledger = Ledger(rho_of(self.epsilon, self.delta), rng)
-        people = People(tuple(column.places(records) for column in columns))
-        model = measure(people, domains, target, settings_for(domains, target, self.epsilon), ledger, rng)
-        rows = max(1, round(model.people)) if records.wanted is None else records.wanted.rows
+        people, rng = people.with_places(*(column.places(records) for column in columns)), ledger.rng
+        model = measure(people, domains, target, settings_for(domains, target, self.epsilon), ledger, rng, sizes)
+        rows = self.people or max(1, round(model.people))
+        rows = rows if records.wanted is None else records.wanted.rows
         drawn = draw_rows(model, rows, rng)
         cells = {column.domain.name: column.cells(places, rng) for column, places in zip(columns, drawn, strict=True)}
         none = np.zeros(rows, dtype=np.int64)
@@ -91,5 +150,7 @@ class PrivateChain:
             wanted=None,
         )
         steps, spent = zip(*ledger.lines, strict=True)
-        fact = PrivatelyMeasured(self.epsilon, self.delta, ledger.rho, steps, spent, len(columns))
+        fact = PrivatelyMeasured(
+            self.epsilon, self.delta, ledger.rho, steps, spent, len(columns), thresholds=ledger.thresholds, **stated
+        )
         return MethodResult(released, (fact, Shuffled(rows)), OwnerDetails(), model)

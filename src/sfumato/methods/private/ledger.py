@@ -20,6 +20,8 @@ from sfumato.core.distributions.exact import draw_exact_gaussian, representable_
 from sfumato.core.errors import PrivacyRefusal
 
 __all__ = [
+    "BoundCounts",
+    "CategoryCounts",
     "ColumnTable",
     "CountsGivenTarget",
     "Covariance",
@@ -64,6 +66,22 @@ class LevelCounts(Measurement):
 
     step = "people of each epsilon"
     paragraph = "counts"
+    optional = True
+
+
+class BoundCounts(Measurement):
+    """Counts of one column in the intervals of a grid that does not depend on the data."""
+
+    step = "bounds"
+    paragraph = "bounds"
+    optional = True
+
+
+class CategoryCounts(Measurement):
+    """Counts of the categories that somebody has, of which only those above a threshold leave."""
+
+    step = "categories"
+    paragraph = "categories"
     optional = True
 
 
@@ -140,11 +158,14 @@ class Ledger:
         Of the whole release.
     rng : numpy Generator
         Where noise comes from.
+    thresholds : float
+        Part of delta that thresholds of categories may cost.
     """
 
     rho: float
     rng: np.random.Generator
     spent: dict[str, Fraction] = field(default_factory=dict)
+    thresholds: float = 0.0
 
     @property
     def remaining(self) -> float:

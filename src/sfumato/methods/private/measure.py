@@ -38,14 +38,16 @@ def measure(
     settings: Settings,
     ledger: Ledger,
     rng: np.random.Generator,
+    sizes: Floats | None = None,
 ) -> Model:
-    """A model of the records that cost at most the budget of the ledger.
+    """A model of the records that cost at most what the ledger has left.
 
-    ``rng`` draws samples of released models; noise comes from the ledger alone.
+    ``rng`` draws samples of released models; noise comes from the ledger alone. ``sizes`` are noisy numbers of people
+    of each level, if they were measured before.
     """
     if target is not None and is_class(domains[target]):
         domains = tuple(replace(each, ordered=False) if i == target else each for i, each in enumerate(domains))
-    return _Measuring(people, domains, target, settings, ledger, rng).run()
+    return _Measuring(Counter(people, ledger, sizes), domains, target, settings, rng).run()
 
 
 class _Measuring:
@@ -53,24 +55,20 @@ class _Measuring:
 
     def __init__(
         self,
-        people: People,
+        counter: Counter,
         domains: tuple[Domain, ...],
         target: int | None,
         settings: Settings,
-        ledger: Ledger,
         rng: np.random.Generator,
     ) -> None:
-        self.people, self.domains, self.target, self.settings = people, domains, target, settings
-        self.counter = Counter(people, ledger)
-        self.ledger, self.rng = ledger, rng
+        self.people, self.domains, self.target, self.settings = counter.people, domains, target, settings
+        self.counter, self.ledger, self.rng = counter, counter.ledger, rng
         self.classed = target is not None and is_class(domains[target])
         self.free = [i for i in range(len(domains)) if not (self.classed and i == target)]
         self.numbers = [i for i in self.free if domains[i].ordered]
         with_pairs, with_scores = len(self.free) > 1, len(self.numbers) > 1
-        rho = ledger.remaining * _NEVER_MORE
-        if self.counter.levelled:
-            self.counter.measure_sizes(rho * settings.levels)
-            rho = ledger.remaining * _NEVER_MORE
+        counter.measure_sizes()
+        rho = self.ledger.remaining * _NEVER_MORE
         self.rho_one_way = rho * settings.one_way
         self.rho_given = rho * settings.given_target if self.classed and self.free else 0.0
         self.rho_covariance = rho * settings.covariance if with_scores else 0.0

@@ -6,8 +6,9 @@ learns more of them than that epsilon allows; people of the same epsilon are cou
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,7 @@ GRID = 64
 """Parts of a person of the largest epsilon, if people have different ones."""
 
 _PARTS = 64  # that the rows of a person share
+_LEVELS = 0.02  # share of the budget for the number of people of each level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +42,8 @@ class People:
         Level of each row: the place of its person's weight.
     weights : tuple of int
         Parts of `GRID` that a person of each level counts.
+    most_rows : int
+        Rows of a person that count anything, at most.
     """
 
     places: tuple[Ints, ...]
@@ -47,6 +51,7 @@ class People:
     unit: int = 1
     levels: Ints | None = None
     weights: tuple[int, ...] = (GRID,)
+    most_rows: int = 1
 
     @classmethod
     def of(
@@ -57,17 +62,21 @@ class People:
         weights: tuple[int, ...] = (GRID,),
     ) -> People:
         """Records of these persons, each row a person without them, with levels of rows; the strictest row decides."""
-        many = len(places[0])
-        if persons is None and levels is None:
+        some = persons if levels is None else levels
+        if some is None:
             return cls(places)
         unit = (1 if persons is None else _PARTS) * (1 if levels is None else GRID)
-        whose = np.arange(many) if persons is None else persons
+        whose = np.arange(len(some)) if persons is None else persons
         levels = None if levels is None else _strictest(levels, weights, whose)
-        whole = np.full(many, unit) if levels is None else np.array(weights)[levels] * (unit // GRID)
-        return cls(places, share_parts(whole, whose), unit, levels, weights)
+        whole = np.full(len(some), unit) if levels is None else np.array(weights)[levels] * (unit // GRID)
+        return cls(places, share_parts(whole, whose), unit, levels, weights, 1 if persons is None else unit)
 
     def __len__(self) -> int:
         return len(self.places[0])
+
+    def with_places(self, *places: Ints) -> People:
+        """The same people, by other columns."""
+        return dataclasses.replace(self, places=places)
 
     def __repr__(self) -> str:
         return f"People({len(self.places)} columns)"
@@ -131,21 +140,28 @@ class Counter:
     ----------
     people : People
     ledger : Ledger
-    sizes : ndarray
-        Noisy number of people of each level.
+    known_sizes : ndarray, optional
+        Noisy number of people of each level, once it is measured.
     """
 
     people: People
     ledger: Ledger
-    sizes: Floats = field(default_factory=lambda: np.ones(1))
+    known_sizes: Floats | None = None
 
-    def measure_sizes(self, rho: float) -> None:
-        """Measure how many people each level has."""
+    def measure_sizes(self) -> Floats | None:
+        """Number of people of each level, measured if it is not known; None if all have the same epsilon."""
         people = self.people
-        assert people.levels is not None
-        counts = people.counts(people.levels, len(people.weights))
-        noisy = self.ledger.release(LevelCounts(counts, people.unit), rho)
-        self.sizes = np.maximum(noisy / self.shares, 1.0)
+        if people.levels is not None and self.known_sizes is None:
+            counts = people.counts(people.levels, len(people.weights))
+            noisy = self.ledger.release(LevelCounts(counts, people.unit), _LEVELS * self.ledger.rho)
+            self.known_sizes = np.maximum(noisy / self.shares, 1.0)
+        return self.known_sizes
+
+    @property
+    def sizes(self) -> Floats:
+        """Noisy number of people of each level."""
+        assert self.known_sizes is not None
+        return self.known_sizes
 
     @property
     def levelled(self) -> bool:

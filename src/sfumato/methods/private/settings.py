@@ -40,8 +40,6 @@ class Settings:
         Largest squared length of a person's scores, for each column.
     small_parents : bool
         Columns of at most three categories may come on top of other parents.
-    levels : float
-        Share of the budget for the number of people of each epsilon, if there are several.
     """
 
     one_way: float
@@ -56,7 +54,6 @@ class Settings:
     least_room: float = 2.5
     clip: float = 1.6
     small_parents: bool = False
-    levels: float = 0.02
 
 
 def is_class(domain: Domain) -> bool:
