@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,3 +188,12 @@ def test_one_column_or_no_person_gives_a_model() -> None:
             ledger = Ledger(rho_of(1.0, 1e-5), np.random.default_rng(5))
             model = measure(nobody, domains, target, settings_for(domains, target, 1.0), ledger, ledger.rng)
             assert len(draw_rows(model, 10, ledger.rng)) == len(domains)
+
+
+def test_every_measurement_names_a_paragraph_of_the_proof_that_names_it() -> None:
+    proof = (Path(__file__).parents[2] / "docs" / "private-proof.md").read_text(encoding="utf-8")
+    paragraphs = {each.partition("\n")[0].lower(): each for each in proof.split("\n### ")}
+    kinds = {kind for kind in Measurement.__subclasses__() if kind.__module__.startswith("sfumato")}
+    assert len(kinds) == 8
+    for kind in kinds:
+        assert f"`{kind.__name__}`" in paragraphs[kind.paragraph]
