@@ -17,6 +17,7 @@ def test_it_names_what_is_there_as_the_installation_states_it(run: Run) -> None:
     found = json.loads(done.out)
     assert found["packages"]["numpy"] == metadata.version("numpy")
     assert set(found["extras"]) == {"excel", "sql", "stream", "survey", "web"}
+    assert found["extensions"] == {}
     assert found["cores"] >= 1
     assert isinstance(found["compiled"], bool)
 

@@ -388,6 +388,7 @@ def _examine() -> dict[str, Any]:
         "compiled": _is_compiled(),
         "browser": _browser(),
         "engine": _engine(),
+        "extensions": _extensions(),
         "extras": {
             name: {"for": _USES[name], "missing": [each for each in extras.get(name, ()) if _version(each) is None]}
             for name in _USES
@@ -453,6 +454,16 @@ def _engine() -> str | None:
         return None
 
 
+def _extensions() -> dict[str, str]:
+    """Package of each extension, or why extensions cannot be used."""
+    from sfumato.registry import extensions
+
+    try:
+        return {each.name: each.package for each in extensions()}
+    except OptionError as error:
+        return {"error": str(error)}
+
+
 def _lines(found: dict[str, Any]) -> list[str]:
     memory = "" if found["memory_gb"] is None else f", {found['memory_gb']:g} GB of memory"
     cores = f"{found['cores']} core{'' if found['cores'] == 1 else 's'}"
@@ -470,6 +481,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines.append(f"Browser for PDF:     {browser}.")
     engine = found["engine"] or "none; see docs/several-owners.md for an environment with spu 0.9.5"
     lines.append(f"Secure computation:  {engine}.")
+    added = ", ".join(f"{name} ({package})" for name, package in found["extensions"].items())
+    lines.append(f"Extensions:          {added or 'none'}.")
     for name, extra in found["extras"].items():
         missing = ", ".join(extra["missing"])
         state = "there" if not missing else f"missing ({missing}); pip install 'sfumato[{name}]'"
