@@ -21,6 +21,7 @@ from sfumato.core.facts import DespitePolicy, Unmeasured
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.geometry import Translation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.options import PublishOptions
 from sfumato.parties.channel import local_channels
 from sfumato.parties.plan import JointPlan, leaks_of
 from sfumato.parties.publish import joint_in_one_process, own_part, run_party, written_together
@@ -186,7 +187,7 @@ def test_a_party_whose_policy_needs_a_control_group_ends_the_run_before_it_start
     sessions = plain_sessions(plan.parties, leaks_of(plan), engine=plan.engine, keep=False)
     part = own_part(plan, 0, people().select(["name", "age"]), key="name")
     with pytest.raises(PolicyNotMet, match="no control group") as refused:  # the other party never answers
-        run_party(part, sessions[0][1], sessions[0][2], tmp_path / "out", policy="research")
+        run_party(part, sessions[0][1], sessions[0][2], tmp_path / "out", PublishOptions(policy="research"))
     assert refused.value.report is None
     assert "--despite-policy" not in str(refused.value)
 
@@ -213,7 +214,7 @@ def test_an_owner_whose_policy_is_not_met_ends_the_run_for_all_without_a_number(
         part = own_part(plan, rank, tables[rank], key="name")
         try:
             policy = LARGE if rank == 0 else None
-            run_party(part, channel, engine, tmp_path / str(rank), report=rank == 0, policy=policy)
+            run_party(part, channel, engine, tmp_path / str(rank), PublishOptions(report=rank == 0, policy=policy))
         except SfumatoError as error:
             found[rank] = error
 

@@ -28,6 +28,7 @@ from sfumato.core.errors import (
 )
 from sfumato.core.facts import BoundsKept, Joint, Opened
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.options import PublishOptions
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointPlan, leaks_of
@@ -330,9 +331,8 @@ def run_all(
     def one(rank: int) -> None:
         (channel, engine), name = ends[rank], plan.parties[rank]
         try:
-            found[name] = run_party(
-                parts[rank], channel, engine, folder / name, **{"report": False, **options.get(name, {})}
-            )
+            publishing = PublishOptions(**{"report": False, **options.get(name, {})})
+            found[name] = run_party(parts[rank], channel, engine, folder / name, publishing)
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             found[name] = error
             for _, other in ends:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rich_click as click
 
@@ -18,6 +18,7 @@ from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.option import Panel
 from sfumato.core.progress import listening, tell
+from sfumato.options import PublishOptions, options_from
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -50,7 +51,17 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
 @options("no_sign", "overwrite", sign="Private key (Ed25519) to sign with, instead of this owner's.")
 @verb
 @click.pass_context
-def party(context: click.RichContext, /, console: Console, config: Path | None, **told: Any) -> None:
+def party(
+    context: click.RichContext,
+    /,
+    console: Console,
+    config: Path | None,
+    output: Path | None,
+    encoding: str | None,
+    seed: int | None,
+    recipe: Path | None,
+    **publishing: Any,
+) -> None:
     """Sanitize a table distributed over several data owners by secure computation.
 
     Every owner runs 'sfumato party --config party.toml' at about the same time and receives the same table, certificate
@@ -61,7 +72,9 @@ def party(context: click.RichContext, /, console: Console, config: Path | None, 
         return
     if config is None:
         raise OptionError("the settings of this party are needed; give --config party.toml, or begin with party init")
-    _run(console, config, **told)
+    no_sign = publishing.pop("no_sign")
+    request = _Request(config, output, encoding, seed, recipe, no_sign)
+    _run(console, request, options_from(PublishOptions, publishing))
 
 
 @party.command("init")
@@ -93,7 +106,7 @@ def init(
     parties: tuple[str, ...],
     data: tuple[str, ...],
     keep_authority: bool,
-    **told: Any,
+    **trial: Any,
 ) -> None:
     """Write FOLDER/NAME/ for every party: party.toml, its key, all certificates with their fingerprints pinned.
 
@@ -105,7 +118,7 @@ def init(
 
     addresses = {name: Address.parse(text) for name, text in _pairs(parties, "--party NAME=HOST:PORT")}
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
-    files = write_trial(folder, PartyTrial(addresses, data=tables, **told), keep_authority=keep_authority)
+    files = write_trial(folder, PartyTrial(addresses, data=tables, **trial), keep_authority=keep_authority)
     for name, path in files.items():
         console.say(f"{name}: sfumato party --config {path}")
     console.say("Send each folder to its party through a trusted channel; key.pem is private to that party.")
@@ -122,25 +135,22 @@ def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
-def _run(
-    console: Console,
-    config_file: Path,
-    *,
-    output: Path | None,
-    encoding: str | None,
-    seed: int | None,
-    recipe: Path | None,
-    form: str,
-    report: bool,
-    policy: str | None,
-    overwrite: bool,
-    sign: Path | None,
-    no_sign: bool,
-) -> None:
+class _Request(NamedTuple):
+    """What the command line says, besides how the release is published."""
+
+    config: Path
+    output: Path | None
+    encoding: str | None
+    seed: int | None
+    recipe: Path | None
+    no_sign: bool
+
+
+def _run(console: Console, request: _Request, publishing: PublishOptions) -> None:
     """Take part in a joint run."""
     from sfumato.engines.outcome import Recipe
     from sfumato.parties.config import PartyConfig
-    from sfumato.parties.network import joined, notifying_others
+    from sfumato.parties.network import connected, notifying_others
     from sfumato.parties.part import own_part
     from sfumato.parties.publish import run_party
     from sfumato.publish.attainable import refuse_unattainable, without_control
@@ -148,38 +158,31 @@ def _run(
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
-    config = PartyConfig.load(config_file).with_seed(seed)
+    config = PartyConfig.load(request.config).with_seed(request.seed)
     with notifying_others(config, __version__):
-        if recipe is not None:
-            config = _replayed(config, Recipe.load(recipe), seed)
-        folder = output or config.output
+        if request.recipe is not None:
+            config = _replayed(config, Recipe.load(request.recipe), request.seed)
+        folder = request.output or config.output
         if folder is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
-        check_output(folder, overwrite=overwrite, inputs=config.files)
-        signer = signer_at(sign, folder, no_sign=no_sign, dry_run=config.plan.seed is not None)
-        refuse_unattainable(asked_policy(policy, report=report), without_control(), despite=None)
+        check_output(folder, overwrite=publishing.overwrite, inputs=config.files)
+        dry_run = config.plan.seed is not None
+        signer = signer_at(publishing.sign, folder, no_sign=request.no_sign, dry_run=dry_run)
+        publishing = dataclasses.replace(publishing, sign=signer or False)
+        policy = asked_policy(publishing.policy, report=publishing.report)
+        refuse_unattainable(policy, without_control(), despite=None)
         data = config.data
-        table, _ = read_file(str(data.file), encoding=encoding)
+        table, _ = read_file(str(data.file), encoding=request.encoding)
         part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
     if config.plan.noise_in_words:
         console.note(f"sfumato: {config.plan.noise_in_words}")
     others = ", ".join(peer.name for peer in config.peers if peer.name != config.name)
     console.note(f"sfumato: {config.name} waits for {others}")
-    with console.progress(), _phases(config.plan.rounds), joined(config, __version__) as (channel, engine):
+    with console.progress(), _phases(config.plan.rounds), connected(config, __version__) as (channel, engine):
         console.note("sfumato: all parties are here")
-        release = run_party(
-            part,
-            channel,
-            engine,
-            folder,
-            form=form,
-            report=report,
-            overwrite=overwrite,
-            sign=signer or False,
-            policy=policy,
-        )
+        release = run_party(part, channel, engine, folder, publishing)
         sent = channel.sent + (0 if engine is None else engine.sent)
-    _tell(console, release, folder, form, sent, time.monotonic() - begin)
+    _tell(console, release, folder, publishing.form, sent, time.monotonic() - begin)
 
 
 def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyConfig:

@@ -28,7 +28,7 @@ from sfumato.parties.rendezvous import Rendezvous
 from sfumato.parties.session import computing_parties
 from sfumato.parties.stream import ConnectionLost, Frame, TlsStream
 
-__all__ = ["NetworkChannel", "joined", "notifying_others"]
+__all__ = ["NetworkChannel", "connected", "notifying_others"]
 
 T = TypeVar("T")
 
@@ -291,7 +291,7 @@ def notifying_others(config: PartyConfig, version: str) -> Iterator[None]:
 
 
 @contextmanager
-def joined(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, Engine | None]]:
+def connected(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, Engine | None]]:
     """Meet the other parties and give the channel to them, and the engine of a party that computes.
 
     A failure in the block is reported to the others; the first failure elsewhere has priority over its effects here.

@@ -19,7 +19,6 @@ from sfumato.parties.session import Session, computing_parties, plain_sessions, 
 from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
-from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
@@ -86,12 +85,7 @@ def run_party(
     channel: PartyChannel,
     engine: Engine | None,
     folder: str | Path,
-    *,
-    form: FileForm | str = FileFormat.CSV.value,
-    report: bool = True,
-    overwrite: bool = False,
-    sign: Signing = None,
-    policy: Policy | str | Path | None = None,
+    publishing: PublishOptions | None = None,
 ) -> Release:
     """Take part in a joint run, and write the release once every party has it.
 
@@ -105,37 +99,31 @@ def run_party(
         None at a party that does not compute.
     folder : path
         Gets ``release/`` and ``owner/``, whole or not at all.
-    form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
-        Of the released table; the same at all parties.
-    report : bool
-        Whether to measure, on this owner's own part; the report stays with the owner.
-    overwrite : bool
-        Replace an earlier release of that name.
-    sign : path, Signer, Ed25519PrivateKey or bool, optional
-        This owner's private key to sign the certificate with, as in `sfumato.Release.save`.
-    policy : Policy, str or path, optional
-        What the report on this owner's part must meet; where it does not, nothing is released anywhere.
+    publishing : PublishOptions, optional
+        The file format is the same at all parties. Report and signature are this owner's own; if the report does not
+        meet the policy, nothing is released anywhere.
 
     Raises
     ------
     SfumatoError
         All other parties are notified, and nothing is written anywhere.
     """
-    form, plan = form_named(form), part.plan
+    asked, plan = publishing or PublishOptions(), part.plan
+    form = form_named(asked.form or FileFormat.CSV.value)
     try:
-        check_folder(folder, overwrite=overwrite)
-        signer = signer_of(sign, dry_run=plan.seed is not None, folder=folder)
+        check_folder(folder, overwrite=asked.overwrite)
+        signer = signer_of(asked.sign, dry_run=plan.seed is not None, folder=folder)
     except BaseException:
         channel.abort("its output folder or signing key cannot be used")  # where they lie is nobody's business
         raise
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        asked = asked_policy(policy, report=report)
-        refuse_unattainable(asked, without_control(), despite=None)
+        policy = asked_policy(asked.policy, report=asked.report)
+        refuse_unattainable(policy, without_control(), despite=None)
         made = run_joint(part, session, plan.engine, form)
-        release = publish(made, PublishOptions(report=report, policy=asked))
-        return written_together(release, channel, folder, form, overwrite=overwrite, sign=signer)
+        release = publish(made, PublishOptions(report=asked.report, policy=policy))
+        return written_together(release, channel, folder, form, overwrite=asked.overwrite, sign=signer)
     except PolicyNotMet:
         channel.abort("its policy is not met")  # what was measured on its part stays private
         raise
