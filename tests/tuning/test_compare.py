@@ -15,6 +15,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.options import PublishOptions
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import End, Outlook, chance_of
+from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.schema import Schema
 from sfumato.tuning import halving as confirming
 from sfumato.tuning.candidates import Candidate, check_methods, grid
@@ -29,7 +30,7 @@ from sfumato.tuning.halving import (
     level_with,
     smoothed_leaks,
 )
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, RowsByPerson, Score, Told
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, Score, Told
 from tests.examples import examples
 
 OURS = Policy("ours", {"linkage-excess": 0.05}, keep={"utility-loss": 0.05})

@@ -38,7 +38,7 @@ from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
-from sfumato.tables.persons import check_weights, persons_of_table, refuse_weight
+from sfumato.tables.persons import check_weights, hold_out, persons_of_table, refuse_weight
 from sfumato.tables.rare import PooledCategories, check_rare_treatment, pool_rare_values
 from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation, value_frequencies
 from sfumato.tables.repair import repair_table
@@ -422,11 +422,7 @@ def _hold_out(
         return rows, None
     if not isinstance(holdout, float):
         return rows, to_arrow(holdout)[0]
-    if not 0.0 < holdout < 1.0:
-        raise OptionError("the share of rows to hold out must lie between 0 and 1; try 0.2")
-    units = rows if persons is None else persons
-    drawn = randomness.generator("holdout").permutation(int(units.max()) + 1)
-    out = np.isin(units, drawn[: max(1, round(holdout * len(drawn)))])
+    out = hold_out(rows if persons is None else persons, holdout, randomness.generator("holdout"))
     return rows[~out], arrow.take(pa.array(rows[out]))
 
 

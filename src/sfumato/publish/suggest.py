@@ -37,7 +37,7 @@ from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.assessment import Suggest, study_outcome
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
-from sfumato.tables.persons import persons_of_table
+from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.proposed_person import propose_person
 from sfumato.tables.recoding import column_and_level, hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
@@ -393,13 +393,8 @@ def _enough(arrow: pa.Table, plan: Plan, policy: Policy) -> pa.Table | None:
 
 def _some(arrow: pa.Table, plan: Plan, most: int) -> tuple[pa.Table, int]:
     """Rows of a random sample of people, and the number of people in it."""
-    persons = persons_of_table(arrow, plan.schema)
-    units = np.arange(arrow.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
-    count = int(units.max(initial=-1)) + 1
-    if count <= most:
-        return arrow, count
-    drawn = plan.randomness.generator("suggest").permutation(count)[:most]
-    return arrow.take(pa.array(np.flatnonzero(np.isin(units, drawn)))), most
+    people = RowsByPerson.of(arrow, plan.schema).some(most, plan.randomness.generator("suggest"))
+    return people.table, people.count
 
 
 _MOST = 3  # columns that are looked at

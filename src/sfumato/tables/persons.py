@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.arrays import Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.facts import WeightsScaled
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain, write_numbers
@@ -16,8 +18,10 @@ from sfumato.tables.schema import Kind, Role, Schema
 from sfumato.tables.tails import Tail
 
 __all__ = [
+    "RowsByPerson",
     "check_weight_cells",
     "check_weights",
+    "hold_out",
     "persons_of_table",
     "refuse_weight",
     "scale_to_total",
@@ -44,6 +48,54 @@ def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
             "leave those rows out"
         )
     return np.asarray(pc.dictionary_encode(array).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def hold_out(units: Ints, share: float, rng: np.random.Generator) -> Bools:
+    """Rows of a random share of the units, which are persons or rows, numbered from 0; at least one is held out.
+
+    Examples
+    --------
+    >>> hold_out(np.array([0, 0, 1, 1, 2]), 0.3, np.random.default_rng(1)).tolist()
+    [True, True, False, False, False]
+    """
+    if not 0.0 < share < 1.0:
+        raise OptionError("the share of the hold-out set must lie between 0 and 1; try 0.2")
+    drawn = rng.permutation(int(units.max(initial=-1)) + 1)
+    return np.asarray(np.isin(units, drawn[: max(1, round(share * len(drawn)))]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowsByPerson:
+    """Rows of a table by person."""
+
+    table: pa.Table
+    units: Ints
+
+    @classmethod
+    def of(cls, table: pa.Table, schema: Schema) -> RowsByPerson:
+        """Persons of the rows by the schema's person column; without one each row is a person."""
+        persons = persons_of_table(table, schema)
+        return cls(table, np.arange(table.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1])
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.units.max(initial=-1)) + 1
+
+    def some(self, most: int, rng: np.random.Generator) -> RowsByPerson:
+        """A random sample of them of limited size, with all their rows."""
+        if self.count <= most:
+            return self
+        return self._of(np.isin(self.units, rng.permutation(self.count)[:most]))
+
+    def parted(self, share: float, rng: np.random.Generator) -> tuple[RowsByPerson, RowsByPerson]:
+        """Those who stay, and a share who are held out."""
+        out = hold_out(self.units, share, rng)
+        return self._of(~out), self._of(out)
+
+    def _of(self, kept: Bools) -> RowsByPerson:
+        rows = self.table.take(pa.array(np.flatnonzero(kept)))
+        return RowsByPerson(rows, np.unique(self.units[kept], return_inverse=True)[1])
 
 
 _ROUNDS = 50

@@ -18,6 +18,7 @@ from sfumato.core.itemsets.transactions import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.options import RunOptions
+from sfumato.tables.persons import hold_out
 from sfumato.transactions.measures import TransactionPair, assess_transactions
 from sfumato.transactions.mechanism import TransactionMechanism, TransactionRule, read_rules
 from sfumato.transactions.table import TransactionTable
@@ -130,13 +131,8 @@ def _hold_out(table: TransactionTable, plan: TransactionPlan) -> tuple[NDArray[n
     places = np.arange(len(table.transactions))
     if plan.holdout is None:
         return places, None
-    if not 0.0 < plan.holdout < 1.0:
-        raise OptionError("the share of transactions to hold out must lie between 0 and 1; try 0.2")
     units = places if table.persons is None else table.persons
-    drawn = plan.randomness.generator("holdout").permutation(int(units.max()) + 1)
-    chosen = np.zeros(len(drawn), dtype=np.bool_)
-    chosen[drawn[: max(1, round(plan.holdout * len(drawn)))]] = True
-    out = chosen[units]
+    out = hold_out(units, plan.holdout, plan.randomness.generator("holdout"))
     return places[~out], places[out]
 
 

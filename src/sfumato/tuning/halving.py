@@ -19,8 +19,9 @@ from sfumato.assess.report import Ruling
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import tell
 from sfumato.publish.suggest import SURE, ColumnChange, chance_of
+from sfumato.tables.persons import RowsByPerson
 from sfumato.tuning.candidates import Candidate, first_tried
-from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Score
+from sfumato.tuning.trials import Bench, Part, Reading, Score, draw_part
 
 __all__ = [
     "STAGE",
@@ -356,7 +357,7 @@ def confirm_one(
         return found
     rng = bench.randomness.generator("again")
     held = part.outside.num_rows / (part.outside.num_rows + part.inside.num_rows)
-    again = bench.read(candidate, people.part("again", held, rng), change)
+    again = bench.read(candidate, draw_part(people, "again", held, rng), change)
     found.again.append(again)
     found.chance = chance_of(bench.told.policy, [each.outlook.ends for each in (reading, again)])
     return found

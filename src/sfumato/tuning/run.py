@@ -27,7 +27,7 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table
-from sfumato.tables.persons import check_weights, persons_of_table
+from sfumato.tables.persons import RowsByPerson, check_weights, persons_of_table
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
@@ -45,7 +45,7 @@ from sfumato.tuning.candidates import (
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
 from sfumato.tuning.model import Searched, Stopped, Tuning
-from sfumato.tuning.trials import Bench, Part, Reading, RowsByPerson, Told, check_metric
+from sfumato.tuning.trials import Bench, Part, Reading, Told, check_metric, draw_part
 
 __all__ = ["check_tuning", "tune"]
 
@@ -146,11 +146,8 @@ def tune(
     arrow, origin = to_arrow(table, missing_marks(schema, options.missing), options_from(FileReading, arguments))
     arrow, settled = _settled(arrow, options)
     randomness, everybody = Randomness(seed), RowsByPerson.of(arrow, settled)
-    publishing = PublishOptions(
-        policy=asked,
-        quasi_identifiers=known_columns(quasi_identifiers, settled),
-        accurate_within=accurate_within,
-    )
+    known = known_columns(quasi_identifiers, settled)
+    publishing = PublishOptions(policy=asked, quasi_identifiers=known, accurate_within=accurate_within)
     kept = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
     told = Told(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
     bench = Bench(told, metric, randomness, watch=watch)
@@ -158,14 +155,7 @@ def tune(
     part, inner = _parted(people, holdout, randomness)
     highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
     low = max(_LEAST, k or 0, highest, int(asked.require.get("min_group_size", 1)))
-    largest = int(inner.count * (1.0 - _HOLD_OUT)) // 2  # leaves two groups where people are held out once more
-    candidates = [Candidate(each, size) for each in named or USUAL for size in grid(low, largest)]
-    candidates = [each for each in candidates if each.method != "classwise" or settled.target is not None or named]
-    if not candidates:
-        raise OptionError(
-            f"the smallest size that may be tried is {low}, and of {part.people} people none is left for a second "
-            "group; lower the level, or add more people"
-        )
+    candidates = _candidates(named, low, inner.count, classes=settled.target is not None)
     job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()
     tell(STAGE, 1.0)
@@ -187,6 +177,19 @@ def tune(
         read=read or origin.reading,
         command=tuple(command),
     )
+
+
+def _candidates(named: Iterable[str] | None, low: int, people: int, *, classes: bool) -> list[Candidate]:
+    """Settings to try, of the methods that are named or of the usual ones that apply."""
+    inside = int(people * (1.0 - _HOLD_OUT))
+    methods = named or [each for each in USUAL if each != "classwise" or classes]
+    sizes = grid(low, inside // 2)  # leaves two groups where people are held out once more
+    if not sizes:
+        raise OptionError(
+            f"the smallest size that may be tried is {low}, and {inside} people are too few for two groups of it; lower "
+            "the level, or add more people"
+        )
+    return [Candidate(each, size) for each in methods for size in sizes]
 
 
 def _settled(arrow: pa.Table, options: RunOptions) -> tuple[pa.Table, Schema]:
@@ -295,7 +298,7 @@ class _Job:
             sizes.append(size)
             size *= _TIMES
         shuffled = [self.inner.some(size, rng) for size in sizes]
-        return [each.part(f"sample of {each.count}", _HOLD_OUT, rng) for each in (*shuffled, self.inner)]
+        return [draw_part(each, f"sample of {each.count}", _HOLD_OUT, rng) for each in (*shuffled, self.inner)]
 
     def _first(self, part: Part) -> None:
         """Try two candidates, to know how long one takes and, without a time limit, how long all may take."""
@@ -318,7 +321,7 @@ class _Job:
         rng = self.bench.randomness.generator("splits")
         known = [each for each in left if each in self.bench.uses]
         for number in range(_SPLITS):
-            part = self.inner.part(f"split {number + 1}", _HOLD_OUT, rng)
+            part = draw_part(self.inner, f"split {number + 1}", _HOLD_OUT, rng)
             if 0.4 * sum(self.clock.estimate(each.method, part.people) for each in known) > self.clock.left:
                 break
             for candidate in known:

@@ -14,7 +14,6 @@ from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
@@ -32,11 +31,11 @@ from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.assessment import study_outcome
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
-from sfumato.tables.persons import persons_of_table
+from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
 
-__all__ = ["METRICS", "Bench", "Part", "Reading", "RowsByPerson", "Score", "Told", "check_metric", "kind_of_target"]
+__all__ = ["METRICS", "Bench", "Part", "Reading", "Score", "Told", "check_metric", "draw_part", "kind_of_target"]
 
 _LEAST = 10  # fewest held-out rows that utility is measured on
 _ROUNDS = 50
@@ -266,43 +265,10 @@ class Part:
     seed: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RowsByPerson:
-    """Rows of a table by person."""
-
-    table: pa.Table
-    units: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, table: pa.Table, schema: Schema) -> RowsByPerson:
-        """Persons of the rows by the schema's person column; without one each row is a person."""
-        persons = persons_of_table(table, schema)
-        return cls(table, np.arange(table.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1])
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self.units.max(initial=-1)) + 1
-
-    def some(self, most: int, rng: np.random.Generator) -> RowsByPerson:
-        """A random sample of them of limited size, with all their rows."""
-        if self.count <= most:
-            return self
-        return self._of(np.isin(self.units, rng.permutation(self.count)[:most]))
-
-    def parted(self, share: float, rng: np.random.Generator) -> tuple[RowsByPerson, RowsByPerson]:
-        """Those who stay, and a share who are held out."""
-        out = np.isin(self.units, rng.permutation(self.count)[: max(1, round(share * self.count))])
-        return self._of(~out), self._of(out)
-
-    def part(self, name: str, share: float, rng: np.random.Generator) -> Part:
-        """A part with a share of them held out."""
-        stay, out = self.parted(share, rng)
-        return Part(name, stay.table, out.table, stay.count, int(rng.integers(2**31)))
-
-    def _of(self, kept: NDArray[np.bool_]) -> RowsByPerson:
-        rows = self.table.take(pa.array(np.flatnonzero(kept)))
-        return RowsByPerson(rows, np.unique(self.units[kept], return_inverse=True)[1])
+def draw_part(people: RowsByPerson, name: str, share: float, rng: np.random.Generator) -> Part:
+    """A part of the people, with a share of them held out."""
+    stay, out = people.parted(share, rng)
+    return Part(name, stay.table, out.table, stay.count, int(rng.integers(2**31)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
