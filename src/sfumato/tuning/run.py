@@ -158,7 +158,6 @@ def tune(
     candidates = _candidates(named, low, inner.count, classes=settled.target is not None)
     job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()
-    tell(STAGE, 1.0)
     return Tuning(
         policy=asked,
         bench=bench,
@@ -186,7 +185,7 @@ def _candidates(named: Iterable[str] | None, low: int, people: int, *, classes: 
     sizes = grid(low, inside // 2)  # leaves two groups where people are held out once more
     if not sizes:
         raise OptionError(
-            f"the smallest size that may be tried is {low}, and {inside} people are too few for two groups of it; lower "
+            f"the smallest size that may be tried is {low}, and {inside} people are too few for two such groups; lower "
             "the level, or add more people"
         )
     return [Candidate(each, size) for each in methods for size in sizes]
@@ -260,6 +259,11 @@ class _Job:
 
     def run(self) -> Stopped:
         """Search, confirm and look at columns until all is done or the time is up."""
+        stopped = self._run()
+        tell(STAGE, 1.0)
+        return stopped
+
+    def _run(self) -> Stopped:
         try:
             with stopping_at(lambda: self.clock.end - _FINISH, STAGE):
                 self._work()
