@@ -379,3 +379,99 @@ def test_a_long_list_of_categories_and_a_date_by_months_are_drawn_from_their_dom
     assert set(made.table["town"].dropna()) <= set(labels)
     assert (pd.to_datetime(made.table["seen"]).dt.day == 1).all()
     assert made.table["town"].isin(labels[:50]).mean() > 0.7
+
+
+RULED = """
+format = 1
+rules = [
+  "admission <= discharge", "discharge <= seen", "stay = discharge - admission", "again = cost", "all = cost + fee"
+]
+[[column]]
+name = "admission"
+kind = "date"
+domain = { source = "declared", low = 2020-01-01, high = 2020-12-31, step = "day" }
+[[column]]
+name = "discharge"
+kind = "date"
+domain = { source = "declared", low = 2020-01-01, high = 2021-03-31, step = "day" }
+[[column]]
+name = "seen"
+kind = "date"
+format = "%d.%m.%Y"
+domain = { source = "declared", low = 2020-02-01, high = 2021-12-31, step = "day" }
+[[column]]
+name = "stay"
+kind = "integer"
+[[column]]
+name = "cost"
+kind = "continuous"
+domain = { source = "declared", low = 0, high = 500, step = 0.01 }
+[[column]]
+name = "fee"
+kind = "continuous"
+domain = { source = "declared", low = 0, high = 20, step = 0.01 }
+[[column]]
+name = "again"
+kind = "continuous"
+format = "0.00"
+[[column]]
+name = "all"
+kind = "continuous"
+format = "0.00"
+"""
+
+
+def ruled(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    begin = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, rows), unit="D")
+    stay = rng.integers(0, 90, rows)
+    end = begin + pd.to_timedelta(stay, unit="D")
+    seen = pd.Series(end + pd.to_timedelta(31 + rng.integers(0, 60, rows), unit="D"))
+    cost, fee = rng.integers(0, 50_000, rows) / 100, rng.integers(0, 2_000, rows) / 100
+    texts = seen.dt.strftime("%d.%m.%Y")
+    dates = {"admission": begin.date, "discharge": end.date, "seen": texts, "stay": stay}
+    return pd.DataFrame({**dates, "cost": cost, "fee": fee, "again": cost, "all": np.round(cost + fee, 2)})
+
+
+def test_rules_between_declared_columns_hold_in_every_row(tmp_path: Path) -> None:
+    made = release(ruled(2000, 1), schema=schema(RULED), epsilon=1.0, rows=6000)
+    made.save(tmp_path / "out", sign=False)
+    assert sf.verify(tmp_path / "out")
+    drawn = sf.sample(tmp_path / "out" / "release" / "model.json", rows=3000, where="stay >= 10").to_pandas()
+    assert (drawn["stay"] >= 10).all()
+    for table in (made.table, drawn):
+        begin, end = pd.to_datetime(table["admission"]), pd.to_datetime(table["discharge"])
+        assert (end >= begin).all()
+        assert (pd.to_datetime(table["seen"], format="%d.%m.%Y") >= end).all()
+        assert ((end - begin).dt.days == table["stay"]).all()
+        assert (table["again"] == table["cost"]).all()
+        np.testing.assert_allclose(table["all"], table["cost"] + table["fee"], atol=1e-9)
+
+
+def test_a_row_that_breaks_a_rule_is_no_reason_to_stop() -> None:
+    """What leaves, and whether anything does, must not depend on one row but through the noise."""
+    table = ruled(500, 2)
+    table.loc[0, "admission"] = pd.Timestamp("2020-12-31").date()
+    table.loc[0, "stay"] = -7
+    made = release(table, schema=schema(RULED))
+    assert (made.table["stay"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        ("town -> grade", "read off the data"),
+        ("age <= pay", None),
+        ("pay <= age", "no declared values"),
+        ("grade <= age", "kinds"),
+    ],
+)
+def test_a_rule_that_cannot_be_kept_by_declarations_is_refused(rule: str, error: str | None) -> None:
+    text = SCHEMA.replace("format = 1\n", f'format = 1\nrules = ["{rule}"]\n', 1)
+    text = text.replace("low = 0, high = 9000", "low = 120, high = 9000") if rule == "pay <= age" else text
+    if error is None:
+        table = release(frame(), schema=schema(text)).table
+        assert (table["age"].isna() | (table["age"] <= table["pay"])).all()
+        return
+    with pytest.raises(SfumatoError, match=error):
+        release(frame(), schema=schema(text))

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.core.arrays import Ints
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact
+from sfumato.core.facts import ColumnRulesKept, ColumnsDropped, DatesCoarsened, Drawn, Fact
 from sfumato.core.records import RowRequest
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan
@@ -33,6 +33,7 @@ from sfumato.methods.private.stored import MODEL_FILE, StoredModel
 from sfumato.methods.protocol import parameters_of
 from sfumato.tables.cells import absent_cells, declared_type, plain
 from sfumato.tables.codec import Codec
+from sfumato.tables.declared_rules import DeclaredRules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import Condition, meets_all, parse_epsilons
 from sfumato.tables.persons import persons_of_table
@@ -57,8 +58,6 @@ def refuse_observed(plan: Plan) -> None:
     weight = schema.weight
     if weight is not None and weight.domain.declared and not _is_above_zero(weight):
         raise OptionError(f"the weight {weight.name!r} may be 0 by its declared domain; declare a low above 0")
-    if schema.rules and not options.no_rules:
-        raise OptionError(f"{method!r} keeps no rules between columns; remove them from the schema, or add --no-rules")
 
 
 def _is_above_zero(weight: Field) -> bool:
@@ -74,13 +73,14 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     arrow, nobody = _of_somebody(_plain_cells(arrow), plan.schema)
     arrow, outside = _hold_out(arrow, plan)
     levels = _Levels.of(arrow, plan.schema, chain)
+    rules = DeclaredRules(levels.schema)
     people = People.of((), persons_of_table(arrow, plan.schema), levels.codes, levels.weights)
-    lacking = to_buy(levels.schema) if chain.private_bounds else ()
+    lacking = to_buy(rules.drawn) if chain.private_bounds else ()
     begin, ledger = perf_counter(), chain.ledger(plan.randomness.generator("sanitize"))
     stated = _charged(plan, ledger, measured=report)
     counter = Counter(people, ledger)
     sizes = counter.measure_sizes()
-    schema = buy_domains(levels.schema, lacking, arrow, counter)
+    schema = buy_domains(rules.drawn, lacking, arrow, counter)
     codec = Codec.declared(schema, {field.name: declared_type(field) for field in schema})
     records = codec.encode(arrow.select(codec.schema.names), unseen="nearest")
     wanted = None if plan.options.rows is None else RowRequest(plan.options.rows)
@@ -95,21 +95,23 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
         **stated,
     )
     seconds = perf_counter() - begin
-    released = codec.decode(made.records.coordinates, native=native)
+    released = rules.complete(codec.decode(made.records.coordinates, native=native), codec)
     assert isinstance(made.model, Model)
     types = tuple(str(column.kind) for column in codec.columns)
-    model = StoredModel(codec.schema.public_part(), types, made.model, plan.randomness.mode)
-    names = [field.name for field in codec.schema.encoded]
+    settled, names = rules.settled(codec.schema), [field.name for field in codec.schema.encoded]
+    public = dataclasses.replace(settled.public_part(), rules=settled.rules)
+    model = StoredModel(public, types, made.model, plan.randomness.mode)
+    kept = (ColumnRulesKept(tuple(map(str, rules.rules))),) if rules.rules else ()
     return Outcome(
-        recipe=plan.recipe(codec.schema),
+        recipe=plan.recipe(settled),
         table=released,
         rows_in=None,
         rows_out=released.num_rows,
-        schema=codec.schema,
-        facts=(*_facts(codec.schema, plan), *made.facts),
+        schema=settled,
+        facts=(*_facts(settled, plan), *made.facts, *kept),
         comparison=Comparison(
             codec.decode(records.coordinates),  # the owner compares with what the domains let be seen
-            codec.decode(made.records.coordinates) if native else released,
+            codec.decode(codec.encode(released.select(names)).coordinates) if native or kept else released,
             codec,
             records,
             None

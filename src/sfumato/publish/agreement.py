@@ -235,7 +235,7 @@ _STATED: dict[str, tuple[Kinds, Kinds]] = {
         ),
     ),
     "laplace-pca": ((Grouped, ComponentNoise, Shuffled), (*_GROUPS, BoundsKept, RareValues)),
-    "private": ((PrivatelyMeasured, Shuffled), ()),
+    "private": ((PrivatelyMeasured, Shuffled), (ColumnRulesKept,)),
     "noise": ((Noised, Shuffled), (Enhanced, Untouched, HeldOut, BoundsKept)),
     "translate": _MOVED,
     "scale": _MOVED,

@@ -34,7 +34,7 @@ from sfumato.tables.rules import (
 )
 from sfumato.tables.schema import Schema
 
-__all__ = ["RuleEnforcement", "enforce_rules"]
+__all__ = ["RuleEnforcement", "check_rules", "derivation_order", "enforce_rules"]
 
 _NUMBERS = (Kind.INTEGER, Kind.CONTINUOUS)
 _LABELS = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
@@ -72,7 +72,7 @@ class RuleEnforcement:
         """
         maker = _RowBuilder(self, seen, {} if native is None else self.codec.native_types)
         maker.order()
-        for rule in _derivation_order([rule for rule in self.rules if rule.form != "<="]):
+        for rule in derivation_order([rule for rule in self.rules if rule.form != "<="]):
             maker.make(rule)
         if native is not None:
             maker.arrays |= {name: native.column(name) for name in native.column_names if name not in maker.written}
@@ -107,7 +107,7 @@ def enforce_rules(
         rules = tuple(rule for rule in rules if not pairs_below(rule, cells, min_frequency, persons))
     if not rules:
         return None
-    _check(rules, codec.schema)
+    check_rules(rules, codec.schema)
     for rule in rules:
         broken = int(broken_rows(rule, cells).sum())
         if broken:
@@ -129,7 +129,7 @@ def enforce_rules(
     return dataclasses.replace(kept, table=seen, schema=Schema(tuple(fields)), anchors=anchors)
 
 
-def _check(rules: Sequence[Rule], schema: Schema) -> None:
+def check_rules(rules: Sequence[Rule], schema: Schema) -> None:
     """Refuse rules on columns of the wrong kind, and rules that derive a column twice, from itself, or the target."""
     made: dict[str, Rule] = {}
     target = None if schema.target is None else schema.target.name
@@ -169,7 +169,7 @@ def _check(rules: Sequence[Rule], schema: Schema) -> None:
                 f"column {sorted(both)[0]!r} follows from other columns and stands in the rule '{rule}'; state it of "
                 "those"
             )
-    _derivation_order(list(made.values()))
+    derivation_order(list(made.values()))
     list(_topological_order(_predecessors(rules)))
 
 
@@ -194,7 +194,7 @@ def _topological_order(before: Mapping[str, Sequence[str]]) -> Iterator[str]:
             del left[name]
 
 
-def _derivation_order(rules: Sequence[Rule]) -> list[Rule]:
+def derivation_order(rules: Sequence[Rule]) -> list[Rule]:
     """Rules that derive columns, each after those that derive its parts."""
     by_name = {rule.follows: rule for rule in rules}
     return [by_name[name] for name in _topological_order({rule.follows: rule.givens for rule in rules})]

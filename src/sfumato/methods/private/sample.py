@@ -62,7 +62,7 @@ def sample_batches(
         part = stored.draw(many, rng)
         drawn += many
         if conditions:
-            part = part.filter(pa.array(meets_all(conditions, part, stored.codec.schema)))
+            part = part.filter(pa.array(meets_all(conditions, part, stored.schema)))
         part = part.slice(0, rows - found)
         found += part.num_rows
         if drawn >= _TRIES and found < _LEAST * drawn:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.documents import Unparsable, from_json, read_text, write_json
-from sfumato.core.errors import BadInput, OptionError
+from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal
 from sfumato.core.randomness import Mode
 from sfumato.core.records import CellsByColumn, columns_of
 from sfumato.methods.private.columns import Domain, Histogram
@@ -23,6 +23,7 @@ from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.model import ColumnModel, Model
 from sfumato.tables.codec import Codec
+from sfumato.tables.declared_rules import DeclaredRules
 from sfumato.tables.schema import Schema
 
 __all__ = ["MODEL_FILE", "StoredModel"]
@@ -91,14 +92,21 @@ class StoredModel:
     @cached_property
     def codec(self) -> Codec:
         """How rows are written."""
-        return _codec(self.schema, self.types)
+        return _codec(self.rules, self.types)
+
+    @property
+    def rules(self) -> DeclaredRules:
+        """Rules that the rows obey."""
+        return DeclaredRules(self.schema)
 
     def draw(self, rows: int, rng: np.random.Generator, *, native: bool = False) -> pa.Table:
         """So many rows, in random order."""
         columns = _columns(self.codec)
         drawn = draw_rows(self.model, rows, rng)
         cells = {column.domain.name: column.cells(places, rng) for column, places in zip(columns, drawn, strict=True)}
-        return self.codec.decode(CellsByColumn(self.codec.layout, cells), native=native)
+        return self.rules.complete(
+            self.codec.decode(CellsByColumn(self.codec.layout, cells), native=native), self.codec
+        )
 
     def to_json(self) -> str:
         """Write the model in its one encoding: equal models give equal texts."""
@@ -141,8 +149,8 @@ class StoredModel:
         try:
             document = from_json(_Document, text, most=_MOST_BYTES)
             schema = Schema.from_toml(document.schema)
-            columns = _columns(_codec(schema, document.types))
-        except (Unparsable, BadInput) as error:
+            columns = _columns(_codec(DeclaredRules(schema), document.types))
+        except (Unparsable, BadInput, PrivacyRefusal) as error:
             raise OptionError(f"the model cannot be read ({error}); {_DO}") from None
         model = _Reading(document, tuple(column.domain for column in columns)).model()
         made = cls(schema, document.types, model, document.randomness)
@@ -155,7 +163,8 @@ class StoredModel:
         return cls.from_json(read_text(path, "model", _DO, most=_MOST_BYTES))
 
 
-def _codec(schema: Schema, types: tuple[str, ...]) -> Codec:
+def _codec(rules: DeclaredRules, types: tuple[str, ...]) -> Codec:
+    schema = rules.drawn
     names = [field.name for field in schema.encoded]
     _require(len(names) == len(types) > 0, "the number of columns")
     try:
