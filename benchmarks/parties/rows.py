@@ -17,13 +17,12 @@ from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
 from sfumato.core.groups import response_weights
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.arithmetic import fraction_bits, from_fixed_point, to_fixed_point
+from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.groupwise import group_sizes
 from sfumato.parties.horizontal import group_statistics, leaks
 from sfumato.parties.horizontal_groups import (
     JointRows,
     OpenCentres,
-    cluster_rows,
-    fill_groups,
     first_centres,
     scale_rows,
 )
@@ -119,8 +118,8 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
         pool = _finer(pool, own * np.sqrt(weights)) if fine else pool
         first = first_centres(session, pool, group_sizes(plan.mechanism, n)[1])
         centres = OpenCentres(session, pool, first)
-        labels, sizes, _ = cluster_rows(session, plan, centres, len(first), pool.n)
-        labels, sizes = fill_groups(session, pool, centres, labels, sizes)
+        labels, sizes, _ = cluster_rows(session, centres, plan.rounds)
+        labels, sizes = fill_groups(session, centres, labels, sizes)
         order = np.argsort(labels, kind="stable")
         group_statistics(session, own[order], np.bincount(labels, minlength=len(first)), sizes)
         return pool, first, labels, sizes, session.transcript

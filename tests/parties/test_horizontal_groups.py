@@ -16,13 +16,11 @@ from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties import horizontal_groups
 from sfumato.parties.channel import PartyError
+from sfumato.parties.clustering import Centres, cluster_rows, fill_groups
 from sfumato.parties.horizontal import form_groups, leaks
 from sfumato.parties.horizontal_groups import (
-    Centres,
     HiddenCentres,
     OpenCentres,
-    cluster_rows,
-    fill_groups,
     first_centres,
     scale_rows,
 )
@@ -59,8 +57,8 @@ def run_groups(
         pool = scale_rows(session, parts[rank], layout, weights, n)
         first = first_centres(session, pool, g)
         kept: Centres = (HiddenCentres if centres == "last" else OpenCentres)(session, pool, first)
-        labels, sizes, done = cluster_rows(session, plan_of(len(parts), centres, rounds), kept, g, pool.n)
-        labels, sizes = fill_groups(session, pool, kept, labels, sizes)
+        labels, sizes, done = cluster_rows(session, kept, rounds)
+        labels, sizes = fill_groups(session, kept, labels, sizes)
         return pool.own, first, labels, sizes, done
 
     return together(play, NAMES[: len(parts)], leaks(centres), seed=seed)

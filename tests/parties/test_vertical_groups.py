@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.parties import groupwise, vertical
 from sfumato.parties.channel import PartyError
+from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.groupwise import next_to_fill
 from sfumato.parties.ledger import Transcript
 from sfumato.parties.session import Session, SharedArray
-from sfumato.parties.vertical import LEAKS, cluster_rows, distances, fill_groups
+from sfumato.parties.vertical import LEAKS, ColumnCentres
 from tests.examples import examples
 from tests.parties.conftest import Together
 from tests.parties.owners import NAMES, Matrix, random_numbers
@@ -31,9 +32,9 @@ def group(
     columns = np.array_split(np.arange(values.shape[1]), parties)
 
     def play(session: Session, rank: int) -> tuple[Labels, Labels, Matrix, Transcript]:
-        near = distances(session, values[:, columns[rank]])
-        labels, centres, _ = cluster_rows(session, near, g, rounds)
-        return labels, fill_groups(session, near, labels, centres), centres, session.transcript
+        kept = ColumnCentres(session, values[:, columns[rank]], g)
+        labels, sizes, _ = cluster_rows(session, kept, rounds)
+        return labels, fill_groups(session, kept, labels, sizes)[0], kept.centres, session.transcript
 
     seen = together(play, NAMES[:parties], LEAKS)
     for labels, filled, _, _ in seen:
@@ -159,9 +160,9 @@ def test_an_engine_that_answers_nonsense_is_noticed(together: Together, wrong: s
             return session.scale(real(*arguments), 7)
 
         setattr(session, wrong, off)
-        near = distances(session, values[:, columns[rank]])
-        labels, centres, _ = cluster_rows(session, near, 4, 1)
-        fill_groups(session, near, labels, centres)
+        kept = ColumnCentres(session, values[:, columns[rank]], 4)
+        labels, sizes, _ = cluster_rows(session, kept, 1)
+        fill_groups(session, kept, labels, sizes)
 
     with pytest.raises(PartyError, match="sent or computed wrong"):
         together(play, NAMES[:2], LEAKS)

@@ -19,6 +19,7 @@ from sfumato.core.records import BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
 from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.channel import PartyError
+from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.parties.codecs import refuse_exposed_rows
 from sfumato.parties.groupwise import (
@@ -36,8 +37,6 @@ from sfumato.parties.groupwise import (
 from sfumato.parties.horizontal_groups import (
     HiddenCentres,
     OpenCentres,
-    cluster_rows,
-    fill_groups,
     first_centres,
     scale_rows,
 )
@@ -206,10 +205,10 @@ def form_groups(
     first = first_centres(session, pool, g)
     hidden = plan.centres == "last"
     centres = HiddenCentres(session, pool, first) if hidden else OpenCentres(session, pool, first)
-    labels, sizes, rounds = cluster_rows(session, plan, centres, g, n)
+    labels, sizes, rounds = cluster_rows(session, centres, plan.rounds)
     if watched is not None and isinstance(centres, OpenCentres):
         watched.append(centres.seen())
-    labels, sizes = fill_groups(session, pool, centres, labels, sizes)
+    labels, sizes = fill_groups(session, centres, labels, sizes)
     return labels, sizes, rounds
 
 

@@ -21,17 +21,13 @@ from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.channel import PartyError
-from sfumato.parties.groupwise import broadcast_numbers, next_to_fill, row_blocks, shared_sum
-from sfumato.parties.plan import JointPlan
+from sfumato.parties.groupwise import broadcast_numbers, row_blocks, shared_sum
 from sfumato.parties.session import Session, SharedArray
 
 __all__ = [
-    "Centres",
     "HiddenCentres",
     "JointRows",
     "OpenCentres",
-    "cluster_rows",
-    "fill_groups",
     "first_centres",
     "scale_rows",
 ]
@@ -67,11 +63,33 @@ class JointRows:
         return int(2.0**self.bits * self.reach**0.5) + 1 + len(self.counts)
 
 
-class OpenCentres:
+class _RowCentres:
+    """What both kinds of centres share: sizes are secure sums, and nobody sees how many rows changed their cluster."""
+
+    def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
+        self._session, self._pool, self._shape = session, pool, first.shape
+
+    def any_changed(self, before: Whole, after: Whole) -> bool:
+        """Whether any row of any owner changed its cluster, and not how many."""
+        session, changed = self._session, np.array([(before != after).sum()], dtype=np.int64)
+        total = shared_sum(session, changed, "rows that change")
+        bit = session.open_to_all(session.less_than(session.scale(total, 0), total), "changed")
+        return bool(check_range(bit, 0, 1, "changed")[0])
+
+    def sizes(self, labels: Whole) -> Whole:
+        """Rows of all owners in each cluster."""
+        n = self._pool.n
+        sizes = self._session.sum(np.bincount(labels, minlength=self._shape[0]), "sizes")
+        check_range(sizes.sum(keepdims=True), n, n, "sizes")
+        return check_range(sizes, 0, n, "sizes")
+
+
+class OpenCentres(_RowCentres):
     """Centres that all owners see in every round."""
 
     def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
-        self._session, self._pool, self._centres = session, pool, first
+        super().__init__(session, pool, first)
+        self._centres = first
         self._seen: list[tuple[Whole, Whole, Whole]] = []
         self._most = pool.n // len(first)
 
@@ -112,13 +130,12 @@ class OpenCentres:
         return mask
 
 
-class HiddenCentres:
+class HiddenCentres(_RowCentres):
     """Centres that nobody sees after the first, which depend on no row; rows are shared once."""
 
     def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
-        self._session, self._pool = session, pool
+        super().__init__(session, pool, first)
         self._first: Whole | None = first
-        self._shape = first.shape
         d = pool.own.shape[1]
         rows = np.column_stack([pool.own, (pool.own**2).sum(axis=1)])
         columns = session.arrange(_joined(session, pool.counts, rows, "rows"), (pool.n, d + 1), (1, 0))
@@ -175,10 +192,6 @@ class HiddenCentres:
             spread = session.scale(lengths, np.ones((n, 1), dtype=np.int64))
             self._scored = session.subtract(spread, session.scale(session.part(products, slice(0, n)), 2))
         return self._scored
-
-
-Centres = OpenCentres | HiddenCentres
-"""The g centres of the clusters, opened or not; both find the nearest alike."""
 
 
 def _scores(rows: Whole, centres: Whole) -> Whole:
@@ -285,60 +298,3 @@ def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
         away = np.sqrt((points**2).sum(axis=1, keepdims=True) / pool.reach)
         drawn = to_fixed_point(points / np.maximum(1.0, away), pool.bits)  # none beyond where rows can be
     return broadcast_numbers(session, drawn, 0, "first centres", (g, d), "<i8", within=pool.far)
-
-
-def cluster_rows(session: Session, plan: JointPlan, centres: Centres, g: int, n: int) -> tuple[Whole, Whole, int]:
-    """Run secure K-means [BCG10, line 4]; give this owner's clusters, the sizes of all, and the rounds.
-
-    It ends when no row of any owner changes its cluster, or after the rounds of the plan.
-    """
-    labels, sizes, rounds = np.zeros(0, dtype=np.int64), np.zeros(g, dtype=np.int64), 0
-    while rounds < plan.rounds:
-        session.phase(f"round {rounds + 1}")
-        found = centres.nearest()
-        rounds += 1
-        if rounds > 1 and not _any_changed(session, int((found != labels).sum())):
-            break
-        labels = found
-        sizes = _sizes(session, labels, g, n)
-        centres.move(labels, sizes)
-    return labels, sizes, rounds
-
-
-def fill_groups(
-    session: Session, pool: JointRows, centres: Centres, labels: Whole, sizes: Whole
-) -> tuple[Whole, Whole]:
-    """Move rows from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
-
-    As `core.groups.kmeans.fill_clusters` (errata BCG10.4): the next cluster is the smallest one now that is not
-    final, it takes the closest rows of the others that are not final either, and equal distances go to the lower row.
-    """
-    size = pool.n // len(sizes)
-    final = np.zeros(len(sizes), dtype=np.bool_)
-    while (smallest := next_to_fill(sizes, final, size)) is not None:
-        session.phase(f"filling group {smallest + 1}")
-        candidates = ~final[labels] & (labels != smallest)
-        moved = centres.closest(smallest, candidates, int(size - sizes[smallest]))
-        labels = np.where(moved, smallest, labels)
-        sizes = _sizes(session, labels, len(sizes), pool.n)
-        if sizes[smallest] != size:
-            raise PartyError(
-                f"a group was filled to {sizes[smallest]} rows where {size} were asked for, so a party sent or "
-                "computed wrong numbers; start all parties again"
-            )
-        final[smallest] = True
-    return labels, sizes
-
-
-def _sizes(session: Session, labels: Whole, g: int, n: int) -> Whole:
-    """Rows of all owners in each of g clusters, n together."""
-    sizes = check_range(session.sum(np.bincount(labels, minlength=g), "sizes"), 0, n, "sizes")
-    check_range(sizes.sum(keepdims=True), n, n, "sizes")
-    return sizes
-
-
-def _any_changed(session: Session, changed: int) -> bool:
-    """Whether any row of any owner changed its cluster, and not how many."""
-    total = shared_sum(session, np.array([changed], dtype=np.int64), "rows that change")
-    bit = session.open(session.less_than(session.scale(total, 0), total), "changed")
-    return bit is not None and bool(check_range(bit, 0, 1, "changed")[0])

@@ -27,10 +27,10 @@ from sfumato.core.records import Block, BlockKind, Layout, width
 from sfumato.methods.perturb.laplace_pca import most_components
 from sfumato.parties.arithmetic import check_range, fraction_bits, to_fixed_point
 from sfumato.parties.channel import PartyError
+from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.groupwise import (
     broadcast_axes,
     group_sizes,
-    next_to_fill,
     padded_choice,
     release_rows,
     row_blocks,
@@ -55,12 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAKS",
-    "Distances",
+    "ColumnCentres",
     "agree_on_columns",
     "align_keys",
-    "cluster_rows",
-    "distances",
-    "fill_groups",
     "first_rows",
     "key_texts",
     "sanitize_vertical",
@@ -236,124 +233,88 @@ LEAKS: dict[str, Leak] = {
 """What the protocol shows, and nothing else."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Distances:
-    """One owner's part of squared distances, in fixed point."""
+class ColumnCentres:
+    """Centres of clusters in this owner's columns; all owners see the clusters, and nobody sees a distance.
 
-    scaled: NDArray[np.float64]  # (n, d_l): own coordinates times the root of their weights
-    bits: int  # behind the point
-    whole: int  # bits of a distance before the point
+    Each owner shares its part of the distances, in fixed point. Centres are means of records, so no record is farther
+    from one than from some record. In a standardized number two records differ by 2 n at most, squared, in a column of
+    categories by 1 and in a mark of missing cells by 1; the weights of the columns sum to 1. So a distance is at most
+    2 n + 1, and 4 n leaves room for what each owner rounds.
 
-    def to(self, centres: NDArray[np.float64], rows: slice | NDArray[np.int64]) -> NDArray[np.int64]:
-        """Parts of the distances of some rows to each centre, (rows, g)."""
-        some = self.scaled[rows]
-        apart = np.zeros((len(some), len(centres)))
+    Parameters
+    ----------
+    scaled : ndarray of shape (n, d_l)
+        This owner's coordinates times the root of their weights.
+    g : int
+
+    Attributes
+    ----------
+    centres : ndarray of shape (g, d_l)
+    """
+
+    def __init__(self, session: Session, scaled: NDArray[np.float64], g: int) -> None:
+        self._session, self._scaled = session, scaled
+        bound = 4.0 * max(len(scaled), session.parties)
+        self._bits = min(_FINE, fraction_bits(bound))
+        self._largest = 2 ** (self._bits + int(np.ceil(np.log2(bound)))) - 1
+        self.centres = scaled[first_rows(session, len(scaled), g)]
+
+    def nearest(self) -> NDArray[np.int64]:
+        """Open the nearest centre of each record, of equal ones the first; rows go in blocks of one shape."""
+        session, n, g = self._session, len(self._scaled), len(self.centres)
+        if g == 1:
+            return np.zeros(n, dtype=np.int64)
+        blocks, size = row_blocks(n, g)
+        found = []
+        for block in range(blocks):
+            parts = self._distances(self.centres, slice(block * size, (block + 1) * size))
+            filled = np.zeros((size, g), dtype=np.int64)
+            filled[: len(parts)] = parts
+            found.append(session.argmin(shared_sum(session, filled, "partial distances")))
+        labels = session.open_to_all(session.part(session.join(found), slice(n)), "clusters")
+        return check_range(labels, 0, g - 1, "clusters")
+
+    def any_changed(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> bool:
+        """Whether any record changed its cluster."""
+        return bool((before != after).any())
+
+    def sizes(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Records in each cluster."""
+        return np.bincount(labels, minlength=len(self.centres))
+
+    def move(self, labels: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+        """Put each centre at the mean of its cluster; that of an empty one stays."""
+        sums = [np.bincount(labels, weights=column, minlength=len(sizes)) for column in self._scaled.T]
+        means = np.column_stack(sums) / np.maximum(sizes, 1)[:, None]
+        self.centres = np.where(sizes[:, None] > 0, means, self.centres)
+
+    def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+        """Share the distances of the candidates alone, and open those that move."""
+        session, left = self._session, np.flatnonzero(candidates)
+        parts = np.zeros(padded_choice(len(left)), dtype=np.int64)
+        parts[: len(left)] = self._distances(self.centres[cluster, None], left)[:, 0]
+        if session.rank == 0:
+            parts[len(left) :] = self._largest  # farther than any record can be
+        total = shared_sum(session, parts, "partial distances")
+        chosen = session.top(total, count, self._largest.bit_length())
+        mask = session.open_to_all(session.part(chosen, slice(len(left))), "moved records")
+        moved = np.zeros(len(candidates), dtype=np.bool_)
+        moved[left[mask == 1]] = True
+        return moved
+
+    def _distances(self, centres: NDArray[np.float64], rows: slice | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Own part of the squared distances of some rows to each centre, (rows, g)."""
+        some = self._scaled[rows]
+        squares = np.zeros((len(some), len(centres)))
         for row, centre in zip(some.T, centres.T, strict=True):
             gap = row[:, None] - centre
-            apart += gap * gap
-        return to_fixed_point(apart, self.bits)
-
-
-def distances(session: Session, scaled: NDArray[np.float64]) -> Distances:
-    """Choose fixed point for distances of all owners together.
-
-    Centres are means of records, so no record is farther from one than from some record. In a standardized number two
-    records differ by 2 n at most, squared, in a column of categories by 1 and in a mark of missing cells by 1; the
-    weights of the columns sum to 1. So a distance is at most 2 n + 1, and 4 n leaves room for what each owner rounds.
-    """
-    bound = 4.0 * max(len(scaled), session.parties)
-    return Distances(scaled, min(_FINE, fraction_bits(bound)), int(np.ceil(np.log2(bound))))
-
-
-def cluster_rows(
-    session: Session, near: Distances, g: int, rounds: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """Run K-means on the columns of all owners [BCG10, line 4].
-
-    In a round each owner shares its part of the distances, the nearest centre of each record is found among shares and
-    opened, and each owner moves the centres of its own columns. Ends when no record changes its cluster.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-    centres : ndarray of shape (g, d_l)
-        In this owner's columns; an empty cluster keeps the centre that it had.
-    rounds : int
-    """
-    centres = near.scaled[first_rows(session, len(near.scaled), g)]
-    labels: NDArray[np.int64] | None = None
-    for done in range(rounds):
-        session.phase(f"round {done + 1}")
-        before, labels = labels, _nearest(session, near, centres)
-        if before is not None and (labels == before).all():
-            return labels, centres, done + 1
-        centres = _means(near.scaled, labels, centres)
-    if labels is None:
-        raise ValueError("K-means needs a round at least")
-    return labels, centres, rounds
+            squares += gap * gap
+        return to_fixed_point(squares, self._bits)
 
 
 def first_rows(session: Session, n: int, g: int) -> NDArray[np.int64]:
     """Draw the records that K-means starts from; nothing of them is opened."""
     return session.public_rng("first centres").choice(n, g, replace=False)
-
-
-def fill_groups(
-    session: Session, near: Distances, labels: NDArray[np.int64], centres: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """Move records from larger clusters to smaller ones until each has floor(n/g) [BCG10, lines 5 to 11].
-
-    The same order as `sfumato.core.groups.kmeans.fill_clusters`. Who may move is public; only of those distances are
-    shared, and only who moves is opened.
-    """
-    session.phase("filling groups")
-    labels, g = labels.copy(), len(centres)
-    size = len(labels) // g
-    counts, final = np.bincount(labels, minlength=g), np.zeros(g, dtype=np.bool_)
-    bits = near.whole + near.bits
-    while (cluster := next_to_fill(counts, final, size)) is not None:
-        left = np.flatnonzero(~final[labels] & (labels != cluster))
-        need = int(size - counts[cluster])
-        parts = np.zeros(padded_choice(len(left)), dtype=np.int64)
-        parts[: len(left)] = near.to(centres[cluster, None], left)[:, 0]
-        if session.rank == 0:
-            parts[len(left) :] = 2**bits - 1  # farther than any record can be
-        mask = session.open(
-            session.part(session.top(shared_sum(session, parts, "partial distances"), need, bits), slice(len(left))),
-            "moved records",
-        )
-        moved = left[mask == 1] if mask is not None else left[:0]
-        if len(moved) != need:
-            raise PartyError(
-                f"{len(moved)} records were moved where {need} were asked for, so a party sent or computed wrong "
-                "numbers; start all parties again"
-            )
-        labels[moved], final[cluster] = cluster, True
-        counts = np.bincount(labels, minlength=g)
-    return labels
-
-
-def _nearest(session: Session, near: Distances, centres: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Open the nearest centre of each record, of equal ones the first; rows go in blocks of one shape."""
-    n, g = len(near.scaled), len(centres)
-    if g == 1:
-        return np.zeros(n, dtype=np.int64)
-    blocks, size = row_blocks(n, g)
-    found = []
-    for block in range(blocks):
-        parts = near.to(centres, slice(block * size, (block + 1) * size))
-        filled = np.zeros((size, g), dtype=np.int64)
-        filled[: len(parts)] = parts
-        found.append(session.argmin(shared_sum(session, filled, "partial distances")))
-    labels = session.open_to_all(session.part(session.join(found), slice(n)), "clusters")
-    return check_range(labels, 0, g - 1, "clusters")
-
-
-def _means(scaled: NDArray[np.float64], labels: NDArray[np.int64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of each cluster in this owner's columns, and of an empty one the centre that it had."""
-    sizes = np.bincount(labels, minlength=len(centres))
-    sums = np.column_stack([np.bincount(labels, weights=column, minlength=len(centres)) for column in scaled.T])
-    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -391,9 +352,9 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     columns = agree_on_columns(session, len(values), layout)
     level, g = group_sizes(plan.mechanism, columns.rows)
     weights = response_weights(columns.layout, plan.target, plan.mechanism.response_weight)
-    near = distances(session, values * np.sqrt(weights[columns.spans[session.rank]]))
-    labels, centres, rounds = cluster_rows(session, near, g, plan.rounds)  # line 4
-    labels = fill_groups(session, near, labels, centres)  # lines 5 to 11
+    centres = ColumnCentres(session, values * np.sqrt(weights[columns.spans[session.rank]]), g)
+    labels, sizes, rounds = cluster_rows(session, centres, plan.rounds)  # line 4
+    labels, _ = fill_groups(session, centres, labels, sizes)  # lines 5 to 11
     check_partition(labels, np.full(len(labels), level))
     own = grouped(session, values, labels)
     statistics = group_statistics(session, own, columns.spans)  # line 13
