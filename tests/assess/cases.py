@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.measure import Measured, assess, draw_figures, held_out_notes, measure_study
+from sfumato.assess.measure import StudyResult, assess, draw_figures, held_out_notes, measure_study
 from sfumato.assess.report import Report
 from sfumato.assess.study import study_of
 from sfumato.core.documents import plain
@@ -78,7 +78,7 @@ def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> OwnerDetail
 
 
 @cache
-def _measured(case: str) -> Measured:
+def _measured(case: str) -> StudyResult:
     """A case measured once, with groups and rows held out."""
     original, rng = draw_table(1), np.random.default_rng(5)
     released, codec = released_of(case), fit(original)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import sfumato
 from sfumato.assess.findings import ColumnRisk, Direction, Family, Finding, Tries
-from sfumato.assess.report import ChangeTried, Exceeded, LimitResult, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import ChangeTried, ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import PURPOSES
 
@@ -72,8 +72,8 @@ def _verdict(document: dict[str, Any]) -> Verdict:
     return Verdict(
         document["policy"],
         Ruling(document["outcome"]),
-        each(Exceeded, "exceeded"),
-        each(Missing, "missing"),
+        each(ExceededLimit, "exceeded"),
+        each(UndecidedLimit, "missing"),
         tuple(document["try"]),
         purpose=PURPOSES[document["policy"]],
         edited=document["edited"],

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, difference
+from sfumato.assess.attacks.differencing import DIFFERENCING, PublicationSummary, StreamPublications, difference
 from sfumato.core.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value
@@ -107,7 +107,7 @@ def test_an_accomplice_of_all_but_one_fresh_record_isolates_the_last_even_with_e
     np.testing.assert_allclose(LEVEL * changed[0] - (LEVEL - 1) * stream.values[0], person, atol=1e-9)
 
 
-def fixed(name: str, seed: int = 1) -> Watched:
+def fixed(name: str, seed: int = 1) -> StreamPublications:
     rng = np.random.default_rng(seed)
     (rows, steps), begun = sized((200, 40), (400, 60)), sized(150, 300)
     table = people(rows, rng)
@@ -156,7 +156,7 @@ def test_a_table_that_is_no_publication_of_a_stream_is_not_attacked() -> None:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.lists(st.integers(0, 3), max_size=8))
 def test_equal_units_cancel_as_often_as_they_stand_in_both(before: list[int], more: list[int]) -> None:
     one, other = (np.array(rows, dtype=np.float64)[:, None] for rows in (before, before[::-1] + more))
-    claims = difference(Shown.of_rows(one), Shown.of_rows(other), apart=False)
+    claims = difference(PublicationSummary.of_rows(one), PublicationSummary.of_rows(other), apart=False)
     assert len(claims) == len(more)
     if more:
         np.testing.assert_allclose(claims.sum(), sum(more))
@@ -165,7 +165,7 @@ def test_equal_units_cancel_as_often_as_they_stand_in_both(before: list[int], mo
 def test_arrivals_in_groups_far_apart_are_told_one_by_one() -> None:
     centres = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]])
     came = centres + np.random.default_rng(1).normal(size=centres.shape)
-    before = Shown.of_groups(np.full(3, 9), centres)
-    after = Shown.of_groups(np.full(3, 10), (9 * centres + came) / 10)
+    before = PublicationSummary.of_groups(np.full(3, 9), centres)
+    after = PublicationSummary.of_groups(np.full(3, 10), (9 * centres + came) / 10)
     np.testing.assert_allclose(difference(before, after, apart=True), came, atol=1e-9)
     np.testing.assert_allclose(difference(before, after, apart=False), np.tile(came.mean(axis=0), (3, 1)), atol=1e-9)

@@ -27,7 +27,7 @@ from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import ColumnRisk, Family, excess_interval
 from sfumato.assess.numbers import percent_range, spoken_name
 from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, use_sentence
-from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.assess.utility.association import AssociationMatrices
 from sfumato.core.errors import OptionError
 from tests.assess.cases import ROWS, constant_table, draw_table, measure, report_of, workings
@@ -413,16 +413,16 @@ def made_up_verdict(name: str = "research", column: str = "column 1") -> Verdict
         name,
         Ruling.DOES_NOT_MEET,
         (
-            Exceeded("linkage-excess", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
-            Exceeded("attribute-excess", f"attribute-inference-all-columns/{column}", 0.077, 0.05, (0.06, 0.09)),
-            Exceeded("min_group_size", None, 5, 10),
-            Exceeded("min_group_size", None, None, 10),
-            Exceeded("control", None, False, True),
-            Exceeded("rare", "rarest-category", "shown", "hidden"),
+            ExceededLimit("linkage-excess", "linkage-rank", 0.1234, 0.05, (0.1, 0.15)),
+            ExceededLimit("attribute-excess", f"attribute-inference-all-columns/{column}", 0.077, 0.05, (0.06, 0.09)),
+            ExceededLimit("min_group_size", None, 5, 10),
+            ExceededLimit("min_group_size", None, None, 10),
+            ExceededLimit("control", None, False, True),
+            ExceededLimit("rare", "rarest-category", "shown", "hidden"),
         ),
         (
-            Missing("membership-auc", "membership-auc-classifier", "the attack was not run (it failed)"),
-            Missing("membership-tpr", None, "it needs a control group of 1,000 records", needed=False),
+            UndecidedLimit("membership-auc", "membership-auc-classifier", "the attack was not run (it failed)"),
+            UndecidedLimit("membership-tpr", None, "it needs a control group of 1,000 records", needed=False),
         ),
         (f"sfumato sanitize people.csv -o out --target '{column}' --k 40 --holdout 0.3 --overwrite",),
         limits=(

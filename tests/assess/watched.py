@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.attacks.differencing import Shown, Watched
+from sfumato.assess.attacks.differencing import PublicationSummary, StreamPublications
 from sfumato.assess.study import Study
 from sfumato.core.facts import EpochPublished
 from sfumato.methods.condense.maintainer import Maintainer
@@ -61,7 +61,7 @@ class Stream:
         self._came = FIRST
         self._last: Publication | None = None
         self._statistics: dict[int, tuple[int, np.ndarray]] = {}
-        self.shown: list[tuple[Shown, Shown]] = []
+        self.shown: list[tuple[PublicationSummary, PublicationSummary]] = []
         self.arrived: list[np.ndarray] = []
         self.splits: list[int] = []
         self.publish()
@@ -78,8 +78,8 @@ class Stream:
             self.maintainer, self._last, self.codec, len(self.shown) + 1, self._rng, gated=self._gated
         )
         count, mean = (np.array(part) for part in zip(*self._statistics.values(), strict=True))
-        published = Shown.of_rows(self.codec.encode(self._last.table, unseen="mean").values)
-        self.shown.append((published, Shown.of_groups(count, mean)))
+        published = PublicationSummary.of_rows(self.codec.encode(self._last.table, unseen="mean").values)
+        self.shown.append((published, PublicationSummary.of_groups(count, mean)))
 
     def arrive(self, number: int) -> None:
         """Take in some records and publish."""
@@ -89,17 +89,19 @@ class Stream:
         self._came += number
         self.publish()
 
-    def watched(self) -> Watched:
+    def watched(self) -> StreamPublications:
         rows, statistics = zip(*self.shown, strict=True)
-        return Watched(layout=self.codec.layout, rows=rows, statistics=statistics, arrived=tuple(self.arrived))
+        return StreamPublications(
+            layout=self.codec.layout, rows=rows, statistics=statistics, arrived=tuple(self.arrived)
+        )
 
 
-def study_with(watched: Watched) -> Study:
+def study_with(watched: StreamPublications) -> Study:
     """A study of the later of two epochs, with what was watched."""
     return dataclasses.replace(case("redraw"), workings=watched, facts=EPOCHS)
 
 
-def fixed_case(name: str, codec: Codec, tables: Sequence[pa.Table], arrived: pa.Table) -> Watched:
+def fixed_case(name: str, codec: Codec, tables: Sequence[pa.Table], arrived: pa.Table) -> StreamPublications:
     """Publish tables as they are, a group for every ten rows, with one arrival before each but the first."""
     rows, statistics = [], []
     for table in tables:
@@ -107,8 +109,10 @@ def fixed_case(name: str, codec: Codec, tables: Sequence[pa.Table], arrived: pa.
         groups = np.arange(len(values)) // 10
         count = np.bincount(groups)
         mean = np.stack([values[groups == group].mean(axis=0) for group in range(len(count))])
-        rows.append(Shown.of_rows(values))
-        statistics.append(Shown.of_groups(count, mean))
+        rows.append(PublicationSummary.of_rows(values))
+        statistics.append(PublicationSummary.of_groups(count, mean))
     came = codec.encode(arrived, unseen="mean").values
     assert len(came) == len(tables) - 1, name
-    return Watched(layout=codec.layout, rows=tuple(rows), statistics=tuple(statistics), arrived=tuple(came[:, None, :]))
+    return StreamPublications(
+        layout=codec.layout, rows=tuple(rows), statistics=tuple(statistics), arrived=tuple(came[:, None, :])
+    )

@@ -1,4 +1,4 @@
-"""What a peer sends in a joint run: settings, certificates, frames, and what protocols are told."""
+"""What a peer sends in a joint run: settings, certificates, frames, and what protocols receive."""
 
 from __future__ import annotations
 

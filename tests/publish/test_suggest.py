@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.findings import ColumnRisk
-from sfumato.assess.report import Exceeded, Report, Ruling, Verdict
+from sfumato.assess.report import ExceededLimit, Report, Ruling, Verdict
 from sfumato.engines.plan import Plan, make_plan
 from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish import suggest as module
@@ -22,7 +22,7 @@ from sfumato.publish.suggest import (
     ColumnChange,
     End,
     Outlook,
-    Tried,
+    TrialResult,
     can_be_told,
     change_tried,
     judged_measures,
@@ -55,7 +55,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], l
     def install(chances: Mapping[int, float]) -> list[int]:
         seen: list[int] = []
 
-        def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> Tried:
+        def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> TrialResult:
             assert isinstance(plan.mechanism, sf.Chain)
             leaf = plan.mechanism.leaf
             seen.append(leaf)
@@ -63,7 +63,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[int, float]], l
             ends = {"linkage-excess": End(0.05 - 0.1 * (chance - 0.5), 0.0, 0.02)}
             outcome = Ruling.MEETS if chance else Ruling.INCONCLUSIVE
             found = report(rate("linkability", 0.1, 0.1))
-            return Tried(Verdict("ours", outcome), Outlook(0.5, None, chance, ends), found, None, 0.0)  # type: ignore[arg-type]
+            return TrialResult(Verdict("ours", outcome), Outlook(0.5, None, chance, ends), found, None, 0.0)  # type: ignore[arg-type]
 
         monkeypatch.setattr(module, "try_plan", fake)
         return seen
@@ -130,7 +130,7 @@ def test_only_what_a_policy_judges_is_measured() -> None:
 
 
 def ended(leak: float, value: float, error: float) -> Outlook:
-    worst = Exceeded("linkage-excess", "linkability", value, 0.05)
+    worst = ExceededLimit("linkage-excess", "linkability", value, 0.05)
     return Outlook(leak, worst, 0.0, {"linkage-excess": End(value + 2 * error, value, error)})
 
 
@@ -159,13 +159,14 @@ def test_where_no_setting_does_the_column_that_helps_is_left_out_and_the_rest_of
 ) -> None:
     table = people(4_000)
 
-    def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> Tried:
+    def fake(_table: pa.Table, plan: Plan, _options: PublishOptions) -> TrialResult:
         without = plan.schema["pay"].role is Role.IDENTIFIER
         found = report(rate("linkability", 0.1, 0.1))
         chained = isinstance(plan.mechanism, sf.Chain)
         outcome = Ruling.MEETS if without and chained else Ruling.DOES_NOT_MEET
         looks = ended(0.5, 0.01, 0.005) if without else ended(4.0, 0.2, 0.01)
-        return Tried(Verdict("ours", outcome), dataclasses.replace(looks, chance=0.99 * without), found, None, 0.0)  # type: ignore[arg-type]
+        outlook = dataclasses.replace(looks, chance=0.99 * without)
+        return TrialResult(Verdict("ours", outcome), outlook, found, None, 0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "try_plan", fake)
     risky = dataclasses.replace(failed(), columns=(ColumnRisk("pay", 0.3, True, 0.1, 0),))

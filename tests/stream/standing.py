@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato.stream.connectors import ReadOptions, read_batches
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import Ingested
+from sfumato.stream.settings import IngestSummary
 
 
 def standing(session: StreamSession, **told: Any) -> ReadOptions:
@@ -20,7 +20,7 @@ def standing(session: StreamSession, **told: Any) -> ReadOptions:
     return ReadOptions(**(given | told))
 
 
-def take_from(state: Path, place: Path | str, **told: Any) -> Ingested:
+def take_from(state: Path, place: Path | str, **told: Any) -> IngestSummary:
     """Ingest an input in a session of its own."""
     with StreamSession.open(state) as session:
         return session.ingest(read_batches(place, standing(session, **told)))

@@ -14,8 +14,8 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.publish.verify import verify_release
 from sfumato.stream.cellwise import (
-    Carried,
     StreamCells,
+    StreamUpdate,
     _from_bytes,
     cells_of_groups,
     first_totals,
@@ -49,7 +49,7 @@ class Cluster:
         with StreamSession.open(state, write=False) as session:
             settings = session.settings
             self.cells: StreamCells = cells_of_groups(session, most)
-            self.first = Carried(settings, session.codec, session.tails, first_totals(session))
+            self.first = StreamUpdate(settings, session.codec, session.tails, first_totals(session))
         self.vault = None if pending_key is None else Vault.from_file(pending_key, settings.state_id)
         self.bodies: dict[int, bytes] = {}
 

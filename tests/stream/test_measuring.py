@@ -24,7 +24,7 @@ from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.stream.publish import attack_epochs, attack_tables, publish_stream
 from sfumato.stream.run import forget_rows, init_stream
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import Acknowledged, StateError
+from sfumato.stream.settings import BatchReceipt, StateError
 from sfumato.stream.state import State, StateStore
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 from tests.stream.test_canary import everything, forms
@@ -103,7 +103,7 @@ def test_whoever_was_killed_between_two_batches_goes_on_as_if_nothing_had_been(t
     begin(home / "s.db", TABLE, measure_rows=20, measure_key=key)
     with StreamSession.open(home / "s.db", measure_key=key) as session:
 
-        def copy(done: Acknowledged) -> None:
+        def copy(done: BatchReceipt) -> None:
             shutil.copytree(home, left / done.batch)
 
         session.ingest(cut_batches([TABLE], ROWS), tell=copy)

@@ -50,7 +50,10 @@ def reading(candidate: Candidate, use: float, leak: float, outcome: Ruling = Rul
 
 def bench(*readings: Reading) -> Bench:
     made = Bench(
-        Told(Schema(()), PublishOptions(policy=OURS), found=True), None, Randomness(1), METRICS["accuracy-boosting"]
+        TableOptions(Schema(()), PublishOptions(policy=OURS), found=True),
+        None,
+        Randomness(1),
+        METRICS["accuracy-boosting"],
     )
     for each in readings:
         made.readings.append(each)

@@ -24,7 +24,7 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.tuning import Tuning, tune
 from sfumato.tuning import trials as trials_module
 from sfumato.tuning.candidates import Candidate
-from sfumato.tuning.model import Stopped, write_tuning_page
+from sfumato.tuning.model import StopReason, write_tuning_page
 from sfumato.tuning.trials import METRICS, Bench, Part, Reading, choose_metric, guess_of, kind_of_target
 from tests.assess.mining import found
 from tests.examples import at_length
@@ -69,7 +69,7 @@ def test_the_best_meets_the_policy_on_people_whom_the_search_has_not_used(tuned:
     assert reading.verdict.outcome.value == "meets"
     assert reading.people == 140  # all but the 30 % who are held out
     assert all(each.people < 140 for each in tuned.bench.readings if each.part not in ("confirmation", "again"))
-    assert tuned.stopped is Stopped.DONE
+    assert tuned.stopped is StopReason.DONE
 
 
 def test_no_size_is_below_what_the_policy_asks_and_sizes_double(tuned: Tuning) -> None:
@@ -183,7 +183,7 @@ def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseExcep
 def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(monkeypatch, 1, KeyboardInterrupt)
     tuned = tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
-    assert tuned.stopped is Stopped.INTERRUPTED
+    assert tuned.stopped is StopReason.INTERRUPTED
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
     assert tuned.to_json()["stopped"] == "interrupted"

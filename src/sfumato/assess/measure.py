@@ -37,7 +37,7 @@ from sfumato.tables.codec import Codec
 
 __all__ = [
     "EPOCHS",
-    "Measured",
+    "StudyResult",
     "assess",
     "assess_apart",
     "basic",
@@ -226,7 +226,7 @@ def _epochs_compared(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measured:
+class StudyResult:
     """What was found in a study, and how long each measure took."""
 
     study: Study
@@ -290,7 +290,7 @@ def assess_apart(
     return Report(findings, (), rows, rows, seconds=seconds, notes=(note,))
 
 
-def measure_study(study: Study) -> Measured:
+def measure_study(study: Study) -> StudyResult:
     """Findings of every measure and every attack on a study."""
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
@@ -303,7 +303,7 @@ def measure_study(study: Study) -> Measured:
             findings.extend(run_measure(each, study))
             seconds[each.name] = perf_counter() - begin
             tell(_STAGE, _DRAWN * place / len(measures))
-    return Measured(study, privacy_first(findings), seconds)
+    return StudyResult(study, privacy_first(findings), seconds)
 
 
 def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...]:

@@ -10,13 +10,23 @@ import pyarrow as pa
 from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import ColumnRisk, Finding
 from sfumato.assess.plain import fitting, known_rows_sentence, risk_sentence, risky_columns, use_sentence
-from sfumato.assess.verdict import ChangeTried, Exceeded, LimitResult, Missing, Ruling, Verdict
+from sfumato.assess.verdict import ChangeTried, ExceededLimit, LimitResult, Ruling, UndecidedLimit, Verdict
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.core.pages import framed_page
 from sfumato.tables.frames import frame_of
 
-__all__ = ["ChangeTried", "Exceeded", "Figure", "Finding", "LimitResult", "Missing", "Report", "Ruling", "Verdict"]
+__all__ = [
+    "ChangeTried",
+    "ExceededLimit",
+    "Figure",
+    "Finding",
+    "LimitResult",
+    "Report",
+    "Ruling",
+    "UndecidedLimit",
+    "Verdict",
+]
 
 Edition = Literal["owner", "public"]
 _FORMAT = 1

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sfumato.assess.limits import limit_name, limit_sentence
 from sfumato.core.documents import plain
 
-__all__ = ["ChangeTried", "Exceeded", "LimitResult", "Missing", "Ruling", "Verdict"]
+__all__ = ["ChangeTried", "ExceededLimit", "LimitResult", "Ruling", "UndecidedLimit", "Verdict"]
 
 
 class Ruling(StrEnum):
@@ -35,7 +35,7 @@ class LimitResult:
 
 
 @dataclass(frozen=True)
-class Exceeded:
+class ExceededLimit:
     """A limit that is exceeded, or a requirement that is not met."""
 
     limit: str  # its name in the policy
@@ -47,7 +47,7 @@ class Exceeded:
 
 
 @dataclass(frozen=True)
-class Missing:
+class UndecidedLimit:
     """Why a limit could not be judged."""
 
     limit: str
@@ -88,8 +88,8 @@ class Verdict:
 
     policy: str  # its name
     outcome: Ruling
-    exceeded: tuple[Exceeded, ...] = ()  # empty unless the outcome is that the release does not meet the policy
-    missing: tuple[Missing, ...] = ()
+    exceeded: tuple[ExceededLimit, ...] = ()  # empty unless the outcome is that the release does not meet the policy
+    missing: tuple[UndecidedLimit, ...] = ()
     to_try: tuple[str, ...] = ()  # command lines that may help; if some were tried, those that met the policy
     purpose: str = field(default="", compare=False)  # for whom the policy is, in a sentence
     edited: bool = False  # whether the policy has the name of a built-in one and other limits
@@ -224,7 +224,7 @@ _CLAUSES = {
 }
 
 
-def _exceeded_words(each: Exceeded) -> str:
+def _exceeded_words(each: ExceededLimit) -> str:
     """Why a limit or requirement is not met, without a full stop."""
     if each.limit == "control":
         return "The policy requires a control group; no records were held out"
@@ -238,7 +238,7 @@ def _exceeded_words(each: Exceeded) -> str:
     return limit_sentence(each.limit, each.finding, float(each.value or 0.0), float(each.allowed), each.interval)
 
 
-def _missing_words(each: Missing) -> str:
+def _missing_words(each: UndecidedLimit) -> str:
     """Why a limit could not be judged, without a full stop."""
     if each.value is not None and each.allowed is not None:
         return limit_sentence(each.limit, each.finding, each.value, each.allowed, each.interval)

@@ -27,7 +27,7 @@ from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions.tree import Tree, grow_tree, leaf_in
-from sfumato.engines.plan import Plan, Prepared, fit_with_tails, prepare
+from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
 from sfumato.engines.private import run_private
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions
@@ -65,7 +65,7 @@ class MadeRows:
     coordinates that the mechanism had.
     """
 
-    job: Prepared
+    job: PreparedRun
     seen: Records
     table: pa.Table
     released: pa.Table
@@ -127,7 +127,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
 
 
 def _redraw(
-    job: Prepared, plan: Plan
+    job: PreparedRun, plan: Plan
 ) -> Callable[[NDArray[np.int64], Mapping[str, float], np.random.Generator], Mapping[str, Floats] | None]:
     """How the method is run again on some rows of a prepared table, each a person, without levels and rules."""
     opened = (
@@ -170,7 +170,7 @@ def _redraw(
     return redraw
 
 
-def make_rows(job: Prepared, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
+def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
     """Rows that can be mined in place of those of a prepared table."""
     kept = _rules(job, plan)
     tails, codec, seen = (job.tails, job.codec, job.records) if kept is None else _seen(kept, job, plan, rng)
@@ -220,7 +220,7 @@ def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Call
     return None if stated is None else lambda people: RegrownTrees.on(codec.encode(some, unseen="mean"), stated)(people)
 
 
-def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: RuleEnforcement | None) -> Records:
+def _with_wanted(seen: Records, job: PreparedRun, plan: Plan, codec: Codec, kept: RuleEnforcement | None) -> Records:
     """Records with the rows that are wanted of them.
 
     Raises
@@ -256,14 +256,14 @@ def _with_wanted(seen: Records, job: Prepared, plan: Plan, codec: Codec, kept: R
     return dataclasses.replace(seen, wanted=RowRequest(rows, plan.options.where, columns, meets))
 
 
-def _check_where(released: pa.Table, job: Prepared, plan: Plan) -> None:
+def _check_where(released: pa.Table, job: PreparedRun, plan: Plan) -> None:
     """Fail closed if a row does not fulfil the rule."""
     wrong = int((~meets_all(parse_conditions(plan.options.where or ""), released, job.codec.schema)).sum())
     if wrong:
         raise PrivacyRefusal(f"{wrong} rows do not fulfil the rule of --where; nothing is released. Please report this")
 
 
-def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ...]]:
+def _scaled(released: pa.Table, job: PreparedRun) -> tuple[pa.Table, tuple[Fact, ...]]:
     """Released rows whose weights, where there are some, add up to those of the rows they were made from."""
     if job.codec.schema.weight is None:
         return released, ()
@@ -272,12 +272,12 @@ def _scaled(released: pa.Table, job: Prepared) -> tuple[pa.Table, tuple[Fact, ..
     return released, (fact,)
 
 
-def min_frequency_of(job: Prepared, plan: Plan) -> int:
+def min_frequency_of(job: PreparedRun, plan: Plan) -> int:
     """Persons who must share whatever is shown of a prepared table."""
     return max(int(job.records.levels.max(initial=0)), job.records.highest, plan.min_frequency or 2)
 
 
-def _rules(job: Prepared, plan: Plan) -> RuleEnforcement | None:
+def _rules(job: PreparedRun, plan: Plan) -> RuleEnforcement | None:
     """Rules that synthetic rows must satisfy; perturbed rows satisfy what their numbers allow."""
     if not plan.mechanism.traits.synthetic or not job.codec.schema.rules:
         return None
@@ -290,7 +290,9 @@ def _rules(job: Prepared, plan: Plan) -> RuleEnforcement | None:
     )
 
 
-def _seen(kept: RuleEnforcement, job: Prepared, plan: Plan, rng: np.random.Generator) -> tuple[Tails, Codec, Records]:
+def _seen(
+    kept: RuleEnforcement, job: PreparedRun, plan: Plan, rng: np.random.Generator
+) -> tuple[Tails, Codec, Records]:
     """What a mechanism sees of rows that obey rules, and how that is read.
 
     Tails are coded here anew: those of a distance between two columns are not the tails of either column.
@@ -327,14 +329,14 @@ def _seen(kept: RuleEnforcement, job: Prepared, plan: Plan, rng: np.random.Gener
     )
 
 
-def _with_rules(job: Prepared, plan: Plan, kept: RuleEnforcement | None) -> Schema:
+def _with_rules(job: PreparedRun, plan: Plan, kept: RuleEnforcement | None) -> Schema:
     """Schema with the rules that were kept; of methods that keep none, with those that it had."""
     if not plan.mechanism.traits.synthetic:
         return job.codec.schema
     return dataclasses.replace(job.codec.schema, rules=() if kept is None else tuple(map(str, kept.rules)))
 
 
-def _made_from(job: Prepared, workings: OwnerDetails | None) -> tuple[int, Prepared]:
+def _made_from(job: PreparedRun, workings: OwnerDetails | None) -> tuple[int, PreparedRun]:
     """How many rows came in, and what the release was made from.
 
     Rows that no group could take are left out; those that were not drawn into a sample are the control group, unless
@@ -353,7 +355,7 @@ def _made_from(job: Prepared, workings: OwnerDetails | None) -> tuple[int, Prepa
     return job.original.num_rows, dataclasses.replace(made, public=public, outside=outside)
 
 
-def _left_out(job: Prepared, drawn: NDArray[np.int64]) -> pa.Table:
+def _left_out(job: PreparedRun, drawn: NDArray[np.int64]) -> pa.Table:
     """Rows that were not drawn, with their persons if a column identifies them."""
     rest = np.setdiff1d(np.arange(job.original.num_rows), drawn)
     table = job.original.take(pa.array(rest))
@@ -363,7 +365,7 @@ def _left_out(job: Prepared, drawn: NDArray[np.int64]) -> pa.Table:
     return table.append_column(person, pa.array(job.records.persons[rest].astype(str)))
 
 
-def _notes(workings: OwnerDetails | None, job: Prepared, rows_in: int) -> tuple[str, ...]:
+def _notes(workings: OwnerDetails | None, job: PreparedRun, rows_in: int) -> tuple[str, ...]:
     """What a reader of the report must know of a sample, and of values that were widened."""
     notes = []
     if workings is not None and workings.sample is not None:
@@ -378,7 +380,7 @@ def _notes(workings: OwnerDetails | None, job: Prepared, rows_in: int) -> tuple[
     return tuple(notes)
 
 
-def _beside(released: pa.Table, job: Prepared, workings: OwnerDetails | None) -> pa.Table:
+def _beside(released: pa.Table, job: PreparedRun, workings: OwnerDetails | None) -> pa.Table:
     """Released rows with the public columns of each one's original, in the order of the schema."""
     if job.public is None:
         return released

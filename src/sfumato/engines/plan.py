@@ -49,7 +49,7 @@ from sfumato.version import __version__
 
 __all__ = [
     "Plan",
-    "Prepared",
+    "PreparedRun",
     "coarsened_facts",
     "fit_with_tails",
     "for_few_people",
@@ -116,7 +116,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prepared:
+class PreparedRun:
     """What a mechanism and the measuring after it work on.
 
     ``told`` is the schema of the table as it came, before rare values became others, which ``shared`` says how. The
@@ -208,7 +208,7 @@ def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | 
     return int(counts[counts > 0].min(initial=arrow.num_rows))
 
 
-def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
+def prepare(arrow: pa.Table, plan: Plan) -> PreparedRun:
     """Read levels and strata, hold rows out, and encode the rest."""
     traits, options, randomness = plan.mechanism.traits, plan.options, plan.randomness
     strata = options.strata
@@ -258,7 +258,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> Prepared:
     facts = _facts(original, schema, shared.schema, strata, codes, drawn_out, randomness)
     facts = (*facts, *unlabelled, *fact_of_aggregation(before, {field.name for field in shared.schema.encoded}))
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
-    return Prepared(
+    return PreparedRun(
         shared.table.select([field.name for field in shared.schema.encoded]),
         None if outside is None else shared.like(outside),
         codec,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.assess.report import Exceeded, Missing, Ruling, Verdict
+from sfumato.assess.report import ExceededLimit, Ruling, UndecidedLimit, Verdict
 from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet, judge_proof
 from sfumato.publish.policy import PURPOSES, Policy
@@ -93,12 +93,12 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
         found = _proof(policy, run.mechanism)
     if not found:
         return
-    unmet = tuple(each for each, _, _ in found if isinstance(each, Exceeded))
+    unmet = tuple(each for each, _, _ in found if isinstance(each, ExceededLimit))
     verdict = Verdict(
         policy.name,
         Ruling.DOES_NOT_MEET if unmet else Ruling.INCONCLUSIVE,
         unmet,
-        tuple(each for each, _, _ in found if isinstance(each, Missing)),
+        tuple(each for each, _, _ in found if isinstance(each, UndecidedLimit)),
         purpose=PURPOSES.get(policy.title, ""),
         edited=policy.title != policy.name,
     )
@@ -108,7 +108,7 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
     raise PolicyNotMet(verdict, f'this run cannot meet policy "{policy.title}": {reasons}; {ways}{otherwise}')
 
 
-_Found = tuple[Exceeded | Missing, str, str]  # the entry of the verdict, the reason, and what to do
+_Found = tuple[ExceededLimit | UndecidedLimit, str, str]  # the entry of the verdict, the reason, and what to do
 
 
 def _proof(policy: Policy, mechanism: Any) -> list[_Found]:
@@ -128,15 +128,15 @@ def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
     required = bool(policy.require.get("control"))
     if not run.compares and (required or policy.limits):
         entry = (
-            Exceeded("control", None, False, True)
+            ExceededLimit("control", None, False, True)
             if required
-            else Missing(next(iter(policy.limits)), None, "no people were held out")
+            else UndecidedLimit(next(iter(policy.limits)), None, "no people were held out")
         )
         return [(entry, "there is no control group to compare attacks with", run.how_to_control)]
     if set(policy.limits) == {TPR} and run.control_rows is not None and run.control_rows < LEAST_HELD_OUT:
         why = f"its limit {TPR!r} needs a control group of {LEAST_HELD_OUT:,} people and at most "
         why += f"{run.control_rows:,} can be held out"
-        return [(Missing(TPR, None, why), why, "use another limit")]
+        return [(UndecidedLimit(TPR, None, why), why, "use another limit")]
     return []
 
 
@@ -148,13 +148,13 @@ def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
         method = "methods for transactions make" if run.mechanism is None else f"{run.mechanism.method!r} makes"
         way = "use a policy without 'min_group_size'" if run.transactions else "use --method chain"
         why = f"{method} no groups and the policy requires groups of {asked} people"
-        return [(Exceeded("min_group_size", None, None, asked), why, way)]
+        return [(ExceededLimit("min_group_size", None, None, asked), why, way)]
     smallest = run.smallest_group
     if smallest is None or smallest >= asked:
         return []
     why = f"the policy requires groups of {asked} people and this run allows groups of {smallest}"
     option = "--leaf" if hasattr(run.mechanism, "leaf") else "--k"
-    return [(Exceeded("min_group_size", None, smallest, asked), why, f"raise {option} to {asked}")]
+    return [(ExceededLimit("min_group_size", None, smallest, asked), why, f"raise {option} to {asked}")]
 
 
 def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
@@ -172,4 +172,4 @@ def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
         )
     else:
         return []
-    return [(Exceeded("rare", RAREST, "shown", "hidden"), why, way)]
+    return [(ExceededLimit("rare", RAREST, "shown", "hidden"), why, way)]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries, difference_interval, exact_interval
-from sfumato.assess.report import Exceeded, LimitResult, Missing, Report, Ruling, Verdict
+from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.assess.risks import FAMILIES
 from sfumato.core.distributions.accounting import membership_bounds, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
@@ -53,10 +53,10 @@ __all__ = [
     "LEAST_HELD_OUT",
     "RAREST",
     "TPR",
-    "Exceeded",
-    "Missing",
+    "ExceededLimit",
     "PolicyNotMet",
     "Ruling",
+    "UndecidedLimit",
     "Verdict",
     "asked_policy",
     "confidence_of",
@@ -135,15 +135,15 @@ def times_allowed(limit: str, value: float, allowed: float) -> float:
     return (value - nothing) / max(allowed - nothing, _LEAST_ALLOWED)
 
 
-def stakes_of(report: Report, policy: Policy) -> tuple[list[Stake], list[Missing]]:
+def stakes_of(report: Report, policy: Policy) -> tuple[list[Stake], list[UndecidedLimit]]:
     """List what is judged under each limit, and what lacks."""
     stakes: list[Stake] = []
-    missing: list[Missing] = []
+    missing: list[UndecidedLimit] = []
     for limit in policy.limits:
         if limit == TPR and report.rows_held_out < LEAST_HELD_OUT:
             held = report.rows_held_out
             told = f"it needs a control group of {LEAST_HELD_OUT:,} records, and there are {held:,}"
-            missing.append(Missing(limit, None, told, needed=set(policy.limits) == {TPR}))
+            missing.append(UndecidedLimit(limit, None, told, needed=set(policy.limits) == {TPR}))
             continue
         here, lacking = _of_limit(limit, report)
         stakes += _together(here)
@@ -151,27 +151,27 @@ def stakes_of(report: Report, policy: Policy) -> tuple[list[Stake], list[Missing
     return stakes, missing
 
 
-def _merged(missing: Sequence[Missing]) -> list[Missing]:
+def _merged(missing: Sequence[UndecidedLimit]) -> list[UndecidedLimit]:
     """Say a reason once for all attacks that it keeps from being judged."""
-    reasons: dict[str, Missing] = {}
+    reasons: dict[str, UndecidedLimit] = {}
     for each in missing:
         known = reasons.get(each.reason)
         reasons[each.reason] = each if known is None else dataclasses.replace(known, finding=None)
     return list(reasons.values())
 
 
-def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
+def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[UndecidedLimit]]:
     family = [finding for finding in report.findings if FAMILIES[limit](finding.name)]
     if limit == "attribute-excess":  # one finding a column; those of a whole attacker say why there is none
         known = [finding for finding in family if finding.name == _KNOWN_ROWS]
         columns = [finding for finding in family if "/" in finding.name]
         family = known + (columns or [each for each in family if each.value is None and each not in known])
     stakes: list[Stake] = []
-    missing: list[Missing] = []
+    missing: list[UndecidedLimit] = []
     for finding in family:
         if finding.value is None:
             if finding.applies and finding.name != _EXTREMES:
-                missing.append(Missing(limit, finding.name, f"the attack was not run ({finding.reason})"))
+                missing.append(UndecidedLimit(limit, finding.name, f"the attack was not run ({finding.reason})"))
             continue
         outside: Tries | float | None = finding.outside
         if limit in _SCORES:
@@ -179,14 +179,14 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[Missing]]:
         elif finding.name.startswith(_OWN_ROW) or finding.name == _KNOWN_ROWS:
             outside = finding.baseline
         if finding.inside is None or not finding.inside.of:
-            missing.append(Missing(limit, finding.name, "the number of attempts was not recorded"))
+            missing.append(UndecidedLimit(limit, finding.name, "the number of attempts was not recorded"))
         elif outside is None and limit not in _SCORES:
             lacking = "no held-out record could be attacked" if report.rows_held_out else "there is no control group"
-            missing.append(Missing(limit, finding.name, lacking))
+            missing.append(UndecidedLimit(limit, finding.name, lacking))
         else:
             stakes.append(Stake(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
     if not missing and all(stake.alone for stake in stakes):
-        missing.append(Missing(limit, None, "none of its attacks applies to this table"))
+        missing.append(UndecidedLimit(limit, None, "none of its attacks applies to this table"))
     return stakes, missing
 
 
@@ -262,15 +262,17 @@ def judge_proof(
     """
     stated = {"epsilon": epsilon, "delta": delta}
     exceeded = [
-        Exceeded(name, None, stated[name], allowed) for name, allowed in policy.proof.items() if stated[name] > allowed
+        ExceededLimit(name, None, stated[name], allowed)
+        for name, allowed in policy.proof.items()
+        if stated[name] > allowed
     ]
-    missing: list[Missing] = []
+    missing: list[UndecidedLimit] = []
     if exceeded or not policy.proof:
         rates = (rate + 2 * delta for rate in membership_bounds(rho_of(epsilon, delta)))  # of thresholds, too
         bounds = dict(zip(_SCORES, rates, strict=True))
         required = [name for name, value in policy.require.items() if value is not False]
         open_limits = [name for name, allowed in policy.limits.items() if bounds.get(name, 1.0) > allowed]
-        missing = [Missing(name, None, "the proof does not bound it") for name in (*open_limits, *required)]
+        missing = [UndecidedLimit(name, None, "the proof does not bound it") for name in (*open_limits, *required)]
         exceeded = exceeded if missing else []
     outcome = Ruling.DOES_NOT_MEET if exceeded else Ruling.INCONCLUSIVE if missing else Ruling.MEETS
     to_try: tuple[str, ...] = ()
@@ -314,18 +316,20 @@ def _results(stakes: Sequence[Stake], policy: Policy) -> tuple[LimitResult, ...]
     return tuple(results)
 
 
-def _exceeded(results: Sequence[LimitResult]) -> list[Exceeded]:
+def _exceeded(results: Sequence[LimitResult]) -> list[ExceededLimit]:
     return [
-        Exceeded(each.limit, each.finding, each.value, each.allowed, each.interval)
+        ExceededLimit(each.limit, each.finding, each.value, each.allowed, each.interval)
         for each in results
         if each.outcome is Ruling.DOES_NOT_MEET
     ]
 
 
-def _undecided(results: Sequence[LimitResult]) -> list[Missing]:
+def _undecided(results: Sequence[LimitResult]) -> list[UndecidedLimit]:
     contains = "the confidence interval contains the limit"
     return [
-        Missing(each.limit, each.finding, contains, value=each.value, interval=each.interval, allowed=each.allowed)
+        UndecidedLimit(
+            each.limit, each.finding, contains, value=each.value, interval=each.interval, allowed=each.allowed
+        )
         for each in results
         if each.outcome is Ruling.INCONCLUSIVE
     ]
@@ -333,23 +337,23 @@ def _undecided(results: Sequence[LimitResult]) -> list[Missing]:
 
 def _requirements(
     report: Report, policy: Policy, facts: Sequence[Fact]
-) -> tuple[tuple[Exceeded, ...], tuple[Missing, ...]]:
+) -> tuple[tuple[ExceededLimit, ...], tuple[UndecidedLimit, ...]]:
     """List the requirements that are not met, and those that are unknown for a table of another tool."""
-    unmet: list[Exceeded] = []
-    unknown: list[Missing] = []
+    unmet: list[ExceededLimit] = []
+    unknown: list[UndecidedLimit] = []
     for name, asked in policy.require.items():
         if name == "control":
             if asked and not report.rows_held_out:
-                unmet.append(Exceeded(name, None, False, True))
+                unmet.append(ExceededLimit(name, None, False, True))
         elif name == "min_group_size" and facts:
             smallest = _smallest_group(facts)
             if smallest is None or smallest < int(asked):
-                unmet.append(Exceeded(name, None, smallest, asked))
+                unmet.append(ExceededLimit(name, None, smallest, asked))
         elif name == "rare" and (shown := _shows_rare(report, policy, facts)) is not None:
             if shown:
-                unmet.append(Exceeded(name, RAREST, "shown", asked))
+                unmet.append(ExceededLimit(name, RAREST, "shown", asked))
         else:
-            unknown.append(Missing(name, None, "there is no certificate of the method"))
+            unknown.append(UndecidedLimit(name, None, "there is no certificate of the method"))
     return tuple(unmet), tuple(unknown)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.assess.report import Exceeded, Report
+from sfumato.assess.report import ExceededLimit, Report
 from sfumato.core.documents import CommentedValue, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained, TransactionsReleased
@@ -258,7 +258,7 @@ def what_to_try(
     report: Report,
     policy: Policy,
     facts: Sequence[Fact],
-    exceeded: Sequence[Exceeded],
+    exceeded: Sequence[ExceededLimit],
     *,
     unsure: bool,
     command: Sequence[str],

@@ -716,7 +716,7 @@ def _chosen(choice: MethodChoice, options: RunOptions) -> Mechanism:
 
 
 def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that were told, a key read where its file was; a recipe holds none."""
+    """Given parameters, with a key read if its file was given; a recipe holds none."""
     key = parameters.get("key")
     return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)
 

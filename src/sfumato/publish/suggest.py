@@ -20,7 +20,7 @@ import pyarrow as pa
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import ColumnRisk, Finding, Tries, difference_interval
 from sfumato.assess.measure import basic, catalogue
-from sfumato.assess.report import ChangeTried, Exceeded, Report, Ruling, Verdict
+from sfumato.assess.report import ChangeTried, ExceededLimit, Report, Ruling, Verdict
 from sfumato.assess.study import Study
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
@@ -47,7 +47,7 @@ __all__ = [
     "ColumnChange",
     "End",
     "Outlook",
-    "Tried",
+    "TrialResult",
     "can_be_told",
     "chance_of",
     "change_tried",
@@ -87,13 +87,13 @@ class Outlook:
     """
 
     leak: float
-    worst: Exceeded | None
+    worst: ExceededLimit | None
     chance: float
     ends: Mapping[str, End]  # of every limit the attack that comes nearest to it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tried:
+class TrialResult:
     """What came of one way to sanitize, as far as a policy judges it; for the owner."""
 
     verdict: Verdict
@@ -119,7 +119,7 @@ def judged_measures(policy: Policy) -> tuple[Measure, ...]:
     return tuple(measure for measure in (*basic(), *catalogue()) if looked_at(measure))
 
 
-def try_plan(arrow: pa.Table, plan: Plan, options: PublishOptions) -> Tried:
+def try_plan(arrow: pa.Table, plan: Plan, options: PublishOptions) -> TrialResult:
     """Sanitize a table in memory, and run the attacks that the policy of the options judges on what comes out."""
     begin, policy = perf_counter(), options.policy
     options = dataclasses.replace(options, time_limit=None)
@@ -138,7 +138,7 @@ def try_plan(arrow: pa.Table, plan: Plan, options: PublishOptions) -> Tried:
         tuple(findings), (), len(study.original), len(study.released), plain(study.sizes), rows_held_out=held
     )
     verdict = judge(report, policy, outcome.facts)
-    return Tried(verdict, outlook(report, policy, outcome.facts), report, study, perf_counter() - begin)
+    return TrialResult(verdict, outlook(report, policy, outcome.facts), report, study, perf_counter() - begin)
 
 
 def outlook(report: Report, policy: Policy, facts: Sequence[Fact]) -> Outlook:
@@ -157,7 +157,7 @@ def outlook(report: Report, policy: Policy, facts: Sequence[Fact]) -> Outlook:
         allowed, (low, high) = policy.limits[stake.limit], stake.interval(confidence)
         times = times_allowed(stake.limit, stake.value, allowed)
         if worst is None or times > leak:
-            worst, leak = Exceeded(stake.limit, stake.finding, stake.value, allowed, (low, high)), times
+            worst, leak = ExceededLimit(stake.limit, stake.finding, stake.value, allowed, (low, high)), times
         end = End(low if stake.alone else high, stake.value, max(1e-9, (high - stake.value) / reach))
         ends[stake.limit] = max(ends.get(stake.limit, end), end, key=lambda each: each.high)
     unmet = [each for each in judge(report, policy, facts).exceeded if each.limit not in policy.limits]
@@ -279,7 +279,9 @@ class _Search:
             if self.line or (found and not can_be_told(found[0].report, self.policy)):
                 return
 
-    def _try(self, table: pa.Table, plan: Plan, options: tuple[str, ...], changed: tuple[str, ...] = ()) -> list[Tried]:
+    def _try(
+        self, table: pa.Table, plan: Plan, options: tuple[str, ...], changed: tuple[str, ...] = ()
+    ) -> list[TrialResult]:
         """Try a plan; where it meets the policy in nearly every run, its command is the one that was looked for."""
         try:
             found = _runs(table, plan, self.options)
@@ -338,7 +340,7 @@ class _Search:
                 return
 
 
-def _runs(table: pa.Table, plan: Plan, options: PublishOptions) -> list[Tried]:
+def _runs(table: pa.Table, plan: Plan, options: PublishOptions) -> list[TrialResult]:
     """One run of a plan, and another where it met the policy, unless by so little that most runs would not."""
     with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
         first = try_plan(table, plan, options)

@@ -29,7 +29,7 @@ from sfumato.engines.partitions.tree import PartitionTree, Tree, grow_tree, leaf
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, MaintainerState
 from sfumato.methods.condense.slots import CategoryTally
 from sfumato.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
-from sfumato.stream.epochs import Leaving, Publication, leaving, published
+from sfumato.stream.epochs import DueGroups, Publication, leaving, published
 from sfumato.stream.measuring import KeptSample
 from sfumato.stream.pending import Vault
 from sfumato.stream.rare import HeldValues
@@ -39,11 +39,11 @@ from sfumato.stream.tails import StreamTails
 from sfumato.tables.codec import Codec
 
 __all__ = [
-    "Carried",
     "CellChange",
     "KeptOut",
     "StreamCells",
     "StreamTotals",
+    "StreamUpdate",
     "carried_in",
     "cells_of_groups",
     "first_totals",
@@ -145,7 +145,7 @@ class CellChange:
     groups: int
     pseudo: int
     splits: int
-    left: Leaving
+    left: DueGroups
     staying: NDArray[np.int64]
     held: dict[str, NDArray[np.int64]]
 
@@ -198,7 +198,7 @@ def read_change(body: bytes, codec: Codec) -> CellChange:
     families = np.array(counts.families, dtype=np.int64)
     return CellChange(
         **{name: getattr(counts, name) for name in CENSUS},
-        left=Leaving(rows, held, families, counts.fresh),
+        left=DueGroups(rows, held, families, counts.fresh),
         staying=np.array(counts.staying, dtype=np.int64),
         held={name: np.array(each, dtype=np.int64) for name, each in counts.held.items()},
     )
@@ -332,7 +332,7 @@ class StreamTotals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Carried:
+class StreamUpdate:
     """A stream after a batch, as `run_epoch` publishes it; ``renewed`` says that something leaves."""
 
     settings: StreamSettings
@@ -397,7 +397,7 @@ def first_totals(session: StreamSession) -> StreamTotals:
     )  # fmt: skip
 
 
-def carried_in(folder: Path, first: Carried) -> Carried:
+def carried_in(folder: Path, first: StreamUpdate) -> StreamUpdate:
     """What a batch left for the next."""
     try:
         totals = from_json(StreamTotals, _bytes_in(folder / _TOTALS))
@@ -420,12 +420,12 @@ def _bytes_in(path: Path) -> bytes:
 
 
 def following(
-    last: Carried, changes: Mapping[int, CellChange], out: Iterable[KeptOut], *, batch: int, query: str
-) -> Carried:
+    last: StreamUpdate, changes: Mapping[int, CellChange], out: Iterable[KeptOut], *, batch: int, query: str
+) -> StreamUpdate:
     """The stream after one more batch: counts added up, and rows drawn for the families that leave."""
     totals = dataclasses.replace(_added(last.totals, changes.values(), out), batch=batch, query=query)
     if not any(len(change.left.families) for change in changes.values()):
-        return Carried(last.settings, last.codec, last.tails, totals, last.publication)
+        return StreamUpdate(last.settings, last.codec, last.tails, totals, last.publication)
     left = _joined([(cell, changes[cell].left) for cell in sorted(changes)])
     epoch, seed = len(totals.ledger) + 1, last.settings.seed
     held = {name: np.array(counts, dtype=np.int64) for name, counts in totals.held.items()}
@@ -441,7 +441,7 @@ def following(
         lambda table: hiding.of(table, chance),
     )
     totals = dataclasses.replace(totals, ledger=(*totals.ledger, line), rare=hiding.fact)
-    return Carried(last.settings, last.codec, last.tails, totals, publication, last.publication, renewed=True)
+    return StreamUpdate(last.settings, last.codec, last.tails, totals, publication, last.publication, renewed=True)
 
 
 def _added(totals: StreamTotals, changes: Iterable[CellChange], out: Iterable[KeptOut]) -> StreamTotals:
@@ -474,7 +474,7 @@ def _whole(cell: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return (np.int64(cell) << _CELL_BITS) + numbers
 
 
-def _joined(parts: Sequence[tuple[int, Leaving]]) -> Leaving:
+def _joined(parts: Sequence[tuple[int, DueGroups]]) -> DueGroups:
     """Groups of all cells that leave, under numbers that are of one cell each."""
     rows = {
         field.name: np.concatenate([getattr(left.rows, field.name) for _, left in parts])
@@ -485,4 +485,4 @@ def _joined(parts: Sequence[tuple[int, Leaving]]) -> Leaving:
     coded = all(left.held is not None for _, left in parts)
     held = tuple(each for _, left in parts for each in left.held or ()) if coded else None
     fresh = min((left.fresh for _, left in parts if len(left.families)), default=0)
-    return Leaving(GroupRows(**rows), held, families, fresh)
+    return DueGroups(GroupRows(**rows), held, families, fresh)

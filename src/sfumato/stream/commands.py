@@ -31,7 +31,7 @@ from sfumato.tables.reading import describe_reading, read_people
 if TYPE_CHECKING:
     from sfumato.stream.entries import Batch
     from sfumato.stream.session import StreamSession
-    from sfumato.stream.settings import Acknowledged, Status
+    from sfumato.stream.settings import BatchReceipt, Status
 
 __all__ = ["stream"]
 
@@ -283,7 +283,7 @@ class _Words:
         self._rows, self._next = 0, time.monotonic() + _EVERY
         self.batches = 0
 
-    def __call__(self, done: Acknowledged) -> None:
+    def __call__(self, done: BatchReceipt) -> None:
         self.batches += 1
         self._rows += done.rows + done.repeated
         if self._acknowledge:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.differencing import Shown, Watched
+from sfumato.assess.attacks.differencing import PublicationSummary, StreamPublications
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import (
@@ -52,10 +52,10 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato.stream.cellwise import Carried
+    from sfumato.stream.cellwise import StreamUpdate
     from sfumato.stream.session import StreamSession
 
-__all__ = ["Leaving", "Publication", "leaving", "published", "renew", "run_epoch"]
+__all__ = ["DueGroups", "Publication", "leaving", "published", "renew", "run_epoch"]
 
 _CHUNK = 1 << 22  # numbers of covariances that are drawn from at once
 _ROWS = 100_000  # rows of an entry
@@ -168,7 +168,7 @@ def renew(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaving:
+class DueGroups:
     """Groups that leave in their present state, with the families that they are; the owner's.
 
     ``held`` are the places of the categories of each group in columns of very many, None where there are no such
@@ -181,16 +181,16 @@ class Leaving:
     fresh: int
 
 
-def leaving(maintainer: Maintainer, due: NDArray[np.bool_], marks: PublishMarks) -> Leaving:
+def leaving(maintainer: Maintainer, due: NDArray[np.bool_], marks: PublishMarks) -> DueGroups:
     """Groups of the families that are due, as they are now."""
     families, tally = marks.family[due], maintainer.tally
     rows = maintainer.rows(maintainer.ids[np.isin(maintainer.family, families)])
     held = None if tally is None else tuple(tally.of(group) for group in rows.ids.tolist())
-    return Leaving(rows, held, families, int(marks.fresh[due].min()) if due.any() else 0)
+    return DueGroups(rows, held, families, int(marks.fresh[due].min()) if due.any() else 0)
 
 
 def published(
-    left: Leaving,
+    left: DueGroups,
     staying: Publication | None,
     codec: Codec,
     epoch: int,
@@ -252,7 +252,7 @@ _TINY = 3  # mean and covariance of two records give both away, and three are no
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EpochWorkings(Watched):
+class EpochWorkings(StreamPublications):
     """The ledger of all epochs so far; families that left are known by their sizes.
 
     Where rows are kept for measuring, with the last epoch and this one, and those of the sample who came between.
@@ -261,7 +261,7 @@ class EpochWorkings(Watched):
     ledger: tuple[EpochLine, ...] = ()
 
 
-def run_epoch(session: StreamSession | Carried) -> Outcome:
+def run_epoch(session: StreamSession | StreamUpdate) -> Outcome:
     """Begin an epoch of a stream, or take up the one that was begun and not delivered."""
     before, begin = session.left(), perf_counter()
     publication, ledger = session.publish()
@@ -312,7 +312,7 @@ def run_epoch(session: StreamSession | Carried) -> Outcome:
 
 
 def _comparison(
-    session: StreamSession | Carried, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None
+    session: StreamSession | StreamUpdate, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None
 ) -> Comparison | Apart:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
@@ -358,7 +358,7 @@ def _like_published(compared: Comparison | Apart, schema: Schema, published: Sch
     )
 
 
-def _why_apart(session: StreamSession | Carried, behind: int) -> str:
+def _why_apart(session: StreamSession | StreamUpdate, behind: int) -> str:
     if session.kept is None or not session.kept.asked:
         return "a stream keeps no raw rows, unless it is begun with --measure-rows"
     if session.kept.forgotten:
@@ -369,14 +369,20 @@ def _why_apart(session: StreamSession | Carried, behind: int) -> str:
 
 
 def _watched(
-    session: StreamSession | Carried, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None, epoch: int
+    session: StreamSession | StreamUpdate,
+    sampled: KeptSample | None,
+    drawn: pa.Table,
+    earlier: pa.Table | None,
+    epoch: int,
 ) -> dict[str, Any]:
     """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
     if sampled is None or earlier is None:
         return {}
     return {
         "layout": session.codec.layout,
-        "rows": tuple(Shown.of_rows(session.codec.encode(table, unseen="mean").values) for table in (earlier, drawn)),
+        "rows": tuple(
+            PublicationSummary.of_rows(session.codec.encode(table, unseen="mean").values) for table in (earlier, drawn)
+        ),
         "arrived": (sampled.between(epoch - 1, epoch),),
     }
 
@@ -397,7 +403,7 @@ def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:
 
 
 def _facts(
-    session: StreamSession | Carried,
+    session: StreamSession | StreamUpdate,
     publication: Publication,
     table: pa.Table,
     ledger: tuple[EpochLine, ...],

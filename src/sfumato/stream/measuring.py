@@ -67,7 +67,7 @@ class KeptRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Admitted:
+class AdmittedRows:
     """Who of a batch is taken in: those who were outside and fell out, then the rows of the batch less those set aside.
 
     ``aside`` are new outside, ``returned`` those who fell out, each with the key of its entry.
@@ -142,10 +142,10 @@ class KeptRows:
         """Rows that came and are not taken in, those forgotten included."""
         return int(self._state.body(FORGOTTEN)) if self.forgotten else len(self._ranks[OUTSIDE])
 
-    def admit(self, batch: str, rows: Counts, values: Matrix, levels: Counts, after: int) -> Admitted:
+    def admit(self, batch: str, rows: Counts, values: Matrix, levels: Counts, after: int) -> AdmittedRows:
         """Choose who of a batch stays outside, and who comes back in for them; nothing is changed yet."""
         if not self.active or self.vault is None:
-            return Admitted(batch, rows, values, levels)
+            return AdmittedRows(batch, rows, values, levels)
         chosen = {
             rank: place
             for place, row in enumerate(rows.tolist())
@@ -157,7 +157,7 @@ class KeptRows:
         returned = tuple((rank, self._read(OUTSIDE, rank)) for rank in before if rank not in stay)
         inside = np.setdiff1d(np.arange(len(rows)), np.array(list(aside.values()), dtype=np.int64))
         back = [row for _, row in returned]
-        return Admitted(
+        return AdmittedRows(
             batch,
             rows[inside],
             np.concatenate([np.array([row.values for row in back]).reshape(len(back), self._d), values[inside]]),
@@ -169,7 +169,9 @@ class KeptRows:
             returned,
         )
 
-    def update(self, came: Admitted, families: Counts, after: int) -> tuple[list[StateEntry], list[tuple[str, str]]]:
+    def update(
+        self, came: AdmittedRows, families: Counts, after: int
+    ) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop once a batch was taken in; ``families`` are those that its records joined."""
         if not self.active or self.vault is None:
             return [], []

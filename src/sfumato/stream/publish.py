@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.attacks.differencing import DIFFERENCING, Shown, Watched, changed_units, difference_findings
+from sfumato.assess.attacks.differencing import (
+    DIFFERENCING,
+    PublicationSummary,
+    StreamPublications,
+    changed_units,
+    difference_findings,
+)
 from sfumato.assess.findings import Finding
 from sfumato.certificate.signature import Signer
 from sfumato.core.documents import plain
@@ -32,10 +38,10 @@ from sfumato.publish.policy import Policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
 from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.stream.cellwise import (
-    Carried,
     CellChange,
     KeptOut,
     StreamTotals,
+    StreamUpdate,
     carried_in,
     cells_of_groups,
     first_totals,
@@ -212,7 +218,7 @@ def attack_epochs(
 def attack_tables(session: StreamSession, tables: Mapping[int, pa.Table]) -> EpochAttack:
     """Take tables that a stream has published from each other, by epoch."""
     epochs, codec = sorted(tables), session.codec
-    seen = [Shown.of_rows(codec.encode(tables[epoch], unseen="mean").values) for epoch in epochs]
+    seen = [PublicationSummary.of_rows(codec.encode(tables[epoch], unseen="mean").values) for epoch in epochs]
     sampled = session.measured_by()
     steps = list(pairwise(epochs))
     arrived = [np.empty((0, len(seen[0].total.T))) if sampled is None else sampled.between(*step) for step in steps]
@@ -223,7 +229,7 @@ def attack_tables(session: StreamSession, tables: Mapping[int, pa.Table]) -> Epo
         pairs.append(EpochPair(first, last, len(after.count), changed, min(fresh, default=None), len(people)))
     if sampled is None:
         return EpochAttack(tuple(pairs), DIFFERENCING.not_run(_why_not(session)))
-    watched = Watched(layout=codec.layout, rows=tuple(seen), arrived=tuple(arrived))
+    watched = StreamPublications(layout=codec.layout, rows=tuple(seen), arrived=tuple(arrived))
     rng = Randomness(session.settings.seed).generator("attack")
     return EpochAttack(tuple(pairs), difference_findings(watched, rng))
 
@@ -388,12 +394,12 @@ def _hand_over(session: StreamSession, folder: Path, cells: int) -> HandedOver:
     return over
 
 
-def _first_on_cluster(session: StreamSession, over: HandedOver) -> Carried:
+def _first_on_cluster(session: StreamSession, over: HandedOver) -> StreamUpdate:
     """How a stream stands before its first batch; its cut-offs stay those of the records before, until it ends."""
     root = hashlib.blake2b(over.mark.encode(), digest_size=32).digest()
     rng = Randomness(session.settings.seed, root).generator("tails on the cluster")
     codec = session.tails.release(session.codec, session.settings.decimals, rng)
-    return Carried(session.settings, codec, session.tails, first_totals(session))
+    return StreamUpdate(session.settings, codec, session.tails, first_totals(session))
 
 
 def _check_same(folder: Path, over: HandedOver) -> None:
@@ -407,7 +413,7 @@ def _check_same(folder: Path, over: HandedOver) -> None:
 
 def write_batch(
     folder: Path,
-    first: Carried,
+    first: StreamUpdate,
     changes: Mapping[int, CellChange],
     out: Sequence[KeptOut],
     *,
@@ -447,14 +453,14 @@ def write_batch(
         after.write(work / "owner" / _CARRIED)
 
 
-def last_batch(folder: Path, first: Carried, *, before: int | None = None) -> Carried:
+def last_batch(folder: Path, first: StreamUpdate, *, before: int | None = None) -> StreamUpdate:
     """How the stream stands after the last batch whose folder is there, or after the last before another."""
     names = sorted(each.name for each in folder.glob(f"{_BATCH}*") if each.is_dir())
     names = [name for name in names if before is None or name < f"{_BATCH}{before:08d}"]
     return carried(folder / names[-1], first) if names else first
 
 
-def carried(place: Path, first: Carried) -> Carried:
+def carried(place: Path, first: StreamUpdate) -> StreamUpdate:
     """How the stream stood after the batch of a folder."""
     return carried_in(place / "owner" / _CARRIED, first)
 
@@ -462,5 +468,5 @@ def carried(place: Path, first: Carried) -> Carried:
 def totals_on_spark(state: str | Path, folder: str | Path) -> StreamTotals:
     """How a stream that a cluster goes on with stands after the last batch that is there."""
     with StreamSession.open(state, write=False) as session:
-        first = Carried(session.settings, session.codec, session.tails, first_totals(session))
+        first = StreamUpdate(session.settings, session.codec, session.tails, first_totals(session))
     return last_batch(Path(folder), first).totals

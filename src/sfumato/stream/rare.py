@@ -24,7 +24,7 @@ from sfumato.tables.rare import lost_cells
 from sfumato.tables.recoding import MinimumFrequencies, RareTreatment, Recoding, recode, recode_counts
 from sfumato.tables.schema import Schema
 
-__all__ = ["USUAL", "HeldValues", "Hiding", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
+__all__ = ["USUAL", "HeldValues", "RareHandling", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
 
 USUAL = "usual"
 """Default treatment in a stream: wider categories or other ones, but a rare class of the target stops it."""
@@ -34,7 +34,7 @@ _NUMBER = np.dtype("<i8")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hiding:
+class RareHandling:
     """What becomes of rare categories in rows that are drawn, and the fact that says so.
 
     Columns ``emptied`` have no category that enough hold: their new cells stay empty. Cells of columns ``filled`` that
@@ -104,7 +104,7 @@ class HeldValues:
         """What is to be written of the counts."""
         return [StateEntry(_HELD, name, counts.astype(_NUMBER).tobytes()) for name, counts in self._counts.items()]
 
-    def hiding(self, settings: StreamSettings, rng: np.random.Generator) -> Hiding:
+    def hiding(self, settings: StreamSettings, rng: np.random.Generator) -> RareHandling:
         """What must be hidden now, so that each category is held by as many persons as the lowest level, or more.
 
         ``rng`` draws by how many persons more a new label must be held.
@@ -119,7 +119,7 @@ class HeldValues:
         fact = RareValues("lift", k, len(listed), by_person=settings.person is not None)
         held = {each.name: self._counts[each.name][1:] for each in listed}
         if settings.rare == "keep":
-            return Hiding(dataclasses.replace(fact, way="keep"))
+            return RareHandling(dataclasses.replace(fact, way="keep"))
         target = self._schema.target
         classes = held.get("" if target is None else target.name, np.empty(0))
         if settings.rare == USUAL and target is not None and ((classes > 0) & (classes < settings.k)).any():
@@ -138,7 +138,7 @@ class HeldValues:
             if column.field.name not in gone and 0 < self._counts[column.field.name][0] < settings.k
         )
         fact = dataclasses.replace(fact, way="lift" if any(each.lifted for each in recodings) else "pool")
-        return Hiding(fact, recodings, gone, filled)
+        return RareHandling(fact, recodings, gone, filled)
 
 
 def _size(field: Field) -> int:

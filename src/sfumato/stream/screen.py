@@ -23,14 +23,22 @@ from sfumato.tables.field import Field, Kind
 from sfumato.tables.levels import LevelRule, levels_of_table, parse_rules
 from sfumato.tables.schema import Role, Schema, check_extra, check_lacking
 
-__all__ = ["CountedPersons", "Screened", "digests_of", "first_of_each", "open_persons", "screen", "source_of_levels"]
+__all__ = [
+    "CountedPersons",
+    "ScreenedRows",
+    "digests_of",
+    "first_of_each",
+    "open_persons",
+    "screen",
+    "source_of_levels",
+]
 
 _LISTED = (Kind.NOMINAL, Kind.BOOLEAN)
 _Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Screened:
+class ScreenedRows:
     """Rows that are taken in, the level that each asks for, and of each column how many cells kept a row out.
 
     A row that is out for several columns counts in each of them. ``cells`` are those of the rows that are taken in, as
@@ -42,17 +50,17 @@ class Screened:
     counts: dict[str, int]
     cells: dict[str, CellsRead]
 
-    def only(self, taken: _Mask, column: str) -> Screened:
+    def only(self, taken: _Mask, column: str) -> ScreenedRows:
         """Some of the rows; the others are out for a column."""
         if taken.all():
             return self
         counts = dict(self.counts)
         counts[column] = counts.get(column, 0) + int((~taken).sum())
         cells = {name: (read[taken], absent[taken]) for name, (read, absent) in self.cells.items()}
-        return Screened(self.rows[taken], self.levels[taken], counts, cells)
+        return ScreenedRows(self.rows[taken], self.levels[taken], counts, cells)
 
 
-def screen(table: pa.Table, codec: Codec, level: str | int | None, strata: str | None = None) -> Screened:
+def screen(table: pa.Table, codec: Codec, level: str | int | None, strata: str | None = None) -> ScreenedRows:
     """Tell the rows that the codec can encode from those with a cell outside its domain.
 
     Parameters
@@ -98,7 +106,7 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None, strata: str |
     counts = {name: int(mask.sum()) for name, mask in out.items() if mask.any()}
     if len(rows) < table.num_rows:
         read = {name: (cells[rows], absent[rows]) for name, (cells, absent) in read.items()}
-    return Screened(rows, asked, counts, read)
+    return ScreenedRows(rows, asked, counts, read)
 
 
 def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[LevelRule, ...] | None:

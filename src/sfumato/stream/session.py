@@ -35,12 +35,12 @@ from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.measuring import FORGOTTEN, KeptRows, KeptSample, open_kept_rows
 from sfumato.stream.pending import PendingRecord, PendingRecords, Vault, open_vault
 from sfumato.stream.rare import HeldValues, entry_of_rare, rare_on_disk
-from sfumato.stream.screen import CountedPersons, Screened, open_persons, screen
+from sfumato.stream.screen import CountedPersons, ScreenedRows, open_persons, screen
 from sfumato.stream.settings import (
-    Acknowledged,
+    BatchReceipt,
     EpochLine,
     HandedOver,
-    Ingested,
+    IngestSummary,
     Progress,
     StateEntry,
     StateError,
@@ -237,7 +237,7 @@ class StreamSession:
     def _published(self) -> Publication:
         return Publication.from_entries(self._state.body("families"), self._state.read_large("published"))
 
-    def ingest(self, batches: Iterable[Batch], *, tell: Callable[[Acknowledged], None] | None = None) -> Ingested:
+    def ingest(self, batches: Iterable[Batch], *, tell: Callable[[BatchReceipt], None] | None = None) -> IngestSummary:
         """Take in batches, one after the other; each is on disk before it is acknowledged and the next is read.
 
         Parameters
@@ -273,9 +273,9 @@ class StreamSession:
             if tell is not None:
                 tell(done)
         self._bring_back()
-        return Ingested(**{field.name: total[field.name] for field in dataclasses.fields(Ingested)})
+        return IngestSummary(**{field.name: total[field.name] for field in dataclasses.fields(IngestSummary)})
 
-    def _take(self, identity: str, table: pa.Table) -> Acknowledged:
+    def _take(self, identity: str, table: pa.Table) -> BatchReceipt:
         """Count a new batch: screen, encode, absorb, and put all that changed on disk in one step."""
         self._check_whole()
         skip = self._known_part(identity, table)
@@ -313,19 +313,19 @@ class StreamSession:
         self._known.add(identity, table.num_rows)
         self.kept.committed()
         aside = len(came.aside) - len(came.returned)
-        return Acknowledged(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
+        return BatchReceipt(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
 
-    def _screened(self, table: pa.Table) -> Screened:
+    def _screened(self, table: pa.Table) -> ScreenedRows:
         return screen(table, self.codec, self.settings.level, self.settings.strata)
 
-    def _of_persons(self, screened: Screened, table: pa.Table) -> Screened:
+    def _of_persons(self, screened: ScreenedRows, table: pa.Table) -> ScreenedRows:
         """Those of the rows that are not more of a person than are taken in; the others count as kept out."""
         if self.persons.column is None:
             return screened
         missing = self.codec.schema[self.persons.column].missing
         return screened.only(self.persons.admit(table.take(pa.array(screened.rows)), missing), self.persons.column)
 
-    def _levels(self, screened: Screened) -> NDArray[np.int64]:
+    def _levels(self, screened: ScreenedRows) -> NDArray[np.int64]:
         """Level of each row, in rows: as many times what it asks for in persons as rows of a person are taken in."""
         return effective_levels(screened.levels * self.persons.most, self.settings.k, allow_level_1=False)
 
@@ -414,12 +414,12 @@ class StreamSession:
             longest = part.num_rows
         return longest
 
-    def _recall(self, identity: str, table: pa.Table) -> Acknowledged:
+    def _recall(self, identity: str, table: pa.Table) -> BatchReceipt:
         """Take a batch that is known: nothing is counted, and its waiting records are at hand again."""
         self._known.check(identity, table)
         self._pending.recall(identity, table, self._encode, self.tails)
         self._known_part(identity, table)
-        return Acknowledged(identity, 0, table.num_rows, 0, 0, 0)
+        return BatchReceipt(identity, 0, table.num_rows, 0, 0, 0)
 
     def _encode(self, table: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         screened = self._screened(table)

@@ -21,11 +21,11 @@ __all__ = [
     "APPLICATION_ID",
     "FORMAT",
     "HEAD",
-    "Acknowledged",
+    "BatchReceipt",
     "EpochLine",
     "HandedOver",
     "Head",
-    "Ingested",
+    "IngestSummary",
     "Progress",
     "StateEntry",
     "StateError",
@@ -255,7 +255,7 @@ def document_of(shape: type[D], body: bytes) -> D:
 
 
 @dataclass(frozen=True)
-class Acknowledged:
+class BatchReceipt:
     """One batch that is on disk: counts only.
 
     ``repeated`` rows were known already, from this batch or a shorter one that it goes on from. ``outside`` rows were
@@ -272,7 +272,7 @@ class Acknowledged:
 
 
 @dataclass(frozen=True)
-class Ingested:
+class IngestSummary:
     """What came of some batches: new ones, known ones, and the rows of the new ones."""
 
     batches: int

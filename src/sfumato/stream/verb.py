@@ -14,7 +14,7 @@ from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import EpochAttack, attack_epochs, publish_stream, stream_on_spark
 from sfumato.stream.run import forget_rows, init_stream
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import Ingested, Status
+from sfumato.stream.settings import IngestSummary, Status
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.reading import FileReading
 
@@ -38,7 +38,7 @@ class Stream:
         pending_key: str | Path | None = None,
         measure_key: str | Path | None = None,
         person_key: str | Path | None = None,
-    ) -> Ingested:
+    ) -> IngestSummary:
         """How many rows of a frame were taken in, wait, or were kept out; known rows are not counted again.
 
         Parameters

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from sfumato.survey.client import Answered, Connection, KeptAnswers, NotSent, answer_survey, check_survey
+from sfumato.survey.client import Connection, KeptAnswers, NotSent, SubmissionResult, answer_survey, check_survey
 from sfumato.survey.questions import Question, Survey
 
-__all__ = ["Answered", "Connection", "KeptAnswers", "NotSent", "Question", "Survey", "answer_survey", "check_survey"]
+__all__ = [
+    "Connection",
+    "KeptAnswers",
+    "NotSent",
+    "Question",
+    "SubmissionResult",
+    "Survey",
+    "answer_survey",
+    "check_survey",
+]

@@ -44,7 +44,7 @@ from sfumato.core.pages import page_template
 from sfumato.survey.estimate import LiveEstimate
 from sfumato.survey.questions import Question, Survey, TokenError, check_token, mark, seal
 from sfumato.survey.server import CollectorSettings, RateLimit
-from sfumato.survey.store import AnswerStore, AnswerWriter, Crowded, Log, StoreError, Submission, SubmissionResult
+from sfumato.survey.store import AnswerStore, AnswerWriter, Log, QueueFull, StoreError, Submission, SubmissionResult
 
 __all__ = [
     "Collector",
@@ -323,7 +323,7 @@ class Collector:
         _limit(self._by_token, submission.mark)
         try:
             result = await self._writer.add(submission)
-        except (StoreError, Crowded) as error:
+        except (StoreError, QueueFull) as error:
             raise _refusal(503, str(error), retry_after="5") from None
         if result is SubmissionResult.OTHER:
             raise _refusal(

@@ -32,12 +32,12 @@ from sfumato.core.replacing import reason, replacing_file
 from sfumato.survey.questions import Question, Survey
 
 __all__ = [
-    "Answered",
     "Connection",
     "KeptAnswer",
     "KeptAnswers",
     "NoToken",
     "NotSent",
+    "SubmissionResult",
     "answer_survey",
     "check_survey",
     "default_folder",
@@ -66,7 +66,7 @@ class NoToken(NotSent):
 
 
 @dataclass(frozen=True)
-class Answered:
+class SubmissionResult:
     """What was sent, and whether the server had it before."""
 
     answers: dict[str, Any]
@@ -245,7 +245,7 @@ def answer_survey(
     kept: KeptAnswers | None = None,
     other_person: bool = False,
     rng: np.random.Generator | None = None,
-) -> Answered:
+) -> SubmissionResult:
     """Randomize true answers here and send the result, or send again what is kept for this token.
 
     Check the survey first (`check_survey`); it is fetched now where it is not given. The randomized answer is on disk
@@ -272,7 +272,7 @@ def answer_survey(
         kept.keep(token, replace(drawn, mistyped=True))
         raise
     kept.keep(token, replace(drawn, accepted=True, mistyped=False))
-    return Answered(drawn.answers, drawn.digest, again)
+    return SubmissionResult(drawn.answers, drawn.digest, again)
 
 
 def check_survey(

@@ -92,7 +92,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _QuestionEntry:
     name: str
     text: str = ""
     spec: dict[str, Any]
@@ -105,7 +105,7 @@ class _SurveyDocument:
     format: int
     title: str
     digest: str
-    questions: tuple[_Asked, ...]
+    questions: tuple[_QuestionEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,9 @@ class Survey:
 
     def to_document(self) -> dict[str, Any]:
         """The form that server and client share, in plain JSON types."""
-        asked = tuple(_Asked(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions)
+        asked = tuple(
+            _QuestionEntry(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions
+        )
         document: dict[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, asked))
         return document
 

@@ -40,8 +40,8 @@ from sfumato.survey.questions import KEY_BYTES
 __all__ = [
     "AnswerStore",
     "AnswerWriter",
-    "Crowded",
     "Log",
+    "QueueFull",
     "StoreError",
     "Submission",
     "SubmissionResult",
@@ -316,7 +316,7 @@ class Log:
             print(line, file=self._stream or sys.stderr, flush=True)
 
 
-class Crowded(SfumatoError):
+class QueueFull(SfumatoError):
     """More answers wait for the disk than it can take."""
 
 
@@ -360,12 +360,12 @@ class AnswerWriter:
     async def add(self, submission: Submission) -> SubmissionResult:
         """Store a submission and say what became of it, once that is on disk.
 
-        A `StoreError` if the transaction failed, `Crowded` if too many wait.
+        A `StoreError` if the transaction failed, `QueueFull` if too many wait.
         """
         if not self.alive:
             raise StoreError("the collector has stopped; send it again later")
         if len(self._waiting) >= _MOST_WAITING:
-            raise Crowded("too many answers wait to be stored; send it again later")
+            raise QueueFull("too many answers wait to be stored; send it again later")
         done: asyncio.Future[SubmissionResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((submission, done))
         self._wake.set()

@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
 from sfumato.assess.limits import limit_name, limit_sentence
 from sfumato.assess.numbers import CI, score, score_range, show
-from sfumato.assess.report import ChangeTried, Exceeded, Ruling
+from sfumato.assess.report import ChangeTried, ExceededLimit, Ruling
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
@@ -31,17 +31,17 @@ from sfumato.publish.suggest import SURE, change_tried
 from sfumato.tables.reading import FileReading
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
-from sfumato.tuning.trials import Bench, Reading, Told
+from sfumato.tuning.trials import Bench, Reading, TableOptions
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "Searched", "Stopped", "Tuning", "save_tuning", "write_tuning_page"]
+__all__ = ["Alternative", "SizeSearch", "StopReason", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # utility above the score of chance, from which something is learned
 _Z = 1.959963984540054
 
 
-class Stopped(StrEnum):
+class StopReason(StrEnum):
     """What ended the search."""
 
     DONE = "done"
@@ -61,7 +61,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SizeSearch:
     """What a search of KCG12 chose of the sizes from ``low`` to ``high``, and the sizes that it measured, in order."""
 
     candidate: Candidate
@@ -79,15 +79,15 @@ class Tuning:
     confirmed: tuple[Confirmation, ...]  # what was tried against people whom the search had not used, in that order
     changed: tuple[tuple[Reading, Reading], ...]  # a candidate on a sample, and the same with a column changed
     refused: Mapping[Candidate, SfumatoError]  # what was not tried, and why
-    stopped: Stopped
+    stopped: StopReason
     search: str
     people: tuple[int, int]  # looked at, and in the table
     holdout: float | None  # held-out share; None if the control group came separately
     time_limit: float
     seconds: float
     k: int | None
-    told: Told
-    searched: Searched | None = None  # of a search of KCG12 that came to its end
+    told: TableOptions
+    searched: SizeSearch | None = None  # of a search of KCG12 that came to its end
     read: FileReading = field(default_factory=FileReading)  # how the file was read that the table came from
     command: tuple[str, ...] = ()
 
@@ -197,12 +197,12 @@ class Tuning:
     def notes(self) -> tuple[str, ...]:
         """What a reader must know before taking the recommendation."""
         notes = []
-        if self.stopped is Stopped.DEADLINE:
+        if self.stopped is StopReason.DEADLINE:
             late = sum(isinstance(each, NoTime) for each in self.refused.values())
             untried = f"; {late} setting{'s were' if late > 1 else ' was'} not tried" if late else ""
             limit = f"Time limit reached ({self.seconds:.0f} s of {self.time_limit:.0f} s){untried}"
             notes.append(f"{limit}; allow more time with --time-limit.")
-        if self.stopped is Stopped.INTERRUPTED:
+        if self.stopped is StopReason.INTERRUPTED:
             notes.append("Interrupted: these are the results so far.")
         if self.people[0] < self.people[1]:
             notes.append(f"Measured on a random sample of {self.people[0]:,} of {self.people[1]:,} people.")
@@ -258,7 +258,7 @@ class Tuning:
             ],
         }
 
-    def _searched(self, found: Searched) -> dict[str, Any]:
+    def _searched(self, found: SizeSearch) -> dict[str, Any]:
         candidate = found.candidate
         told = {"method": candidate.method, candidate.parameter: candidate.size}
         return {**told, "low": found.low, "high": found.high, "tried": list(found.tried)}
@@ -387,7 +387,7 @@ class Tuning:
         return f"{reading.candidate.words}{change}"
 
 
-def worst_words(worst: Exceeded | None) -> str:
+def worst_words(worst: ExceededLimit | None) -> str:
     """The finding that comes nearest to its limit."""
     if worst is None:
         return "no limit was judged"

@@ -44,8 +44,8 @@ from sfumato.tuning.candidates import (
     rule_based_search,
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
-from sfumato.tuning.model import Searched, Stopped, Tuning
-from sfumato.tuning.trials import Bench, Part, Reading, Told, check_metric, draw_part
+from sfumato.tuning.model import SizeSearch, StopReason, Tuning
+from sfumato.tuning.trials import Bench, Part, Reading, TableOptions, check_metric, draw_part
 
 __all__ = ["check_tuning", "tune"]
 
@@ -149,7 +149,7 @@ def tune(
     known = known_columns(quasi_identifiers, settled)
     publishing = PublishOptions(policy=asked, quasi_identifiers=known, accurate_within=accurate_within)
     kept = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
-    told = Told(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
+    told = TableOptions(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
     bench = Bench(told, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     part, inner = _parted(people, holdout, randomness)
@@ -255,15 +255,15 @@ class _Job:
     confirmed: list[Confirmation] = field(default_factory=list)
     changed: list[tuple[Reading, Reading]] = field(default_factory=list)
     refused: dict[Candidate, SfumatoError] = field(default_factory=dict)
-    searched: Searched | None = None  # what a search of the paper chose
+    searched: SizeSearch | None = None  # what a search of the paper chose
 
-    def run(self) -> Stopped:
+    def run(self) -> StopReason:
         """Search, confirm and look at columns until all is done or the time is up."""
         stopped = self._run()
         tell(STAGE, 1.0)
         return stopped
 
-    def _run(self) -> Stopped:
+    def _run(self) -> StopReason:
         try:
             with stopping_at(lambda: self.clock.end - _FINISH, STAGE):
                 self._work()
@@ -275,10 +275,14 @@ class _Job:
                     f"the time limit of {self.clock.time_limit:g} s was over before one setting could be tried; give "
                     "more"
                 ) from None
-            return Stopped.DEADLINE if isinstance(stop, OutOfTime) else Stopped.INTERRUPTED
+            return StopReason.DEADLINE if isinstance(stop, OutOfTime) else StopReason.INTERRUPTED
         if not self.bench.readings:
             raise next(iter(self.refused.values()))
-        return Stopped.DONE if not any(isinstance(each, NoTime) for each in self.refused.values()) else Stopped.DEADLINE
+        return (
+            StopReason.DONE
+            if not any(isinstance(each, NoTime) for each in self.refused.values())
+            else StopReason.DEADLINE
+        )
 
     def _work(self) -> None:
         parts = self._samples()
@@ -355,7 +359,7 @@ class _Job:
             found = rule_based_search(low, high, utility)
         else:
             found = brute_force(equal_steps(low, high, 10), utility)
-        self.searched = Searched(Candidate(method, found.chosen), low, high, found.tried)
+        self.searched = SizeSearch(Candidate(method, found.chosen), low, high, found.tried)
         return [self.searched.candidate]
 
     def _largest_size(self, part: Part) -> int:

@@ -272,7 +272,7 @@ def draw_part(people: RowsByPerson, name: str, share: float, rng: np.random.Gene
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Told:
+class TableOptions:
     """Options of the table, which hold for every candidate."""
 
     schema: Schema
@@ -320,7 +320,7 @@ class Reading:
 class Bench:
     """Tries candidates on parts; the original is scored once on each."""
 
-    told: Told
+    told: TableOptions
     metric_name: str | None
     randomness: Randomness
     metric: Metric | None = None

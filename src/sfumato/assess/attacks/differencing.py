@@ -26,9 +26,9 @@ from sfumato.methods.protocol import OwnerDetails
 __all__ = [
     "DIFFERENCING",
     "ROUNDS",
+    "PublicationSummary",
     "SeenRounds",
-    "Shown",
-    "Watched",
+    "StreamPublications",
     "changed_units",
     "claimed_rows",
     "difference",
@@ -41,7 +41,7 @@ _NOT_AT_HAND = "the earlier publications, or who came between them, are not at h
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shown:
+class PublicationSummary:
     """What one publication shows: units with their counts and the sums of their coordinates.
 
     A unit is a group, or a single row, whose count is 1.
@@ -51,12 +51,12 @@ class Shown:
     total: Matrix
 
     @classmethod
-    def of_rows(cls, rows: Matrix) -> Shown:
+    def of_rows(cls, rows: Matrix) -> PublicationSummary:
         """Published rows as units of their own."""
         return cls(np.ones(len(rows), dtype=np.int64), np.asarray(rows))
 
     @classmethod
-    def of_groups(cls, count: Places, mean: Matrix) -> Shown:
+    def of_groups(cls, count: Places, mean: Matrix) -> PublicationSummary:
         """Published statistics of groups as units."""
         return cls(np.asarray(count), np.asarray(mean) * np.asarray(count)[:, None])
 
@@ -67,17 +67,17 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Watched(OwnerDetails):
+class StreamPublications(OwnerDetails):
     """The publications of a stream, one after the other, and who came between two of them; for the owner alone."""
 
     layout: Layout = ()  # of all coordinates here, in which numbers are in standard deviations
     # rows, statistics: each publication, as rows and as statistics of groups; None where the like was never published
-    rows: tuple[Shown, ...] | None = None
-    statistics: tuple[Shown, ...] | None = None
+    rows: tuple[PublicationSummary, ...] | None = None
+    statistics: tuple[PublicationSummary, ...] | None = None
     arrived: tuple[Matrix, ...] = ()  # records that came between a publication and the next
 
 
-def difference(before: Shown, after: Shown, *, apart: bool) -> Matrix:
+def difference(before: PublicationSummary, after: PublicationSummary, *, apart: bool) -> Matrix:
     """Claims of who arrived between two publications: one claim a record, none where nothing differs.
 
     Units that are in both to the last bit cancel. Of the others sums and counts are subtracted: those of a single
@@ -102,15 +102,15 @@ def difference(before: Shown, after: Shown, *, apart: bool) -> Matrix:
     goes_with = nearest(left.mean, right.mean)[0][:, 0]
     parts = [
         _claims(
-            Shown(left.count[[unit]], left.total[[unit]]),
-            Shown(right.count[goes_with == unit], right.total[goes_with == unit]),
+            PublicationSummary(left.count[[unit]], left.total[[unit]]),
+            PublicationSummary(right.count[goes_with == unit], right.total[goes_with == unit]),
         )
         for unit in range(len(left.count))
     ]
     return np.concatenate([np.empty((0, d)), *parts])
 
 
-def changed_units(these: Shown, others: Shown) -> Shown:
+def changed_units(these: PublicationSummary, others: PublicationSummary) -> PublicationSummary:
     """Units but those that the other publication holds too, as often as it does."""
     both = np.concatenate([np.column_stack([one.count, one.total]) for one in (others, these)])
     _, kind = np.unique(both, axis=0, return_inverse=True)
@@ -120,10 +120,10 @@ def changed_units(these: Shown, others: Shown) -> Shown:
     again = np.empty(len(own), dtype=np.int64)
     again[order] = np.arange(len(own)) - firsts  # how many equal ones stand before
     kept = again >= known[own]
-    return Shown(these.count[kept], these.total[kept])
+    return PublicationSummary(these.count[kept], these.total[kept])
 
 
-def _claims(before: Shown, after: Shown) -> Matrix:
+def _claims(before: PublicationSummary, after: PublicationSummary) -> Matrix:
     came = int(after.count.sum() - before.count.sum())
     if came < 1:
         return np.empty((0, after.total.shape[1]))
@@ -131,7 +131,7 @@ def _claims(before: Shown, after: Shown) -> Matrix:
 
 
 def _attack(
-    shown: Sequence[Shown], watched: Watched, columns: tuple[str, ...], rng: np.random.Generator
+    shown: Sequence[PublicationSummary], watched: StreamPublications, columns: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of each arrival and each column, whether the attacker has it right, and whether a guess has.
 
@@ -189,17 +189,17 @@ def _applies(facts: Sequence[Fact]) -> str | None:
 
 
 def _run(study: Study) -> Iterator[Stated]:
-    if not isinstance(study.workings, Watched):
+    if not isinstance(study.workings, StreamPublications):
         raise NotRun(_NOT_AT_HAND)
     yield from _differences(study.workings, study.generator("differencing"))
 
 
-def difference_findings(watched: Watched, rng: np.random.Generator) -> tuple[Finding, ...]:
+def difference_findings(watched: StreamPublications, rng: np.random.Generator) -> tuple[Finding, ...]:
     """What the differences of publications give away of those who came between them, beside guessing."""
     return DIFFERENCING.findings(_differences(watched, rng))
 
 
-def _differences(watched: Watched, rng: np.random.Generator) -> Iterator[Stated]:
+def _differences(watched: StreamPublications, rng: np.random.Generator) -> Iterator[Stated]:
     if not sum(map(len, watched.arrived)):
         raise NotRun(_NOT_AT_HAND)
     columns = tuple(dict.fromkeys(block.column for block in watched.layout))

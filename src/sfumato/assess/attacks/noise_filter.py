@@ -334,7 +334,7 @@ def best_guesses(answers: Places, operator: Operator) -> Places:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Guessed:
+class _CellGuesses:
     """Which cells of a column were attacked, and which of them hit."""
 
     name: str
@@ -369,7 +369,7 @@ def _run_guess(study: Study) -> Iterator[Stated]:
 
 def _guess_column(
     pair: ColumnPair, spec: NoiseSpec, released: Places, original: Places, answers: Places | None
-) -> _Guessed | None:
+) -> _CellGuesses | None:
     """Guess a column; ``answers`` are its answers where they are of another kind than its values."""
     true = _codes(pair, pair.original, spec.domain)[original]
     got = (_codes(pair, pair.released, spec.released) if answers is None else answers)[released]
@@ -381,7 +381,7 @@ def _guess_column(
     hits = np.zeros(len(there), dtype=np.bool_)
     hits[there] = best_guesses(got[there], spec.operator) == true[there]
     most = int(np.bincount(true[there]).max())
-    return _Guessed(pair.name, there, hits, most / int(there.sum()))
+    return _CellGuesses(pair.name, there, hits, most / int(there.sum()))
 
 
 def _codes(pair: ColumnPair, cells: Column, domain: Universe) -> Places:

@@ -14,7 +14,7 @@ from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, once
 from sfumato.core.neighbours import nearest_without_each_column
 
 __all__ = [
-    "Guessed",
+    "InferenceTargets",
     "average",
     "first",
     "look_up",
@@ -32,7 +32,7 @@ _FEWEST = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Guessed:
+class InferenceTargets:
     """The people whose cells are guessed, and the released rows that speak of them.
 
     ``people`` and ``outside`` are places in the original and among the rows held out; ``outside`` is None where there
@@ -47,7 +47,7 @@ class Guessed:
 
 
 @once
-def look_up(study: Study) -> Guessed | None:
+def look_up(study: Study) -> InferenceTargets | None:
     """People drawn at random, and for each the released rows that an intruder would take for theirs.
 
     Where it is known which row descends from whom the intruder knows it too. Else the intruder knows all of a person's
@@ -59,10 +59,10 @@ def look_up(study: Study) -> Guessed | None:
     chosen = sample(len(released), study.sizes.attempts, study.generator("estimates"))
     rows = released[chosen].astype(np.int64)
     near: dict[str, tuple[Places, Places | None]] = {pair.name: (rows[:, None], None) for pair in study.pairs}
-    return Guessed(original[chosen], None, near, descend=True)
+    return InferenceTargets(original[chosen], None, near, descend=True)
 
 
-def _nearest_by_column(study: Study) -> Guessed | None:
+def _nearest_by_column(study: Study) -> InferenceTargets | None:
     if len(study.pairs) < 2:
         return None
     rng, most = study.generator("estimates"), _most(study)
@@ -78,7 +78,7 @@ def _nearest_by_column(study: Study) -> Guessed | None:
     places = nearest_without_each_column(study.released, queries, column_of, min(NEIGHBOURS, len(study.released)))
     inside, beyond = places[:, : len(people)], places[:, len(people) :]
     near = {name: (inside[at], None if outside is None else beyond[at]) for at, name in enumerate(names)}
-    return Guessed(people, outside, near, descend=False)
+    return InferenceTargets(people, outside, near, descend=False)
 
 
 def _most(study: Study) -> int:
@@ -113,7 +113,7 @@ def number_columns(study: Study) -> list[ColumnPair]:
     return [pair for pair in numbers if pair.original.present.min() < pair.original.present.max()]
 
 
-def number_errors(study: Study, guessed: Guessed) -> Iterator[tuple[ColumnPair, Matrix, Matrix | None]]:
+def number_errors(study: Study, guessed: InferenceTargets) -> Iterator[tuple[ColumnPair, Matrix, Matrix | None]]:
     """Each column's errors on the original's people and on those held out; NaN where the cell is missing."""
     held = dict(zip((pair.name for pair in study.pairs), study.held or (), strict=False))
     for pair in number_columns(study):
@@ -129,7 +129,7 @@ def _error_of(cells: Column, people: Places, estimate: Matrix) -> Matrix:
     return np.where(cells.absent[people], np.nan, cells.values[people] - estimate)
 
 
-def sampling_note(study: Study, guessed: Guessed) -> str:
+def sampling_note(study: Study, guessed: InferenceTargets) -> str:
     """What the look-up did, to end a meaning with."""
     all_rows = len(study.released) if guessed.descend else len(study.original)
     drawn = f"; counted on {len(guessed.people)} rows drawn at random" if len(guessed.people) < all_rows else ""

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SIZE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval
-from sfumato.assess.risk.estimates import Guessed, average, first, look_up, number_columns, number_errors, sampling_note
+from sfumato.assess.risk.estimates import (
+    InferenceTargets,
+    average,
+    first,
+    look_up,
+    number_columns,
+    number_errors,
+    sampling_note,
+)
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, drawn_note, sample
 
 __all__ = [
@@ -107,7 +115,7 @@ def _run_interval(study: Study) -> Iterator[Stated]:
     yield "interval-privacy-within-groups", _within_groups(study)
 
 
-def _of_columns(study: Study, guessed: Guessed) -> Iterator[Stated]:
+def _of_columns(study: Study, guessed: InferenceTargets) -> Iterator[Stated]:
     """The mean over columns, then each column."""
     rng, note = study.generator("interval"), sampling_note(study, guessed)
     errors = list(number_errors(study, guessed))
@@ -248,7 +256,9 @@ def _run(study: Study) -> Iterator[Stated]:
     yield "uncertainty-width", _width(study, guessed, note)
 
 
-def _best(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed, rng: np.random.Generator) -> _Bits | None:
+def _best(
+    study: Study, pair: ColumnPair, who: _Who, guessed: InferenceTargets, rng: np.random.Generator
+) -> _Bits | None:
     """Of a few ways to estimate the one that leaves the intruder least; None where it cannot be said."""
     cells, people, near = who
     here = ~cells.absent[people]
@@ -309,7 +319,7 @@ def _categories(pair: ColumnPair, near: Places) -> list[Places]:
     return ways
 
 
-def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: Guessed) -> list[Matrix]:
+def _estimates(study: Study, pair: ColumnPair, who: _Who, guessed: InferenceTargets) -> list[Matrix]:
     """Number of the nearest row and the mean of all that are near, or lines through descending rows."""
     cells, people, near = who
     nearest_row = first(pair.released, near)
@@ -357,7 +367,7 @@ def _redraws(columns: Sequence[_Bits], rng: np.random.Generator) -> Matrix:
     return np.column_stack([bits.left(means[:, place]) for place, bits in enumerate(columns)])
 
 
-def _width(study: Study, guessed: Guessed, note: str) -> Values | NotRun:
+def _width(study: Study, guessed: InferenceTargets, note: str) -> Values | NotRun:
     """The 95 % width of the errors in standard deviations, over the columns of numbers."""
     rng = study.generator("uncertainty width")
     inside, outside, baselines = [], [], []

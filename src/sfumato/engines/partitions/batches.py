@@ -31,7 +31,7 @@ from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.partitions.gather import PartitionSettings
 from sfumato.engines.partitions.sampling import RowHash
-from sfumato.engines.plan import Plan, Prepared, coarsened_facts, prepare
+from sfumato.engines.plan import Plan, PreparedRun, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
 from sfumato.methods.geometry.key import Key
@@ -301,7 +301,7 @@ class TriedOnSample:
     mechanism: Geometric
     plan: Plan
     key: Key
-    job: Prepared
+    job: PreparedRun
     sanitized: MethodResult
     sampled: pa.Schema
 

@@ -23,7 +23,7 @@ from sfumato.core.errors import OptionError, SchemaError, TableError
 from sfumato.core.facts import UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS, RowBlock, RowHash, RowSampler, join_blocks
-from sfumato.engines.plan import Plan, Prepared, make_plan, prepare
+from sfumato.engines.plan import Plan, PreparedRun, make_plan, prepare
 from sfumato.methods.chain import Chain
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, check_records
 from sfumato.methods.protocol import Mechanism
@@ -83,7 +83,7 @@ class Preparation:
     """What is settled before rows are cut into cells."""
 
     plan: Plan
-    job: Prepared
+    job: PreparedRun
     first_pass: FirstPass
     seen: RowBlock
     sampled: NDArray[np.bool_]

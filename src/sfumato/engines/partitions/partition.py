@@ -31,7 +31,7 @@ from sfumato.core.facts import (
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.memory import MadeRows, MeasuredRows, details_of_part, draw_measured_rows, make_rows
 from sfumato.engines.partitions.population import Probes, count_in_partition
-from sfumato.engines.plan import Plan, Prepared
+from sfumato.engines.plan import Plan, PreparedRun
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
@@ -81,7 +81,7 @@ class PartitionTask:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Compared:
+class ComparedRows:
     """Rows of a cell that are measured, the made ones and those of the control group; they stay with the owner.
 
     ``original`` and ``outside`` are rows as they came, ``labels`` and ``drawn_from`` the groups, ``origin`` the place
@@ -109,7 +109,7 @@ class PartitionResult:
     schema: Schema
     facts: tuple[Fact, ...]
     rows_in: int
-    compared: Compared | None
+    compared: ComparedRows | None
     seconds: float
     counted: pa.Table
 
@@ -138,7 +138,7 @@ def sanitize_partition(table: pa.Table, task: PartitionTask, number: int) -> Par
     )
 
 
-def _prepared(inside: pa.Table, task: PartitionTask, rng: np.random.Generator) -> Prepared:
+def _prepared(inside: pa.Table, task: PartitionTask, rng: np.random.Generator) -> PreparedRun:
     plan, codec = task.plan, task.codec
     levels = inside.column(LEVEL).to_numpy().astype(np.int64)
     encoded = inside.select([column.field.name for column in codec.columns])
@@ -154,12 +154,12 @@ def _prepared(inside: pa.Table, task: PartitionTask, rng: np.random.Generator) -
         records, persons=persons, among=task.rows, highest=task.highest, public_level=task.public_level
     )
     public = inside.select(list(task.public)) if task.public else None
-    return Prepared(encoded, None, codec, records, (), task.told, public, tails=task.tails)
+    return PreparedRun(encoded, None, codec, records, (), task.told, public, tails=task.tails)
 
 
 def _compared(
     made: MadeRows, inside: pa.Table, outside: pa.Table, task: PartitionTask, rng: np.random.Generator
-) -> Compared | None:
+) -> ComparedRows | None:
     """Whole neighbourhoods of a cell with what was made of them, drawn at random; nothing where none is.
 
     Groups stay whole, a row that descends from a person is where that one is, and others are where they lie. All people
@@ -175,7 +175,7 @@ def _compared(
     else:
         rows = MeasuredRows(*(np.arange(len(table)) for table in (original, released, outside)))
     part, none = details_of_part(details, rows, len(original)), np.full(len(rows.made), -1, dtype=np.int64)
-    return Compared(
+    return ComparedRows(
         inside.take(pa.array(kept[rows.inside])),
         released.take(pa.array(rows.made)),
         outside.take(pa.array(rows.outside)),

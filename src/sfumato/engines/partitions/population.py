@@ -99,7 +99,7 @@ def _some(table: pa.Table, rng: np.random.Generator) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Held:
+class _ValuePersons:
     """Values of a column, one of the persons who hold each (0 where rows are people), and how many do."""
 
     values: Numbers
@@ -107,14 +107,14 @@ class _Held:
     many: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: Numbers, who: NDArray[np.uint64] | None, most: int) -> _Held:
+    def of(cls, values: Numbers, who: NDArray[np.uint64] | None, most: int) -> _ValuePersons:
         """Counts of a column's values; at most ``most`` persons of a value are distinguished."""
         if who is None:
             found, many = np.unique(values, return_counts=True)
             return cls(found, np.zeros(len(found), dtype=np.uint64), many)
         return cls(values, who, np.ones(len(values), dtype=np.int64)).capped(most)
 
-    def capped(self, most: int) -> _Held:
+    def capped(self, most: int) -> _ValuePersons:
         """Each pair of value and person once, at most ``most`` for a value; counts never fall below known ones."""
         order = np.lexsort((self.who, self.values))
         values, who, many = self.values[order], self.who[order], self.many[order]
@@ -124,18 +124,18 @@ class _Held:
         values, who = values[new], who[new]
         starts, persons = np.unique(values, return_index=True, return_counts=True)[1:]
         kept = np.arange(len(values)) - np.repeat(starts, persons) < most
-        return _Held(values[kept], who[kept], np.repeat(np.maximum(known, persons), persons)[kept])
+        return _ValuePersons(values[kept], who[kept], np.repeat(np.maximum(known, persons), persons)[kept])
 
-    def with_more(self, other: _Held, most: int, *, persons: bool) -> _Held:
+    def with_more(self, other: _ValuePersons, most: int, *, persons: bool) -> _ValuePersons:
         """Those of other rows too."""
         values, who, many = (
             np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("values", "who", "many")
         )
         if persons:
-            return _Held(values, who, many).capped(most)
+            return _ValuePersons(values, who, many).capped(most)
         found, which = np.unique(values, return_inverse=True)
         sums = np.bincount(which, many, minlength=len(found)).astype(np.int64)
-        return _Held(found, np.zeros(len(found), dtype=np.uint64), sums)
+        return _ValuePersons(found, np.zeros(len(found), dtype=np.uint64), sums)
 
     def frequencies_of(self, values: Numbers) -> NDArray[np.int64]:
         """How many hold each value; none where it is not known."""
@@ -158,7 +158,7 @@ def count_in_partition(probes: Probes, codec: Codec, original: pa.Table, release
             near["shown"] = np.packbits(np.isin(grid.places, grid.steps.places(shown, exact=True))).tobytes()
             mine = np.isin(values, grid.own)
             values, who, shown = values[mine], None if who is None else who[mine], shown[np.isin(shown, grid.own)]
-        held = _Held.of(values, who, _DISTINGUISHED if grid is None else _NUMBER_HOLDERS)
+        held = _ValuePersons.of(values, who, _DISTINGUISHED if grid is None else _NUMBER_HOLDERS)
         told = {"values": held.values, "who": held.who, "many": held.many, "there": shown}
         rows.append({"near_held": near["held"], "near_shown": near["shown"]} | told)
     kinds = {"values": pa.float64(), "who": pa.uint64(), "many": pa.int64(), "there": pa.float64()}
@@ -172,7 +172,7 @@ def count_in_partition(probes: Probes, codec: Codec, original: pa.Table, release
 class _Sum:
     """What cells counted of a column so far."""
 
-    held: _Held
+    held: _ValuePersons
     shown: Numbers
     near_held: Mask
     near_shown: Mask
@@ -193,7 +193,7 @@ class PopulationCounts:
             values, who, many, shown = (
                 row[name].values.to_numpy(zero_copy_only=False) for name in ("values", "who", "many", "there")
             )
-            held, grid = _Held(values, who, many), self._probes.grids.get(field.name)
+            held, grid = _ValuePersons(values, who, many), self._probes.grids.get(field.name)
             size = 0 if grid is None else len(grid.places)
             near = [
                 np.unpackbits(np.frombuffer(row[name].as_py(), dtype=np.uint8), count=size).astype(np.bool_)

@@ -27,7 +27,7 @@ __all__ = [
     "FRAMES",
     "Batches",
     "ClusterFile",
-    "Numbered",
+    "RowNumbering",
     "frames_from",
     "is_spark_frame",
     "number_rows",
@@ -49,7 +49,7 @@ def is_spark_frame(table: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Numbered:
+class RowNumbering:
     """Numbers the rows of each part of a data frame, from where the part begins in the whole."""
 
     starts: tuple[int, ...]
@@ -67,10 +67,10 @@ class Numbered:
             first += table.num_rows
 
 
-def number_rows(frame: DataFrame) -> Numbered:
+def number_rows(frame: DataFrame) -> RowNumbering:
     """Numbers for the rows of a data frame, counted by their holder."""
     counts = sorted((row["part"], int.from_bytes(row["frame"], "little")) for row in frames_from(frame, _count))
-    return Numbered(tuple(np.cumsum([0, *(rows for _, rows in counts)]).tolist()))
+    return RowNumbering(tuple(np.cumsum([0, *(rows for _, rows in counts)]).tolist()))
 
 
 def _count(batches: Batches) -> Batches:

@@ -38,7 +38,7 @@ from sfumato.engines.partitions.partition import PartitionTask, sanitize_partiti
 from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler
 from sfumato.engines.partitions.spill import Spill, frame_of, table_of
 from sfumato.engines.partitions.tree import PartitionTree
-from sfumato.engines.spark.parts import FRAMES, Batches, Numbered, frames_from, number_rows, part_number, part_of
+from sfumato.engines.spark.parts import FRAMES, Batches, RowNumbering, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
     ColumnPlan,
     Mover,
@@ -153,7 +153,7 @@ def _block_of(frame: bytes) -> RowBlock:
 class _Scan:
     """First pass over a part of a data frame."""
 
-    numbered: Numbered
+    numbered: RowNumbering
     scan: RowScan
 
     def __call__(self, batches: Batches) -> Batches:
@@ -171,7 +171,7 @@ class _Scan:
 class _PartSampler:
     """Draws a sample of a part."""
 
-    numbered: Numbered
+    numbered: RowNumbering
     row_hash: RowHash
 
     def __call__(self, batches: Batches) -> Batches:
@@ -187,7 +187,7 @@ class _PartSampler:
 class _PartAllocator:
     """Hands the rows of a part to cells, or counts them; counts are reported by part and added up."""
 
-    numbered: Numbered
+    numbered: RowNumbering
     prepared: Preparation
     cuts: PartitionTree
     cell_of: tuple[int, ...]
@@ -334,7 +334,7 @@ class _See:
 
 
 @dataclass
-class _Told:
+class _PartReport:
     """What a part tells of its moved rows: columns with missing cells, and texts that look like formulas."""
 
     gaps: tuple[str, ...]
@@ -345,7 +345,7 @@ class _Told:
 class _Move:
     """Moves the rows of a part, and gives each its place in the order of its batch."""
 
-    numbered: Numbered
+    numbered: RowNumbering
     schema: pa.Schema
     plan: ColumnPlan
     key: Key
@@ -377,7 +377,7 @@ class _Move:
             moved = pa.Table.from_arrays(mover.move(rows, None), schema=kinds)
             formulas.add(moved)
             yield part_of(part, {f"{batch:012d}": frame_of(moved.append_column(ORDER, pa.array(places)))})
-        told = _Told(tuple(sorted(mover.gaps)), formulas.cells)
+        told = _PartReport(tuple(sorted(mover.gaps)), formulas.cells)
         yield part_of(part, {_TOLD: write_json(told, "canonical").encode()})
 
     def _pieces(self, runs: Iterable[RowBlock]) -> Iterator[tuple[int, RowBlock, NDArray[np.int64]]]:
@@ -396,7 +396,7 @@ class _Move:
 
 
 def _transform(
-    frame: DataFrame, numbered: Numbered, tried: TriedOnSample, settings: PartitionSettings
+    frame: DataFrame, numbered: RowNumbering, tried: TriedOnSample, settings: PartitionSettings
 ) -> tuple[Outcome, DataFrame]:
     """Move all rows of a data frame, and the released rows as one. The key goes to the workers."""
     begin, schema = perf_counter(), tried.sampled
@@ -414,7 +414,7 @@ def _transform(
     done = frame.mapInArrow(work, FRAMES).persist()
     gaps, formulas = set[str](), FormulaCount(plan.arrow_schema(schema).names)
     for row in done.filter(done["kind"] == _TOLD).collect():
-        told = typed(_Told, parse_json(bytes(row["frame"])))
+        told = typed(_PartReport, parse_json(bytes(row["frame"])))
         gaps |= set(told.gaps)
         for name, cells in told.formulas.items():
             formulas.cells[name] = formulas.cells.get(name, 0) + cells

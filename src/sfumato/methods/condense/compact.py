@@ -410,7 +410,7 @@ def improved_grouping(
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
     lowest = int(levels.min())
 
-    def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
+    def search(first: int, last: int, tree: _Tree, made: _RoundResult) -> None:
         improve_leaves(
             values, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
             passes, kicks, tries, lowest, seed, made.order, made.sizes, made.counts, made.centres, made.gains,
@@ -433,7 +433,7 @@ def widened_grouping(
     lowest = int(levels.min())
     floor = max(_WIDTH_FLOOR * float(seen.var(axis=0).sum()), np.finfo(np.float64).tiny)
 
-    def search(first: int, last: int, tree: _Tree, made: _Made) -> None:
+    def search(first: int, last: int, tree: _Tree, made: _RoundResult) -> None:
         width_leaves(
             seen, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
             _WIDTH_PASSES, lowest, floor, made.order, made.sizes, made.counts, made.centres,
@@ -451,7 +451,7 @@ class _Tree(NamedTuple):
     places: Ints
 
 
-class _Made(NamedTuple):
+class _RoundResult(NamedTuple):
     """What a round over leaves fills in."""
 
     order: Ints
@@ -466,7 +466,7 @@ def _over_leaves(
     grouping: Grouping,
     seed: np.uint64,
     team: WorkerThreads,
-    search: Callable[[int, int, _Tree, _Made], None],
+    search: Callable[[int, int, _Tree, _RoundResult], None],
 ) -> Grouping:
     """Cut the centres of groups into leaves by a random tree and search each leaf."""
     n, d = values.shape
@@ -485,7 +485,7 @@ def _over_leaves(
     places = np.concatenate([[0], np.cumsum(weight[group_order])])[bounds]
     tree = _Tree(group_order, bounds, places)
     leaves = len(bounds) - 1
-    made = _Made(
+    made = _RoundResult(
         np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.zeros(leaves, dtype=np.int64), np.empty((n, d)),
         np.zeros(leaves),
     )  # fmt: skip

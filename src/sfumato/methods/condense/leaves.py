@@ -246,7 +246,7 @@ _SETTLING = 20  # passes before the first kick and after each: nothing counts un
 _WORTH = 1e-10  # a kick must lower the sum of squares by this share, or it may be rounding
 
 
-class _Kept(NamedTuple):
+class _Checkpoint(NamedTuple):
     """The groups to go back to: labels, and when what was changed and looked at, as in `Leaf`."""
 
     label: Ints
@@ -305,7 +305,7 @@ def kick(
     first = _sum_of_squares(leaf)
     descend(leaf, whole(_SETTLING), lowest, members, target, key, row)
     best = _sum_of_squares(leaf)
-    kept = _Kept(leaf.label.copy(), leaf.changed.copy(), leaf.looked.copy(), leaf.tried.copy())
+    kept = _Checkpoint(leaf.label.copy(), leaf.changed.copy(), leaf.looked.copy(), leaf.tried.copy())
     in_vain = np.zeros(slots, dtype=np.int64)
     for _ in range(most):
         group = _next_kicked(leaf, in_vain, tries, below(state, slots))
@@ -346,7 +346,7 @@ def _next_kicked(leaf: Leaf, in_vain: Ints, tries: int, start: int) -> int:
 
 
 @inner
-def _keep(leaf: Leaf, kept: _Kept, in_vain: Ints) -> None:
+def _keep(leaf: Leaf, kept: _Checkpoint, in_vain: Ints) -> None:
     """Make the present groups the kept ones; those that differ may be kicked again."""
     for i in range(kept.label.shape[0]):
         if kept.label[i] != leaf.label[i]:
@@ -360,7 +360,7 @@ def _keep(leaf: Leaf, kept: _Kept, in_vain: Ints) -> None:
 
 
 @inner
-def _restore(leaf: Leaf, kept: _Kept) -> None:
+def _restore(leaf: Leaf, kept: _Checkpoint) -> None:
     """Put records back under their earlier labels and compute the groups that differ; times are what they were."""
     touched = np.zeros(leaf.size.shape[0], dtype=np.bool_)
     for i in range(kept.label.shape[0]):

@@ -22,7 +22,7 @@ from sfumato.core.errors import BadInput, OptionError
 from sfumato.mining.inputs import check_fitted, check_whole
 from sfumato.survey.mining.intervals import (
     Intervals,
-    Released,
+    ReleasedRecords,
     Source,
     check_classes,
     check_stop,
@@ -141,12 +141,12 @@ class ReconstructedNaiveBayes:
         if self.target is not None and not isinstance(self.target.domain, Labels):
             raise OptionError("the target's specification must be of labels; leave it out where classes are true")
 
-    def _by_class(self, released: Released, at: int) -> Floats:
+    def _by_class(self, released: ReleasedRecords, at: int) -> Floats:
         everyone = np.arange(len(released.code))
         counts = released.counts(at, everyone, released.code, len(released.classes))
         return distributions(released.columns[at], counts, self.stop)
 
-    def _with_classes(self, released: Released, target: NoiseSpec) -> tuple[NDArray[Any], Floats, list[Floats]]:
+    def _with_classes(self, released: ReleasedRecords, target: NoiseSpec) -> tuple[NDArray[Any], Floats, list[Floats]]:
         """Reconstruct classes, and each column together with them: noise on both is one matrix, their product."""
         sent = target.encode_output(released.classes[released.code])
         chances = transition(target.operator)

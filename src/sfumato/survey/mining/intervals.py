@@ -26,7 +26,7 @@ from sfumato.survey.reconstruct.iterate import STOPS, reconstruct_counts
 
 __all__ = [
     "Intervals",
-    "Released",
+    "ReleasedRecords",
     "Source",
     "check_classes",
     "check_stop",
@@ -193,7 +193,7 @@ _FEWEST_RECORDS = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Released:
+class ReleasedRecords:
     """Released records.
 
     Parameters
@@ -230,7 +230,7 @@ class Released:
         return np.stack([places_in_order(each, rng) for each in self.outputs.T], axis=1)
 
 
-def read_released(specs: Mapping[str, Source], X: Any, y: Any, intervals: int | None) -> Released:  # noqa: N803
+def read_released(specs: Mapping[str, Source], X: Any, y: Any, intervals: int | None) -> ReleasedRecords:  # noqa: N803
     """Check and encode a released table.
 
     Raises
@@ -247,7 +247,7 @@ def read_released(specs: Mapping[str, Source], X: Any, y: Any, intervals: int | 
     columns = tuple(divide(name, specs[name], count, each) for name, each in zip(specs, cells_of, strict=True))
     outputs = [column.outputs(each) for column, each in zip(columns, cells_of, strict=True)]
     cells = [column.cells(each) for column, each in zip(columns, outputs, strict=True)]
-    return Released(columns, np.stack(outputs, axis=1), np.stack(cells, axis=1), code, classes)
+    return ReleasedRecords(columns, np.stack(outputs, axis=1), np.stack(cells, axis=1), code, classes)
 
 
 def true_intervals(columns: tuple[Intervals, ...], X: Any) -> Ints:  # noqa: N803
@@ -262,7 +262,7 @@ def check_stop(stop: str) -> None:
         raise OptionError(f"there is no stop {stop!r}; choose one of {', '.join(STOPS)}")
 
 
-def check_classes(released: Released) -> None:
+def check_classes(released: ReleasedRecords) -> None:
     """Refuse classes too small to reconstruct a distribution for each, if there is anything to reconstruct."""
     if all(column.matrix is None for column in released.columns):
         return

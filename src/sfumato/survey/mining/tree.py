@@ -21,7 +21,7 @@ from sfumato.core.errors import OptionError
 from sfumato.mining.inputs import check_fitted, check_whole
 from sfumato.survey.mining.intervals import (
     Intervals,
-    Released,
+    ReleasedRecords,
     Source,
     check_classes,
     check_stop,
@@ -200,7 +200,7 @@ class ReconstructedTree:
             if number is not None:
                 check_whole(name, number, low)
 
-    def _hold(self, released: Released) -> tuple[Ints, Refine | None]:
+    def _hold(self, released: ReleasedRecords) -> tuple[Ints, Refine | None]:
         """Hold the records to intervals, and say how to do it anew at a node."""
         if self.reconstruction == "none":
             sent = zip(released.columns, released.outputs.T, strict=True)
@@ -224,7 +224,7 @@ class ReconstructedTree:
 
 
 def hold(
-    released: Released,
+    released: ReleasedRecords,
     ranks: Ints,
     rows: Ints,
     groups: Ints,
