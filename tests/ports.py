@@ -6,7 +6,7 @@ import itertools
 import random
 import socket
 
-# Below the ports that systems hand out to whoever asks for any, so that no connection of another test gets one.
+# Below the ports that systems hand out on request, so that no connection of another test gets one.
 _LOWEST, _COUNT = 15_000, 15_000
 _next = itertools.count(random.SystemRandom().randrange(_COUNT))
 

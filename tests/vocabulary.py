@@ -3,65 +3,25 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-__all__ = ["NOT_USED", "phrases_not_used", "sentences", "words"]
+__all__ = ["NAMES_NOT_USED", "NOT_USED", "phrases_in", "phrases_not_used", "sentences", "words"]
 
-NOT_USED = (
-    # risks and attacks
-    "accused of",
-    "beyond others",
-    "cell read by who knows",
-    "descriptions that fit one person",
-    "in the table or not",
-    "linked to a row",
-    "outsiders know",
-    "people held out",
-    "people of whom nothing is in it",
-    "people outside",
-    "price of being in the table",
-    "what guessing gives",
-    "what it tells",
-    "who is who",
-    # values, groups and rows
-    "as any of these asked for",
-    "crowd",
-    "drawn afresh",
-    "drawn anew",
-    "holders",
-    "made anew",
-    "once tails are coded",
-    "outreached",
-    "people hold",
-    "persons hold",
-    "records hold",
-    "trees that copy",
-    # verdicts
-    "as far as this policy goes",
-    "cannot be told",
-    "handed over",
-    "it may be 0 to",
-    "may be chance",
-    "surely",
-    # style
-    "be told",
-    "beside each other",
-    "by whoever",
-    "comes on top",
-    "from whoever",
-    "is told",
-    "may be said",
-    "mend it",
-    "must not be said",
-    "nobody else's",
-    "save in",
-    "save what",
-    "says nothing of",
-    "somebody",
-    "told too much",
-    "to whoever",
-)
-"""Phrases of a home-made idiom, in lower case; the terms of the field are used instead."""
 
+def _listed(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {phrase: term for phrase, _, term in (line.partition(" | ") for line in lines)}
+
+
+_PHRASES, _NAMES = Path(__file__).with_suffix(".txt").read_text("utf-8").split("[names]\n")
+
+NOT_USED = _listed(_PHRASES)
+"""Phrases of a home-made idiom, in lower case, each with the words of the field that replace it."""
+
+NAMES_NOT_USED = _listed(_NAMES)
+"""Identifiers that are not used, each with the names that replace it."""
+
+_ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(NOT_USED, key=len, reverse=True)))})\b")
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)""")
 """Names in quotes, as `repr` writes them."""
 
@@ -83,7 +43,11 @@ def sentences(text: str) -> list[str]:
     return _END.split(_REFERENCE.sub("REFERENCE", _without_names(text)))
 
 
+def phrases_in(text: str) -> list[str]:
+    """Phrases of a text that the vocabulary replaces, across line breaks, sorted."""
+    return sorted({found[0] for found in _ANY_PHRASE.finditer(" ".join(text.lower().split()))})
+
+
 def phrases_not_used(text: str) -> list[str]:
     """Phrases of a text that the vocabulary replaces, outside names in quotes."""
-    plain = _without_names(text).lower()
-    return [phrase for phrase in NOT_USED if re.search(rf"\b{re.escape(phrase)}\b", plain)]
+    return phrases_in(_without_names(text))

@@ -81,8 +81,8 @@ def mu_behind(curves: list[Curves]) -> str:
         f"{name}: {_verdict(curves, key)}; {_compare(curves, key, WHERE['all'], 4)}"
         for key, name in (("mu_raw", "raw"), ("mu_std", "standardized"))
     ]
-    told = "(viii) Dynamic mu is below static, save on Ionosphere; dynamic minus static over all levels"
-    return f"{told}: {'. '.join(parts)}."
+    hint = "(viii) Dynamic mu is below static, save on Ionosphere; dynamic minus static over all levels"
+    return f"{hint}: {'. '.join(parts)}."
 
 
 def mu_drops(curves: list[Curves]) -> str:

@@ -237,8 +237,8 @@ def main() -> None:
         if not chosen.quick:
             head = ["# JS07: reconstruction", "", *(__doc__ or "").strip().splitlines()[3:], ""]
             results = ROOT / "benchmarks" / "results"
-            told = f"{repeats} draws of each case, {', '.join(f'{size:,}' for size in sizes)} records."
-            (results / "js07.md").write_text("\n".join([*head, told, "", *lines]), encoding="utf-8")
+            hint = f"{repeats} draws of each case, {', '.join(f'{size:,}' for size in sizes)} records."
+            (results / "js07.md").write_text("\n".join([*head, hint, "", *lines]), encoding="utf-8")
             known = {(case.name, case.noise): case for case in published()}
             draw(lambda name, noise: known[name, noise], ROOT / "docs" / "reconstruct.svg")
 

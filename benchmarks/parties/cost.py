@@ -132,8 +132,8 @@ def run(point: Point, table: Coordinates, engine: str | None) -> dict[str, Any]:
 
 def _released(entries: Sequence[Entry], r: int) -> int:
     """Count the bytes in which the noised rows go to all parties: told by one, or opened by two."""
-    told = {"noised rows": r - 1, "noised components": 2 * (r - 1)}
-    return sum(8 * math.prod(entry.shape) * told.get(entry.label, 0) for entry in entries)
+    fields = {"noised rows": r - 1, "noised components": 2 * (r - 1)}
+    return sum(8 * math.prod(entry.shape) * fields.get(entry.label, 0) for entry in entries)
 
 
 def _player(point: Point, table: Coordinates, plan: JointPlan) -> Callable[[Session], JointResult]:

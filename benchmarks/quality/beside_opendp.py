@@ -31,11 +31,11 @@ COUNTS = ("education", "marital_status", "income")
 
 def _answers(table: pa.Table, categories: dict[str, list[str]]) -> dict[str, object]:
     """What the questions get from a table as it stands."""
-    told: dict[str, object] = {name: float(np.mean(table[name].to_numpy())) for name in MEANS}
+    entries: dict[str, object] = {name: float(np.mean(table[name].to_numpy())) for name in MEANS}
     for name in COUNTS:
         cells = np.asarray(table[name].to_pylist(), dtype=str)
-        told[name] = [int((cells == each).sum()) for each in categories[name]]
-    return told
+        entries[name] = [int((cells == each).sum()) for each in categories[name]]
+    return entries
 
 
 def _errors(answers: dict[str, object], true: dict[str, object], spread: dict[str, float]) -> dict[str, float]:

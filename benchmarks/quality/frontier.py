@@ -250,17 +250,17 @@ def main() -> None:
 
 
 def _keep(kept: Path, name: str, method: str, make: Make, seed: int, limit: int) -> None:
-    told = f"{name}, {method}, split {seed}:"
+    hint = f"{name}, {method}, split {seed}:"
     try:
         found = measure(name, make, seed)
     except _Stopped:
         kept.write_text(json.dumps({"stopped": limit}))
-        print(f"{told} stopped after {limit} CPU s", flush=True)
+        print(f"{hint} stopped after {limit} CPU s", flush=True)
     except (RuntimeError, ValueError, SfumatoError) as error:
-        print(f"{told} not measured, {error}", flush=True)
+        print(f"{hint} not measured, {error}", flush=True)
     else:
         kept.write_text(json.dumps(found))
-        print(f"{told} use {found['use']:.3f}, leak {found['leak']:.3f}, {found['cpu']:.1f} CPU s", flush=True)
+        print(f"{hint} use {found['use']:.3f}, leak {found['leak']:.3f}, {found['cpu']:.1f} CPU s", flush=True)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ of its leaves, as synthpop's does. *condense normal* is `condense --scores norma
 What is not here: splits of lines that are called *earlier*, which are means of one to three splits that were measured
 before, of methods that have not changed since; they are in no picture and no comparison. Of the chain, of `cart` and
 of the small tables, and of the first five splits of `cart, leaf 5`, `condense, k = 250` and the original,
-frontier.json has use and leak of each split, and in the place of each other figure its mean. CPU seconds were taken
+frontier.json has use and leak of each split, and the mean of every other figure. CPU seconds were taken
 while the machine did other work. On one split of wdbc k = 100 is refused, as fewer people have one of the two classes.
 dpmm's MST ran on one split of Abalone, Magic and waveform as shipped, at an epsilon of 1 (and 0.1 for the cuts of
 numbers), delta = 1e-5, bounds of columns taken from the people inside, and so did AIM. arf ran on three splits of
@@ -259,9 +259,9 @@ def _compare(tables: dict[str, Figures]) -> str:
                     same = {seed: figures[method][seed] for seed in both}
                     if _mean(same, "leak") <= leak + SLACK:
                         near[method] = same
-            told = f"| {table} | {rival} | {_mean(figures[rival], 'use'):.3f} | {leak:.3f} |"
+            hint = f"| {table} | {rival} | {_mean(figures[rival], 'use'):.3f} | {leak:.3f} |"
             if not near:
-                lines.append(f"{told} none as tight | | | | nothing of ours leaks as little |")
+                lines.append(f"{hint} none as tight | | | | nothing of ours leaks as little |")
                 continue
             best = max(near, key=lambda method: _mean(near[method], "use"))
             gain = _values(near[best], "use") - _values(figures[rival], "use")
@@ -269,7 +269,7 @@ def _compare(tables: dict[str, Figures]) -> str:
             word = "one split" if np.isnan(half) else _word(gain, "**behind**", "level", "**ahead**")
             within = "" if np.isnan(half) else f" ± {half:.3f}"
             lines.append(
-                f"{told} {best} | {_mean(near[best], 'use'):.3f} | {_mean(near[best], 'leak'):.3f} | "
+                f"{hint} {best} | {_mean(near[best], 'use'):.3f} | {_mean(near[best], 'leak'):.3f} | "
                 f"{gain.mean():+.3f}{within} | {word} |"
             )
     return "\n".join(lines)

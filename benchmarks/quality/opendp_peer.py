@@ -21,21 +21,21 @@ def main(table: Path, questions: Path, epsilon: float) -> None:
         rows = list(csv.DictReader(lines))
     asked = json.loads(questions.read_text())
     each = epsilon / (len(asked["means"]) + len(asked["counts"]))
-    told: dict[str, object] = {}
+    entries: dict[str, object] = {}
     begin = time.process_time()
     for name, (low, high) in asked["means"].items():
         cells = [float(row[name]) for row in rows]
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(rows)), dp.symmetric_distance()
         clamped = space >> dp.t.then_clamp((float(low), float(high))) >> dp.t.then_mean()
         measure = dp.binary_search_chain(lambda scale, mean=clamped: mean >> dp.m.then_laplace(scale), 2, each)
-        told[name] = measure(cells)
+        entries[name] = measure(cells)
     for name, categories in asked["counts"].items():
         space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
         counted = space >> dp.t.then_count_by_categories(categories=categories, null_category=False)
         measure = dp.binary_search_chain(lambda scale, count=counted: count >> dp.m.then_laplace(scale), 1, each)
-        told[name] = measure([row[name] for row in rows])
-    told["cpu"] = time.process_time() - begin
-    print(json.dumps(told))
+        entries[name] = measure([row[name] for row in rows])
+    entries["cpu"] = time.process_time() - begin
+    print(json.dumps(entries))
 
 
 if __name__ == "__main__":

@@ -161,14 +161,14 @@ def main() -> None:
     error = np.exp(np.mean([np.log(a["tv"] / a["tv theirs"]) for a in totals]))
     faster = np.exp(np.mean([np.log(a["seconds theirs"] / a["seconds"]) for a in totals]))
     banded = np.exp(np.mean([np.log(a["seconds theirs"] / a["seconds banded"]) for a in totals]))
-    told = (
+    hint = (
         f"Over {len(totals)} cases of {CELLS} values, {repeats} runs each, geometric means: error ours / theirs "
         f"{error:.2f}; time theirs / ours at equal iterations {faster:.0f} without bands, {banded:.1f} "
         "with bands."
     )
-    print(told)
+    print(hint)
     if not chosen.quick:
-        head = ["# Reconstruction beside PyUnfold", "", *(__doc__ or "").strip().splitlines()[2:], "", told, ""]
+        head = ["# Reconstruction beside PyUnfold", "", *(__doc__ or "").strip().splitlines()[2:], "", hint, ""]
         path = ROOT / "benchmarks" / "results" / "reconstruction.md"
         path.write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
 

@@ -82,8 +82,8 @@ def main() -> None:
                 chances = summed(spec.operator, cells.cuts, cut_outputs(cells, spec.operator, codes))
                 ours, least = float(np.mean(found)), narrowest(truth, chances)
                 ratios.append(ours / least)
-                told = f"{ours:.4f} | {least:.4f} | {ours / least:.2f} | {fisher(truth, chances):.3g}"
-                lines.append(f"| {name} | {shape} | {told} |")
+                hint = f"{ours:.4f} | {least:.4f} | {ours / least:.2f} | {fisher(truth, chances):.3g}"
+                lines.append(f"| {name} | {shape} | {hint} |")
                 print(lines[-1], flush=True)
     summary = (
         f"Ours are {np.exp(np.mean(np.log(ratios))):.2f} times the narrowest honest ones (geometric mean; "

@@ -74,8 +74,8 @@ would give, with the sizes of the transactions of all sets together. Where a cel
 select-a-size with gamma 19, the noise is many times the support: such sets are *untold*, so that no interval is given.
 
 What lets sets be found again is what lets transactions be read: flipping with little noise finds nearly
-everything and bounds only what is said of single items, while `select-a-size` with gamma 19, which bounds whatever may
-be said of a transaction, tells the frequent items of the dense table and nothing of the sparse ones.
+everything and bounds only inference on single items. `select-a-size` with gamma 19, which bounds every inference
+on a transaction, finds the frequent items of the dense table and none of the sparse ones.
 
 ## Rules hidden
 
@@ -122,18 +122,18 @@ def laws(width: int, insert: float) -> list[TransactionOperator]:
 
 
 def describe(law: TransactionOperator) -> str:
-    told = {"keep": law.keep, "cutoff": law.cutoff, "gamma": law.gamma, "insert": law.insert}
-    return f"{law.name} {', '.join(f'{name} {value:g}' for name, value in told.items() if value is not None)}"
+    entries = {"keep": law.keep, "cutoff": law.cutoff, "gamma": law.gamma, "insert": law.insert}
+    return f"{law.name} {', '.join(f'{name} {value:g}' for name, value in entries.items() if value is not None)}"
 
 
-def estimated(name: str, transactions: Transactions, told: dict[str, Any]) -> Iterator[str]:
+def estimated(name: str, transactions: Transactions, entries: dict[str, Any]) -> Iterator[str]:
     """A line for each operator and length."""
-    true = frequent_itemsets(transactions, least_count(told["support"], len(transactions)), longest=LONGEST)
-    for law in laws(transactions.width, told["insert"]):
+    true = frequent_itemsets(transactions, least_count(entries["support"], len(transactions)), longest=LONGEST)
+    for law in laws(transactions.width, entries["insert"]):
         released = law.randomize(transactions, np.random.default_rng(1))
-        lead = f"| {name.partition('.')[0]} | {told['support']:.0%} | {describe(law)}"
+        lead = f"| {name.partition('.')[0]} | {entries['support']:.0%} | {describe(law)}"
         try:
-            found = estimate_itemsets(law, released, transactions.sizes, told["support"], longest=LONGEST)
+            found = estimate_itemsets(law, released, transactions.sizes, entries["support"], longest=LONGEST)
         except TooFew:
             yield f"{lead} | - | {len(true)} | {len(true)} | 0 | all | - | - | - | {law.epsilon(1):.2f} |\n"
             continue
@@ -155,10 +155,10 @@ def estimated(name: str, transactions: Transactions, told: dict[str, Any]) -> It
             yield f"{lead} | {length} | {len(ours)} | {len(ours - theirs)} | {len(theirs - ours)} | {last} |\n"
 
 
-def covered(name: str, transactions: Transactions, told: dict[str, Any]) -> Iterator[str]:
+def covered(name: str, transactions: Transactions, entries: dict[str, Any]) -> Iterator[str]:
     """A line for each operator: how often the intervals of true sets hold the support, over several draws."""
-    true = frequent_itemsets(transactions, least_count(told["support"], len(transactions)), longest=LONGEST)
-    for law in laws(transactions.width, told["insert"])[1:]:
+    true = frequent_itemsets(transactions, least_count(entries["support"], len(transactions)), longest=LONGEST)
+    for law in laws(transactions.width, entries["insert"])[1:]:
         kinds, classes = np.unique(transactions.sizes, return_inverse=True)
         kinds, classes = (kinds, classes) if law.by_size else (np.zeros(1, np.int64), np.zeros_like(classes))
         inside: dict[int, list[float]] = {}
@@ -200,9 +200,9 @@ def side_effects(
     return lost, float((~np.isin(theirs, ours)).mean()) if len(theirs) else 0.0
 
 
-def hidden(name: str, transactions: Transactions, told: dict[str, Any]) -> Iterator[str]:
+def hidden(name: str, transactions: Transactions, entries: dict[str, Any]) -> Iterator[str]:
     """A line for each strategy."""
-    support, confidence = told["hidden at"], told["confidence"]
+    support, confidence = entries["hidden at"], entries["confidence"]
     least = least_count(support, len(transactions))
     rules, before = (
         top_rules(transactions, least, confidence, 2),
@@ -225,9 +225,9 @@ def hidden(name: str, transactions: Transactions, told: dict[str, Any]) -> Itera
         yield f"{lead} | {shown[0]} | {shown[1]} | {seconds:.1f} |\n"
 
 
-def blocked(name: str, transactions: Transactions, told: dict[str, Any]) -> str:
+def blocked(name: str, transactions: Transactions, entries: dict[str, Any]) -> str:
     """A line for the first rule."""
-    support, confidence = told["hidden at"], told["confidence"]
+    support, confidence = entries["hidden at"], entries["confidence"]
     rule = top_rules(transactions, least_count(support, len(transactions)), confidence, 1)[0]
     table = TransactionTable(transactions, tuple(map(str, range(transactions.width))))
     rng = np.random.default_rng(1)

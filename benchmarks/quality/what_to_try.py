@@ -56,11 +56,11 @@ def suggested(table: pa.Table, failing: Mechanism) -> tuple[str, int, Mechanism 
     if not verdict.to_try:
         return verdict.none_found, verdict.tried or 0, None, []
     line = shlex.split(verdict.to_try[0])
-    told = {name: int(line[line.index(f"--{name}") + 1]) for name in ("k", "leaf") if f"--{name}" in line}
+    entries = {name: int(line[line.index(f"--{name}") + 1]) for name in ("k", "leaf") if f"--{name}" in line}
     if isinstance(failing, sf.Chain):
-        told = {"k": failing.k, **told}
+        entries = {"k": failing.k, **entries}
     without = [line[place + 1] for place, word in enumerate(line) if word == "--identifier"]
-    return verdict.to_try[0], verdict.tried or 0, make_mechanism("chain", told), without
+    return verdict.to_try[0], verdict.tried or 0, make_mechanism("chain", entries), without
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""How few people hold a category that is released."""
+"""The smallest frequency of a released category."""
 
 from __future__ import annotations
 

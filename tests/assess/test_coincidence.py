@@ -10,7 +10,7 @@ from tests.examples import at_length
 
 
 def people(rates: list[float], values: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many people hold the value of each person, and the rate of that value."""
+    """Frequency of each person's value, and the rate of that value."""
     rng = np.random.default_rng(seed)
     rate = np.repeat(rates, values)
     frequencies = rng.poisson(rate)

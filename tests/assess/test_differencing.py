@@ -80,7 +80,7 @@ def test_with_epochs_nothing_is_told_above_guessing(number: int, seed: int) -> N
         baseline = findings[name].baseline
         assert findings[name].value == 0.0
         assert baseline is not None
-        assert baseline <= 5 / 144  # a guess may hit somebody by chance
+        assert baseline <= 5 / 144  # a guess may hit a person by chance
     for name in ("pay", "size", "sex", "town"):  # five standard deviations of the difference of two shares
         finding = findings[f"differencing-recovery/{name}"]
         assert finding.value is not None

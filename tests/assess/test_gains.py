@@ -29,7 +29,7 @@ def limits(finding: Finding) -> tuple[float, float]:
 
 
 def beside_nobody(finding: Finding) -> Finding:
-    """Compare the same, with a release that knows nobody in the place of the control group."""
+    """Compare the same, with an independent release instead of the control group."""
     baseline, interval = finding.control, finding.control_interval
     return dataclasses.replace(
         finding, baseline=baseline, baseline_interval=interval, control=None, control_interval=None

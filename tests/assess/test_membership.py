@@ -197,7 +197,7 @@ def test_rows_near_in_thick_and_thin_regions_are_compared_with_people_like_them(
 
 
 def test_a_model_learns_which_column_comes_too_near() -> None:
-    """One of four columns is released exactly, so that distances in all of them tell less."""
+    """One of four columns is released exactly, so that distances in all of them are less informative."""
 
     def draw(seed: int, rows: int = 1_500) -> np.ndarray:
         return np.random.default_rng(seed).normal(size=(rows, 4))

@@ -1,4 +1,4 @@
-"""Attacks on modified rows: wide windows hide and narrow ones do not; a hidden label is told where cells tell it."""
+"""Attacks on modified rows: wide windows hide, narrow ones do not; a hidden label is inferred if cells predict it."""
 
 from __future__ import annotations
 

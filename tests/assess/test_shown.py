@@ -114,7 +114,7 @@ def test_months_of_birth_that_any_table_shows_are_chance(seed: int) -> None:
 
 
 def test_coincidence_counts_a_person_of_several_rows_once() -> None:
-    """Of rows of nobody else's values; each person has three, so that one of them is shown three times as often."""
+    """Of rows with unique values; each person has three, so that one of them is shown three times as often."""
     rng = np.random.default_rng(2)
     draws = [pa.table({"x": rng.integers(0, 3_000, 1_500)}) for _ in range(2)]
     alone, together = (

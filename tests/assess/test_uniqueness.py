@@ -80,7 +80,7 @@ def test_the_risk_by_column_is_told_of_any_table(name: str) -> None:
 
 
 def test_the_column_that_makes_people_one_of_a_kind_is_named_first() -> None:
-    """Two people a town, told apart by their eyes; one of the 40 is old, and the two of that town differ in age."""
+    """Two people a town, distinguished by their eyes; one of the 40 is old, and the two of that town differ in age."""
     towns = [f"town {place // 2}" for place in range(40)]
     original = pa.table({"eye": ["blue", "brown"] * 20, "town": towns, "age": [30] * 39 + [97]})
     released = pa.table({"eye": ["blue"] * 40, "town": ["town 3", "town 7"] * 20, "age": [30] * 39 + [97]})

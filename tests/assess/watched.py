@@ -1,4 +1,4 @@
-"""Streams that somebody watches: records arrive, and after each of them, or some, the state is published."""
+"""Streams that an attacker watches: records arrive, and after each of them, or some, the state is published."""
 
 from __future__ import annotations
 

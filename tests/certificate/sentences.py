@@ -202,7 +202,7 @@ def leaves_explained(facts: Facts, said: dict[str, str]) -> bool:
 
 
 def transaction_factor(facts: Facts, epsilon: float, said: str) -> bool:
-    """A factor that is told is never below e^epsilon, and not by a thousandth above it."""
+    """A stated factor is never below e^epsilon, and not by a thousandth above it."""
     return math.exp(min(700.0, epsilon)) * (1 - 1e-9) <= float(said) <= math.exp(min(700.0, epsilon)) * 1.002
 
 
@@ -1052,7 +1052,7 @@ REFUSED = (
     ),
     Sentence("target", r"A model of .* trained on this table predicts it in its original units\.", of(TargetMoved)),
     Sentence(
-        "crowd",
+        "indistinguishable",
         r"A record is indistinguishable within its group of at least (?P<n>\d+)\.",
         lambda facts, said: int(said["n"]) == the(facts, Grouped).smallest and is_blurred(facts),
     ),

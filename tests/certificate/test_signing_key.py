@@ -113,12 +113,12 @@ def test_an_unsigned_release_makes_no_key(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_configuration_folder_that_is_not_absolute_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/of/somebody")
+    monkeypatch.setenv("HOME", "/home/of/user")
     for told in ("", "config", "./config"):
         monkeypatch.setenv("XDG_CONFIG_HOME", told)
-        assert signing_key_path() == Path("/home/of/somebody/.config/sfumato/signing-key.pem")
+        assert signing_key_path() == Path("/home/of/user/.config/sfumato/signing-key.pem")
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert signing_key_path() == Path("/home/of/somebody/.config/sfumato/signing-key.pem")
+    assert signing_key_path() == Path("/home/of/user/.config/sfumato/signing-key.pem")
 
 
 def test_where_no_key_can_be_kept_the_folder_is_named_before_anything_is_written(home: Path, tmp_path: Path) -> None:

@@ -188,10 +188,10 @@ def test_leaves_and_holders_of_a_value_are_counted_in_persons(seed: int, k: int,
     assert fact.violations == 0
     assert max(leaf, k) <= min(fact.smallest) <= max(fact.smallest) == people
     for name in ("town", "ill"):
-        holders: dict[str, set[int]] = {}
+        persons_of: dict[str, set[int]] = {}
         for value, person in zip(table[name].to_pylist(), who.tolist(), strict=True):
-            holders.setdefault(value, set()).add(person)
-        assert all(len(holders[value]) >= k for value in set(release.table[name].to_pylist()) - {"other"})
+            persons_of.setdefault(value, set()).add(person)
+        assert all(len(persons_of[value]) >= k for value in set(release.table[name].to_pylist()) - {"other"})
     paid = table["paid"].to_numpy()
     copied = set(release.table["paid"].to_pylist()) & set(paid)
     assert all(len(np.unique(who[paid == value])) >= k for value in copied)
@@ -373,7 +373,7 @@ def test_a_rare_number_moves_no_further_than_k_cells_of_the_table(seed: int, k: 
 
 
 def measured(leaf: int) -> tuple[float, float]:
-    """How often numbers are shown that ten people hold by chance, as a share of how often people hold them.
+    """How often numbers held by ten people by chance are shown, relative to their frequency.
 
     And how much is there again in the release of what numbers are held more often or less than by a normal law.
     """

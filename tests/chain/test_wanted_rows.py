@@ -120,7 +120,7 @@ def test_rules_that_too_few_fulfil_and_columns_that_are_not_drawn_are_refused() 
 def test_methods_that_make_no_rows_refuse_to_choose_them() -> None:
     table = visits(200, 4)
     for method in ("noise", "laplace-pca"):
-        with pytest.raises(OptionError, match=r"makes no rows anew; drop rows="):
+        with pytest.raises(OptionError, match=r"makes no synthetic rows; drop rows="):
             sf.sanitize(table, method=method, rows=20, report=False)
     for method in ("condense", "noise"):
         with pytest.raises(OptionError, match="cannot draw rows that fulfil a rule"):

@@ -19,7 +19,7 @@ def test_four_commands_lead_from_the_messy_file_to_a_verified_release(run: Run, 
     source.write_bytes(as_csv(messy_rows()))
     shown = run("inspect", source)
     assert "postcodes; " in shown.out
-    assert "that fewer than 10 persons hold become wider ones" in shown.out
+    assert "held by fewer than 10 persons become wider ones" in shown.out
     made = run("sanitize", source, "-o", out, "--person", "patient_id", "--effort", "fast", "--no-report")
     assert (made.code, run("verify", out / "release").code) == (0, 0)
     table = pyarrow.csv.read_csv(
@@ -31,11 +31,11 @@ def test_four_commands_lead_from_the_messy_file_to_a_verified_release(run: Run, 
     assert not {"patient_id", "name", "email", "phone", "iban", "note", "device_serial"} & set(table.column_names)
     who = COLUMNS.index("patient_id")
     for name in ("postcode", "diagnosis", "diagnosis_text", "ward", "sex", "city", "smoker"):
-        holders: dict[str, set[str]] = defaultdict(set)
+        persons_of: dict[str, set[str]] = defaultdict(set)
         for row in messy_rows():
-            holders[row[COLUMNS.index(name)]].add(row[who])
+            persons_of[row[COLUMNS.index(name)]].add(row[who])
         left = {str(cell) for cell in table.column(name).to_pylist()}
-        assert not {cell for cell, persons in holders.items() if len(persons) < k} & left
+        assert not {cell for cell, persons in persons_of.items() if len(persons) < k} & left
     texts = defaultdict(set)
     for code, text in zip(table["diagnosis"].to_pylist(), table["diagnosis_text"].to_pylist(), strict=True):
         texts[code].add(text)

@@ -1,4 +1,4 @@
-"""A table that seems to hold several rows of a person is not sanitized before somebody says what a row is."""
+"""A table that seems to hold several rows of a person is not sanitized before the owner says what a row is."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ KEY = Key((Add("age", 3.0), Add("pay", -2.0)))
 
 
 def _people(rows: int = 60, *, last: str | None = None) -> pa.Table:
-    """Numbers, names, and a column of notes that are all missing, but for the last one where it is told."""
+    """Numbers, names, and a column of notes that are all missing, except the last one if it is given."""
     rng = np.random.default_rng(1)
     return pa.table(
         {

@@ -95,9 +95,9 @@ def test_who_is_alone_and_how_rare_a_category_is_are_counted_over_all_rows() -> 
     table = people()
     names = [column.field.name for column in some.codec.columns]
     counts = table["visits"].value_counts().to_pylist()
-    holders = {each["values"]: each["counts"] for each in counts}
+    counted = {each["values"]: each["counts"] for each in counts}
     mine = some.standings[names.index("visits")].frequencies
-    assert mine.tolist() == [holders[value] for value in some.original["visits"].to_pylist()]
+    assert mine.tolist() == [counted[value] for value in some.original["visits"].to_pylist()]
     wards = [each["counts"] for each in table["ward"].value_counts().to_pylist()]
     assert some.standings[names.index("ward")].fewest == (min(wards), min(wards))
 

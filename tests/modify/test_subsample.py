@@ -81,7 +81,7 @@ def test_a_share_is_off_by_more_than_the_bound_in_few_samples() -> None:
         ({"share": 0.001}, LevelError, "a share of 0.001 of 120 people is one alone"),
         ({"level": 3}, LevelError, "which sampling does not give"),
         ({"strata": "ill"}, OptionError, "sampling makes no groups"),
-        ({"rows": 10}, OptionError, "'subsample' makes no rows anew"),
+        ({"rows": 10}, OptionError, "'subsample' makes no synthetic rows"),
         ({"rare": "pool"}, OptionError, "has no level that rare values could be counted by"),
         ({"weight": "pay"}, OptionError, "weight"),
     ],

@@ -90,7 +90,7 @@ def test_within_leaves_every_leaf_keeps_its_own_labels(seed: int) -> None:
     source = swap_in_leaves(column, records.values, grown.labels, np.random.default_rng(seed))
     assert sorted(source) == list(range(len(records)))
     np.testing.assert_array_equal(grown.labels[source], grown.labels)
-    assert len(np.unique(grown.labels)) > 1  # a tree that tells nothing would make this empty
+    assert len(np.unique(grown.labels)) > 1  # an uninformative tree would make this empty
 
 
 def test_leaves_are_counted_in_persons() -> None:

@@ -1,6 +1,6 @@
 """Algorithm 2 of BCG10 for owners who each have some rows, lines 1 to 11 and 15 to 19, transcribed line by line.
 
-Written from the paper: lists, plain numbers, every sum over all rows anew, and one place where all rows meet. How a
+Written from the paper: lists, plain numbers, every sum again over all rows, and one place where all rows meet. How a
 mean is rounded is handed in, for the protocol counts in whole steps; so are the first centres, which the paper leaves
 open, the transform matrices and the noise. Lines 5 to 11 are those of `tests.oracles.bcg10`, with errata BCG10.4.
 """

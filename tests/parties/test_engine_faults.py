@@ -111,7 +111,7 @@ def test_a_fellow_that_never_comes_is_an_error_within_the_timeout() -> None:
         SpuEngine("cheetah", 0, (0, 1), free_addresses(2), timeout=1.0)
 
 
-@pytest.mark.slow  # the worker is told the same above
+@pytest.mark.slow  # the worker receives the same above
 def test_protocols_and_numbers_of_parties_that_are_unsafe_are_refused() -> None:
     need_engine()
     with pytest.raises(PartyError, match="dealer"):

@@ -1,4 +1,4 @@
-"""What both protocols share: axes, the order of filling, numbers that are told, and pieces for the engine."""
+"""What both protocols share: axes, the order of filling, numbers that are sent, and pieces for the engine."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_each_row_is_perturbed_as_lines_15_to_19_say(together: Together, seed: i
 
 
 def listen_to(session: Session, label: str, hear: Callable[[bytes], None]) -> None:
-    """Hear what is told under a label."""
+    """Record what is sent under a label."""
     tell = session.broadcast
 
     def listen(payload: bytes | None, owner: int, name: str, count: int) -> bytes:

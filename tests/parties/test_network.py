@@ -1,4 +1,4 @@
-"""The channel between machines, on loopback: it carries all bytes in order, and whatever goes wrong is told to all."""
+"""The channel between machines, on loopback: it carries all bytes in order, and reports any failure to all."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_a_party_that_lives_and_sends_nothing_is_named_when_its_step_is_over(tmp
     places = make_places(tmp_path, timeout=20.0, step=3.0)
     ends = run_all([dataclasses.replace(place, step=600.0 if place.rank == 1 else 3.0) for place in places], work)
     assert "party 'cat' gave signs of life and did nothing else for 3 seconds" in str(ends[0])
-    assert "party 'cat' gave signs of life" in str(ends[1])  # as it was told
+    assert "party 'cat' gave signs of life" in str(ends[1])  # as reported
 
 
 def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
@@ -454,7 +454,7 @@ def end_with_rogue(tmp_path: Path, words: bytes) -> str:
     def live() -> None:
         try:
             channel = NetworkChannel.connect(ann)
-        except PartyError as error:  # it may be told so early
+        except PartyError as error:  # it may know that early
             ends.append(str(error))
             return
         try:

@@ -120,7 +120,7 @@ def test_a_number_counts_as_rare_by_the_highest_level_of_the_table_in_every_cell
     fact = the(Chained, outcome)
     assert len(asked) == len(cells) > 2
     assert set(asked) == {30}
-    assert (fact.k, fact.kept, fact.moved) == (20, 0, 1200)  # 20 persons hold an age, 3 a pay
+    assert (fact.k, fact.kept, fact.moved) == (20, 0, 1200)  # an age has 20 persons, a pay 3
 
 
 def test_strata_rules_dates_and_missing_cells_go_through() -> None:

@@ -109,7 +109,7 @@ def test_chance_differs_between_cells_and_multiplied_numbers_keep_their_zeros() 
 @pytest.mark.parametrize(
     ("told", "error", "words"),
     [
-        ({"level": 5}, LevelError, "ask for a privacy level, which noise does not give"),
+        ({"level": 5}, LevelError, "have a privacy level, which noise does not give"),
         ({"strata": "town"}, PrivacyRefusal, "columns are categories"),
     ],
 )

@@ -58,7 +58,7 @@ def people(rows: int = 900) -> pa.Table:
     rng = np.random.default_rng(3)
     age = rng.integers(18, 90, rows)
     town = rng.choice(["Oslo", "Bern", "Rome"], rows)
-    town[rows // 2 : rows // 2 + 2] = "Assisi"  # which two persons hold
+    town[rows // 2 : rows // 2 + 2] = "Assisi"  # a category of two persons
     return pa.table(
         {
             "who": [f"p{row % (rows // 2)}" for row in range(rows)],
@@ -244,7 +244,7 @@ def test_rows_that_change_what_a_column_is_are_found_wherever_they_stand() -> No
         (sf.AdditiveNoise(enhance=0.1), {}, "enhance= needs all rows at once"),
         (FAST, {"rows": 3}, "3 rows are too few for the [0-9]+ cells"),
         (sf.Chain(), {"where": "age > 60"}, "where= needs all rows at once"),
-        (sf.AdditiveNoise(), {"rows": 10}, "'noise' makes no rows anew"),
+        (sf.AdditiveNoise(), {"rows": 10}, "'noise' makes no synthetic rows"),
         (FAST, {"keep_persons": True}, "keep_persons=True needs all rows at once"),
         (FAST, {"holdout": 1.5}, "between 0 and 1"),
     ],
@@ -369,7 +369,7 @@ def test_a_cell_is_searched_as_long_as_the_table_that_it_is_of() -> None:
 
 
 def task_rows(table: pa.Table) -> list[int]:
-    """Records that each cell of a table is told to be among."""
+    """Records that each partition of a table receives."""
     told = list[int]()
 
     class Watched(sf.Condensation):

@@ -42,7 +42,7 @@ def test_cells_count_what_all_rows_show(person: str | None, mechanism: Any) -> N
     for one, two in zip(compared.standings, expected, strict=True):
         for name in ("shown", "chance", "control_shown"):
             assert getattr(one, name).tolist() == getattr(two, name).tolist(), name
-        most = 21 if person and one.fewest is None else 700  # persons who hold a number are told apart up to here
+        most = 21 if person and one.fewest is None else 700  # persons of a number are distinguished up to here
         for name in ("frequencies", "control_frequencies"):
             assert np.minimum(getattr(one, name), most).tolist() == np.minimum(getattr(two, name), most).tolist(), name
         assert one.fewest == two.fewest

@@ -1,4 +1,4 @@
-"""A release folder that somebody made to harm its reviewer."""
+"""A release folder made to harm its reviewer."""
 
 from __future__ import annotations
 

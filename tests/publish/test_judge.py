@@ -368,11 +368,11 @@ def test_rare_categories_are_hidden_where_no_category_leaves_as_it_is(facts: tup
         assert (verdict.exceeded[0].value, verdict.exceeded[0].allowed) == ("shown", "hidden")
 
 
-def rarest(holders: float | None, *, applies: bool = True) -> Finding:
+def rarest(fewest: float | None, *, applies: bool = True) -> Finding:
     name, family, way = "rarest-category", Family.PRIVACY, Direction.HIGHER
-    if holders is None:
+    if fewest is None:
         return not_run(name, family, way, "How many.", "there are no categories", applies=applies)
-    return Finding(name, family, holders, way, (1.0, None), "How many.")
+    return Finding(name, family, fewest, way, (1.0, None), "How many.")
 
 
 @pytest.mark.parametrize("facts", [WITH_CATEGORIES, ()], ids=["certified", "of unknown make"])

@@ -251,10 +251,10 @@ def test_a_method_is_held_to_its_own_words_and_edges() -> None:
     specs = {fact.column: fact.spec for fact in found["randomize"].facts if isinstance(fact, Randomized)}
     some = the(Downgraded, found["downgrade"], hidden=89, cells=(89, 84, 89))
     one = the(Grouped, condensed, smallest=1, tiny=1, alone=1, alike=1)
-    pca, hundred = found["laplace-pca in groups"], Grouped("", 200, 2, 100, 0, 0, 0, 0)
-    hundred = dataclasses.replace(hundred, algorithm=the(Grouped, pca).algorithm)
-    usual = redrawn(pca, hundred, Shuffled(200), groups=None)
-    few = redrawn(pca, dataclasses.replace(hundred, smallest=99), Shuffled(200), groups=None)
+    pca, group_facts = found["laplace-pca in groups"], Grouped("", 200, 2, 100, 0, 0, 0, 0)
+    group_facts = dataclasses.replace(group_facts, algorithm=the(Grouped, pca).algorithm)
+    usual = redrawn(pca, group_facts, Shuffled(200), groups=None)
+    few = redrawn(pca, dataclasses.replace(group_facts, smallest=99), Shuffled(200), groups=None)
     told: list[tuple[Certificate, bool]] = [
         (redrawn(scored, scores="plain"), False),
         (redrawn(condensed, the(Grouped, condensed, algorithm=others)), False),

@@ -1,4 +1,4 @@
-"""What to try next: nothing is tried where nothing could be told, and nothing is named that was not tried."""
+"""What to try next: nothing is tried without a chance to decide, and nothing is suggested that was not tried."""
 
 from __future__ import annotations
 

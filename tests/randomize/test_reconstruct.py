@@ -134,7 +134,7 @@ def test_an_interval_law_is_told_in_its_own_intervals_and_needs_no_noise() -> No
     np.testing.assert_allclose(found.probability, [0.1, 0.4, 0.5])
     finer = reconstruct(spec.randomize(np.arange(100), np.random.default_rng(0)), spec, intervals=10)
     np.testing.assert_allclose(finer.probability, 0.1)
-    assert any("tells nothing at all about 7 of 9 directions" in note for note in finer.notes)
+    assert any("gives no information on 7 of 9 directions" in note for note in finer.notes)
 
 
 def test_no_records_are_refused_whatever_is_allowed() -> None:

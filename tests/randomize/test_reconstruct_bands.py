@@ -1,4 +1,4 @@
-"""Bands hold the truth as often as they say, where the noise leaves it to be told."""
+"""Bands hold the truth as often as they say, where the noise permits an estimate."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def _rule(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _supports(evidence: Evidence, items: frozenset[str]) -> tuple[int, int]:
-    """Transactions that hold all the items, surely and perhaps."""
+    """Transactions that certainly and possibly hold all the items."""
     sure = _transactions(evidence.released)
     maybe = (
         _transactions(evidence.released, "unknown")

@@ -60,7 +60,7 @@ def exchanged(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def _by_key(evidence: Evidence, key: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Original and released rows, beside each other by a column that tells every row."""
+    """Original and released rows, joined by a column that identifies every row."""
     return evidence.original.set_index(key).sort_index(), evidence.released.set_index(key).sort_index()
 
 
@@ -109,7 +109,7 @@ def unlike(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def unchanged(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Cells of a row stand beside each other as in the original: every released combination is one of it."""
+    """Cells of a row stay together as in the original: every released combination is one of it."""
     yield from _named(parts)
     names = names_in(parts["columns"])
     lost = _blanked(evidence)
@@ -148,7 +148,7 @@ def _blanked(evidence: Evidence) -> set[str]:
 
 
 def blocked(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Persons behind each combination, as many as any of these asked for, and the cells that became missing."""
+    """Persons behind each combination, at least the level of any of these, and the cells that became missing."""
     yield from _named(parts)
     names = names_in(parts["columns"])
     lost = sum(int((evidence.released[name] == "").sum() - (evidence.original[name] == "").sum()) for name in names)

@@ -89,7 +89,7 @@ def drawn_rows(evidence: Evidence, parts: Parts) -> Iterator[str]:
     fine = [
         name
         for name in evidence.columns(("continuous",))
-        if evidence.holders(name).size > 0.3 * len(evidence.original) > 15
+        if evidence.frequencies(name).size > 0.3 * len(evidence.original) > 15
     ]
     if len(fine) < 2 or evidence.certificate["levels"]["smallest_group"] <= 3:
         return  # few steps, or groups whose statistics give their records: drawn rows may lie on these
@@ -127,10 +127,10 @@ def copied(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def _on_rare(evidence: Evidence, name: str, k: int) -> tuple[int, float]:
-    """Released cells on numbers that fewer than k persons hold, and how many are expected by chance."""
-    holders = evidence.holders(name)
-    originals = np.sort(holders.index.to_numpy(dtype=np.float64))
-    few = np.sort(holders.index[holders < k].to_numpy(dtype=np.float64))
+    """Released cells on numbers held by fewer than k persons, and the number expected by chance."""
+    frequencies = evidence.frequencies(name)
+    originals = np.sort(frequencies.index.to_numpy(dtype=np.float64))
+    few = np.sort(frequencies.index[frequencies < k].to_numpy(dtype=np.float64))
     cells = evidence.cells(evidence.released, name).dropna().to_numpy(dtype=np.float64)
     if not len(few) or len(originals) < 2:
         return 0, 0.0
@@ -165,9 +165,9 @@ def _held_by_enough(evidence: Evidence, name: str, k: int, *, coded: bool) -> in
         values = evidence.numbers(frame, name) - (evidence.numbers(frame, before[0]) if before else 0.0)
         tables.append(pd.Series(values).round(9))
     held = pd.DataFrame({"value": tables[0], "person": evidence.persons}).dropna().drop_duplicates()
-    holders = held.groupby("value")["person"].size()
+    frequencies = held.groupby("value")["person"].size()
     lacking = len(np.unique(evidence.persons[tables[0].isna()]))
-    enough = tables[1].isin(holders.index[holders + (lacking if lacking < k else 0) >= k])
+    enough = tables[1].isin(frequencies.index[frequencies + (lacking if lacking < k else 0) >= k])
     if coded:
         limits = tables[1].isin([tables[1].min(), tables[1].max()])
         enough = tables[1].notna() if before else enough | limits
@@ -251,8 +251,8 @@ def leaves(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from differs("leaf of persons", int(parts.get("of_leaf", parts["leaf"])), int(parts["leaf"]))
     yield from beyond("smallest leaf", int(parts["smallest"]), max(int(parts["leaf"]), int(evidence.levels.min())),
                       evidence.person_count)  # fmt: skip
-    if "holders" in parts:
-        yield from differs("persons or records of a number", int(parts["holders"]), evidence.public_level)
+    if "frequency" in parts:
+        yield from differs("persons or records of a number", int(parts["frequency"]), evidence.public_level)
     yield from beyond("columns", int(parts["columns"]), 1, len(evidence.released.columns))
     made = set[str]()
     for rule in evidence.fact("column-rules-kept").get("rules", []):

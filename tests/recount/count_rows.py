@@ -229,7 +229,7 @@ def _labels(evidence: Evidence) -> list[str]:
 
 
 def hidden(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """No released category is one that fewer than k persons hold; a label of ours stands for at least as many.
+    """No released category is held by fewer than k persons; a label of ours stands for at least as many.
 
     How many hold a category of a stream, and which records took part in it, is known at each time to the stream alone.
     """
@@ -237,10 +237,10 @@ def hidden(evidence: Evidence, parts: Parts) -> Iterator[str]:
     yield from differs("level", k, _stated_level(evidence, k))
     yield from differs("level of missing cells", int(parts["lacking"]), k)
     for name in _labels(evidence):
-        holders, shown = evidence.holders(name), set(evidence.cells(evidence.released, name).dropna())
-        for value in sorted(shown & set(holders.index)):
-            if holders[value] < k:
-                yield f"column {name!r} shows a category that {holders[value]} persons hold"
+        frequencies, shown = evidence.frequencies(name), set(evidence.cells(evidence.released, name).dropna())
+        for value in sorted(shown & set(frequencies.index)):
+            if frequencies[value] < k:
+                yield f"column {name!r} shows a category held by {frequencies[value]} persons"
         if not stream:
             yield from _pooled(evidence, name, shown)
             yield from _lost(evidence, name, shown)
@@ -267,22 +267,22 @@ def _is_numeric(evidence: Evidence, name: str) -> bool:
 
 
 def _pooled(evidence: Evidence, name: str, shown: set[Any]) -> Iterator[str]:
-    """A label that the original lacks stands for rare categories that k persons hold together."""
-    holders = evidence.holders(name)
-    rare = holders.index[holders < evidence.highest_level]
+    """A label that the original lacks stands for rare categories held by k persons together."""
+    frequencies = evidence.frequencies(name)
+    rare = frequencies.index[frequencies < evidence.highest_level]
     persons = len(np.unique(evidence.persons[evidence.cells(evidence.original, name).isin(rare).to_numpy()]))
-    if shown - set(holders.index) and persons < evidence.highest_level:
-        yield f"column {name!r} has a label of ours, and {persons} persons hold rare categories"
+    if shown - set(frequencies.index) and persons < evidence.highest_level:
+        yield f"column {name!r} has a label of ours, and rare categories are held by {persons} persons"
 
 
 def _lost(evidence: Evidence, name: str, shown: set[Any]) -> Iterator[str]:
     """A frequent category is not lost, except with probability 1e-10."""
     shares = evidence.cells(evidence.original, name).value_counts(normalize=True).to_dict()
-    for value, persons in evidence.holders(name).to_dict().items():
+    for value, persons in evidence.frequencies(name).to_dict().items():
         share = shares[value]
         sure = share == 1 or len(evidence.released) * np.log1p(-share) < -23
         if sure and persons >= evidence.highest_level and value not in shown:
-            yield f"column {name!r} lacks a category that {persons} persons hold"
+            yield f"column {name!r} lacks a category held by {persons} persons"
 
 
 def shown(evidence: Evidence, parts: Parts) -> Iterator[str]:
@@ -292,7 +292,7 @@ def shown(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def rare_columns(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Columns that were dropped have no value that as many persons hold as the highest level asks for."""
+    """Columns that were dropped have no value held by as many persons as the highest level."""
     k = evidence.highest_level
     yield from differs("columns", sorted(names_in(parts["columns"])), sorted(evidence.fact("rare-values")["dropped"]))
     yield from differs("number of columns", int(parts["count"]), len(names_in(parts["columns"])))
@@ -302,7 +302,7 @@ def rare_columns(evidence: Evidence, parts: Parts) -> Iterator[str]:
         held = pd.DataFrame({"value": evidence.original[name], "person": evidence.persons}).drop_duplicates()
         enough = held.groupby("value")["person"].size()
         if (enough[enough.index != ""] >= k).any():
-            yield f"column {name!r} has a value that {k} persons hold"
+            yield f"column {name!r} has a value held by {k} persons"
 
 
 def equal_counts(evidence: Evidence, _: Parts) -> Iterator[str]:
@@ -318,7 +318,7 @@ def equal_counts(evidence: Evidence, _: Parts) -> Iterator[str]:
     for name in _labels(evidence):
         before, after = (frame[name].value_counts().sort_index() for frame in (evidence.original, evidence.released))
         lacking = len(np.unique(evidence.persons[evidence.missing(evidence.original, name)]))
-        few = {lacking, *evidence.holders(name)} - {0}
+        few = {lacking, *evidence.frequencies(name)} - {0}
         if not before.equals(after) and ("k" not in rare or min(few) >= evidence.highest_level):
             yield f"column {name!r} has other counts than the original"
 

@@ -1,4 +1,4 @@
-"""Recounts of the ends of columns: limits of numbers and dates, and values that few persons hold."""
+"""Recounts of the ends of columns: limits of numbers and dates, and values held by few persons."""
 
 from __future__ import annotations
 
@@ -83,13 +83,15 @@ def _beyond_limits(evidence: Evidence, name: str, k: int) -> Iterator[str]:
 
 
 def _held_by_few(evidence: Evidence, name: str, k: int) -> Iterator[str]:
-    """In a column of mostly common values, no released number is one that fewer than k persons hold."""
+    """In a column of mostly common values, no released number is held by fewer than k persons."""
     held = pd.DataFrame({"number": evidence.coarse_numbers(evidence.original, name), "person": evidence.persons})
-    holders = held.dropna().drop_duplicates().groupby("number")["person"].size()
+    frequencies = held.dropna().drop_duplicates().groupby("number")["person"].size()
     level = _level(evidence)
-    rare, rest = int(holders[holders < level].sum()), int(holders.sum() - holders.max())
-    if (holders >= level).any() and (rare < level or rare <= (1 - _MOSTLY) * rest):
-        few = np.isin(evidence.numbers(evidence.released, name), holders.index[holders < k].to_numpy(dtype=np.float64))
+    rare, rest = int(frequencies[frequencies < level].sum()), int(frequencies.sum() - frequencies.max())
+    if (frequencies >= level).any() and (rare < level or rare <= (1 - _MOSTLY) * rest):
+        few = np.isin(
+            evidence.numbers(evidence.released, name), frequencies.index[frequencies < k].to_numpy(dtype=np.float64)
+        )
         if few.any():
             yield f"column {name!r} of common values: {int(few.sum())} cells are numbers that fewer than {k} hold"
 

@@ -140,8 +140,8 @@ class Evidence:
             return pd.Series(self.numbers(frame, name)).round(9)
         return frame[name].replace("", None).reset_index(drop=True)
 
-    def holders(self, name: str) -> pd.Series[Any]:
-        """How many persons hold each original value of a column, missing cells left out."""
+    def frequencies(self, name: str) -> pd.Series[Any]:
+        """Frequency of each original value of a column in persons, without missing cells."""
         held = pd.DataFrame({"value": self.cells(self.original, name), "person": self.persons}).dropna()
         return held.drop_duplicates().groupby("value")["person"].size()
 

@@ -83,7 +83,7 @@ def _original_labels(evidence: Evidence) -> pd.DataFrame:
     """Each category of the original that the fewest hold, in one row."""
     table = evidence.written.copy()
     for name in evidence.columns(LABELS):
-        table.loc[table.index[0], name] = str(evidence.holders(name).idxmin())
+        table.loc[table.index[0], name] = str(evidence.frequencies(name).idxmin())
     return table
 
 

@@ -36,7 +36,7 @@ _LEAVES_BEHIND = (
     "or all partitions, in |}<regressed> numeric column{s|}, the drawn value is the residual of a regression on the "
     "preceding columns over all records[[ of the partition]].]][[ {In some or all partitions, |}<twice> column{s were| "
     "was} drawn twice: first to draw the others, then again from all of them. Only the second draw is released.]][[ A "
-    "number that at least <holders> {records|persons} share may then be replaced at random by a neighbouring number "
+    "number that at least <frequency> {records|persons} share may then be replaced at random by a neighbouring number "
     "that as many share. At most a fiftieth of the column's numbers[[ of the partition]] lie between the two.]]"
     f"{_DERIVED}"
 )

@@ -1,4 +1,4 @@
-"""What a state knows of its sources, as connectors are told it."""
+"""What a state knows of its sources, as connectors receive it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The page in a real browser: what leaves it is the randomized answer, by the law, once, and to nobody else.
 
 Driven by Playwright with the Chromium of this machine (SFUMATO_CHROMIUM names another one); skipped without them. A
-browser takes about a second for a story, so some of them are told in ``make slow`` only.
+browser takes about a second for a story, so some of them run in ``make slow`` only.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ TOKEN = "t" * 43
 
 
 class Server:
-    """A server that answers as it is told and keeps what it was sent."""
+    """A server that answers as instructed and keeps what it was sent."""
 
     def __init__(self) -> None:
         self.survey: Any = SURVEY.to_document()

@@ -78,7 +78,7 @@ def test_a_client_that_sends_too_much_can_read_why(size: int, tmp_path: Path) ->
         assert (status, headers["content-type"]) == (413, "application/json")
         assert json.loads(body) == {"error": "the body is longer than 16384 bytes; send only the answer"}
         connection = HTTPConnection("127.0.0.1", running.port, timeout=300)
-        pieces = iter([b" " * 65_536] * (size // 65_536 + 1))  # no length is told beforehand
+        pieces = iter([b" " * 65_536] * (size // 65_536 + 1))  # no length is announced
         connection.request("POST", "/api/answer", pieces, {"content-type": "application/json"}, encode_chunked=True)
         assert connection.getresponse().status == 413
         connection.close()

@@ -1,4 +1,4 @@
-"""What the page is told: whole numbers of the law, and promises that are never better than they are."""
+"""What the page receives: whole numbers of the law, and promises that are never better than they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any number drawn lands in the domain; no release piles up at somebody's extreme."""
+"""Any number drawn lands in the domain; no release piles up at one person's extreme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing marks: proposed where many persons hold them, read in every column, and released as they came."""
+"""Missing marks: proposed if many persons have them, read in every column, and released as they came."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_declared_schema_reads_decimal_commas_and_its_own_marks(tmp_path: Path
     release = sf.sanitize(path, schema=schema, k=10, seed=1, report=False)
     made = Counter(release.table.column("Gewicht").to_pylist())
     assert made["k.A."] > made[""] > 0
-    assert {"n/a", "lost"}.isdisjoint(made)  # fewer than ten persons hold them
+    assert {"n/a", "lost"}.isdisjoint(made)  # held by fewer than ten persons
 
 
 def test_marks_are_released_in_their_proportions_and_rare_ones_as_the_commonest() -> None:

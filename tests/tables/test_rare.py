@@ -1,4 +1,4 @@
-"""Rare values: no category that fewer than k persons hold leaves, whatever method makes the rows."""
+"""Rare values: no category held by fewer than k persons is released, whatever method makes the rows."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_column_without_a_common_value_is_dropped_with_a_word() -> None:
     fields = (Field("town", Kind.NOMINAL), Field("age", Kind.INTEGER), Field("code", Kind.NOMINAL))
     schema = Schema(fields)
     with pytest.warns(
-        UserWarning, match="without a value that 5 persons hold were dropped: 1, the first is 'code'; a lower level"
+        UserWarning, match="without a value held by 5 persons were dropped: 1, the first is 'code'; a lower level"
     ):
         release = sf.sanitize(table, k=5, seed=1, schema=schema, report=False)
     assert release.table.column_names == ["town", "age"]
@@ -312,8 +312,8 @@ def test_methods_without_a_level_promise_nothing_of_rare_values(method: str) -> 
 def test_inspect_says_what_will_become_of_rare_values() -> None:
     table = pa.table({**people(), "ill": [place == 7 for place in range(60)]})
     shown = str(sf.inspect(table, k=5))
-    assert "categories that fewer than 5 persons hold become 'other'" in shown
-    assert "categories that fewer than 5 persons hold become a common one" in shown
+    assert "categories held by fewer than 5 persons become 'other'" in shown
+    assert "categories held by fewer than 5 persons become a common one" in shown
     assert "say with rare=" in str(sf.inspect(table, k=5, target="town"))
     assert "Mainz" not in shown
     assert "fewer" not in str(sf.inspect(table.drop_columns(["ill"]), k=2))

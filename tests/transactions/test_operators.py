@@ -93,7 +93,7 @@ def test_an_estimate_has_no_bias_and_neither_has_its_variance(law: TransactionOp
     for transaction in fitting(law):
         for some in (frozenset({0}), frozenset({0, 3}), frozenset({1, 2, 5})):
             if law.cutoff is not None and len(some) > law.cutoff and len(transaction) >= len(some):
-                with pytest.raises(OptionError, match="tells nothing of sets of 3"):
+                with pytest.raises(OptionError, match="gives no information on sets of 3"):
                     law.weights(len(some), len(transaction))
                 continue
             weights = law.weights(len(some), len(transaction))

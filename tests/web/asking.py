@@ -24,7 +24,7 @@ HOST = f"127.0.0.1:{PORT}"
 
 
 class Idle:
-    """Stands for the process that works: takes orders, and ends each as it is told to."""
+    """Stands for the process that works: takes orders, and ends each as instructed."""
 
     def __init__(self, result: dict[str, Any] | None = None) -> None:
         self.job: Job | None = None

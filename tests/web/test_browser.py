@@ -76,7 +76,7 @@ class Look:
 
 
 def people(path: Path, rows: int) -> Path:
-    """A table of people as somebody may have it: semicolons, decimal commas, gaps, an identifier."""
+    """A realistic table of people: semicolons, decimal commas, gaps, an identifier."""
     lines = ["patient;age;weight;sex;town;smoker"]
     for row in range(rows):
         age = 20 + (row * 37 + row // 7) % 60

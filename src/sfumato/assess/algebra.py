@@ -258,8 +258,8 @@ class Number:
         scale, way = self.scale, Direction.HIGHER if self.scale.higher else Direction.LOWER
         meaning = self.meaning.format(column=column) if self.of_columns else self.meaning
         if isinstance(found, NotRun):
-            told = {"public": scale.public, "applies": found.applies}
-            return not_run(name, family, way, f"{meaning}.", str(found), **told)
+            entries = {"public": scale.public, "applies": found.applies}
+            return not_run(name, family, way, f"{meaning}.", str(found), **entries)
         return Finding(
             name,
             family,

@@ -1,7 +1,7 @@
 """Numbers of extreme persons, brought nearer before a release with coded tails is measured.
 
 Standard deviations, correlations, clusters and distances follow a single extreme number. A report that leaves with the
-release would show that somebody holds one.
+release would show that a person holds one.
 """
 
 from __future__ import annotations

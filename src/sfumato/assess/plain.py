@@ -106,11 +106,11 @@ def _predicting(best: Finding, target: str | None, *, short: bool) -> str:
     value, original, chance = best.value or 0.0, best.baseline or 0.0, best.chance or 0.0
     interval = "" if short or best.interval is None else f"{CI} {score_range(*best.interval)}; "
     column = "the target" if target is None else f'"{target}"'
-    told = (
+    hint = (
         f"Predicting {column}: {measure} {score(value)} ({interval}original {score(original)}, {guess} {chance:.3g})."
     )
     useless = " A model of the original does hardly better than chance: this target says little about utility."
-    return told + (useless if original < chance + _MORE else "")
+    return hint + (useless if original < chance + _MORE else "")
 
 
 # ----------------------------------------------------------------------------------------------------------------- risk
@@ -185,10 +185,10 @@ def known_rows_sentence(findings: Sequence[Finding]) -> str:
         return ""
     number = max((each for each in range(1, KNOWN_ROWS + 1) if f"{_KNOWN_INPUT}/{each} rows" in found), default=1)
     rows = "1 row" if number == 1 else f"{number} rows"
-    told = f"An attacker who knows {rows} recovers {show(finding.value, 'share')} of the cells"
+    hint = f"An attacker who knows {rows} recovers {show(finding.value, 'share')} of the cells"
     interval = "" if finding.interval is None else f" ({CI} {percent_range(*finding.interval)})"
     baseline = "" if finding.baseline is None else f"; baseline {show(finding.baseline, 'share')}"
-    return f"{told}{interval}{baseline}."
+    return f"{hint}{interval}{baseline}."
 
 
 def risk_aside(findings: Iterable[Finding]) -> str:

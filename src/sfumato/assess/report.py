@@ -90,11 +90,11 @@ class Report:
 
         How long it took is left out, so that a dry run gives the same document again.
         """
-        told = {name: getattr(self, name) for name in ("rows_original", "rows_released", "rows_held_out")}
+        entries = {name: getattr(self, name) for name in ("rows_original", "rows_released", "rows_held_out")}
         shown = ("name", "title", "caption", "alt", "public")
         return {
             "format": _FORMAT,
-            **told,
+            **entries,
             "verdict": None if self.verdict is None else self.verdict.to_json(),
             "target": self.target,
             "columns": [plain(column) for column in self.columns],

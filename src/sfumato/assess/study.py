@@ -157,7 +157,7 @@ T = TypeVar("T")
 _FARTHEST = 1e6  # standard deviations
 _WORDS = 4  # of entropy; studies of a baseline append one
 CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-"""Kinds of columns whose values are few and have holders."""
+"""Kinds of columns with few values, each with its frequency."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

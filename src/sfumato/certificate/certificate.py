@@ -16,7 +16,7 @@ from sfumato.core.errors import BadInput
 from sfumato.core.facts import Chained, Fact, Grouped, Maintained, PrivatelyMeasured, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 
-__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "Written", "certify"]
+__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "CertificateEntries", "certify"]
 
 _VERSION = re.compile(r"\d+(\.\d+)*([a-z]+\d+)?(\.[a-z]+\d+)?(\+[a-z0-9.]+)?")
 _METHOD = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -28,7 +28,7 @@ class AlteredCertificate(BadInput):
 
 
 @dataclass(frozen=True)
-class Written:
+class CertificateEntries:
     """The entries of a certificate, in the order of the file; facts are checked when they are read."""
 
     format: int
@@ -49,10 +49,10 @@ class Written:
     privacy: dict[str, Any] | None = None
 
 
-def read_written(document: Mapping[str, Any]) -> Written:
+def read_written(document: Mapping[str, Any]) -> CertificateEntries:
     """Refuse a certificate with a missing, unknown or invalid entry."""
     try:
-        written = typed(Written, document)
+        written = typed(CertificateEntries, document)
     except DocumentMismatch as wrong:
         if wrong.problem == "missing" and not wrong.path:
             raise AlteredCertificate(
@@ -60,7 +60,7 @@ def read_written(document: Mapping[str, Any]) -> Written:
             ) from None
         if wrong.problem == "unknown" and not wrong.path:
             surplus = counted(
-                len(set(document) - set(Written.__dataclass_fields__)), "unknown entry", "unknown entries"
+                len(set(document) - set(CertificateEntries.__dataclass_fields__)), "unknown entry", "unknown entries"
             )
             raise AlteredCertificate(f"the certificate has {surplus}; it was altered") from None
         raise _strange(str(wrong.path[0])) from None
@@ -166,7 +166,7 @@ class Certificate:
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
-        entries = {name: plain(getattr(self, name)) for name in Written.__dataclass_fields__}
+        entries = {name: plain(getattr(self, name)) for name in CertificateEntries.__dataclass_fields__}
         if entries["privacy"] is None:
             del entries["privacy"]
         in_order = {name: dict(sorted(entries[name].items())) for name in ("parameters", "files")}

@@ -77,7 +77,7 @@ _MODIFIED = (Blocked, Downgraded, Sampled, Swapped)  # rows stay rows, and other
 _OF_RECORDS = (*_TRANSACTIONS, *_MODIFIED, Maintained, Noised, Randomized, Transformed)
 _WAYS = (*_OF_RECORDS, Chained, ComponentNoise, PrivatelyMeasured, Synthesized)
 _WITHOUT_GROUPS = {*_OF_RECORDS, Chained, PrivatelyMeasured}
-_WITHOUT_ROWS = {*_OF_RECORDS, ComponentNoise}  # drawn anew, whose weights are scaled
+_WITHOUT_ROWS = {*_OF_RECORDS, ComponentNoise}  # synthetic rows, whose weights are scaled
 _TINY = 3
 _WORDS: dict[type[Fact], dict[str, frozenset[str]]] = {
     Drawn: {"mode": frozenset({"release", "dry-run"}), "generator": frozenset({"ChaCha20", "PCG64"})},

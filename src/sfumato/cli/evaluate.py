@@ -188,7 +188,7 @@ def tune(
     holdout: str | None,
     policy: str | None,
     overwrite: bool,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Search methods and group sizes for the most useful release of INPUT that meets a policy.
 
@@ -201,9 +201,9 @@ def tune(
 
     if output is not None:
         check_output(output, overwrite=overwrite, contents="tuning")
-    given = {name: told[name] for name in ("time_limit", "search", "metric", "methods", "rare")}
+    given = {name: arguments[name] for name in ("time_limit", "search", "metric", "methods", "rare")}
     check_tuning(policy or USUAL, **given)
-    reading = reading_told(told)
+    reading = reading_told(arguments)
     table, form = read_people(source, **reading)
     _say_found(console, source, form)
     outside: Any = holdout_of(holdout, other_file(reading, form), 0.3)
@@ -215,7 +215,7 @@ def tune(
             holdout=outside,
             command=command_words(without=without),
             read=read_as(reading, form),
-            **told,
+            **arguments,
         )
         if output is not None:
             save_tuning(tuning, output, overwrite=overwrite)

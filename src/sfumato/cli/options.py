@@ -189,12 +189,12 @@ def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None
         return read_people(str(text), **reading)[0]
 
 
-def reading_told(told: dict[str, Any]) -> dict[str, Any]:
+def reading_told(entries: dict[str, Any]) -> dict[str, Any]:
     """Options of reading, taken out of all options; missing-value marks stay, because the schema needs them too."""
     from sfumato.tables.schema import missing_marks
 
-    reading = {name: told.pop(name) for name in (*READING_OPTIONS, "query")}
-    return reading | {"missing": missing_marks(told["schema"], told["missing"])}
+    reading = {name: entries.pop(name) for name in (*READING_OPTIONS, "query")}
+    return reading | {"missing": missing_marks(entries["schema"], entries["missing"])}
 
 
 def other_file(reading: Mapping[str, Any], form: FileForm) -> dict[str, Any]:
@@ -378,12 +378,12 @@ def _parameter_option(parameter: Parameter) -> click.Option:
     return click.RichOption(spelt, type=choices, nargs=parameter.width, metavar=metavar, **settings)
 
 
-def parameters_told(told: dict[str, Any]) -> dict[str, Any]:
+def parameters_told(entries: dict[str, Any]) -> dict[str, Any]:
     """Given parameters of a method, with those of columns parsed; 0 counts as given."""
     from sfumato.methods.catalogue import all_parameters
 
     known = all_parameters()
-    chosen = {name: told[name] for name in known if told[name] not in (None, ()) and told[name] is not False}
+    chosen = {name: entries[name] for name in known if entries[name] not in (None, ()) and entries[name] is not False}
     for name, given in chosen.items():
         if known[name].by_column:
             chosen[name] = tuple(_of_column(known[name], text) for text in given)

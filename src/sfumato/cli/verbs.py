@@ -114,7 +114,7 @@ def inspect(
     k: int,
     declare: bool,
     overwrite: bool,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Propose a schema: role and kind of each column, its treatment, and the reason.
 
@@ -126,8 +126,8 @@ def inspect(
     check_new(output, overwrite=overwrite)
     if declare and output is None:
         raise OptionError("--declare writes a schema; say where with -o schema.toml")
-    table, form = read_people(source, **reading_told(told))
-    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, declare=declare, **told)
+    table, form = read_people(source, **reading_told(arguments))
+    found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, declare=declare, **arguments)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say_broken(f"{describe_reading(source, form)}\n")
     console.say(found.describe(domains=True, width=console.width))
@@ -211,8 +211,10 @@ def verify(console: Console, folder: Path, signer: str | None, require_signature
     """
     found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
     console.say(found.describe())
-    told = {name: getattr(found, name) for name in ("holds", "intact", "signed_by", "confirmed", "checks", "unproved")}
-    console.result(told)
+    entries = {
+        name: getattr(found, name) for name in ("holds", "intact", "signed_by", "confirmed", "checks", "unproved")
+    }
+    console.result(entries)
     if not found:
         failing = ", ".join(check.name for check in found if not check.holds)
         tell_error(f"sfumato: the release failed verification ({failing}); do not use it")

@@ -71,10 +71,10 @@ class DocumentMismatch(Unparsable):
 
     def __str__(self) -> str:
         where = ".".join(self._names)
-        told = f"an entry {where!r} that is not of type {_named(self.hint)}" if where else f"no {_named(self.hint)}"
+        hint = f"an entry {where!r} that is not of type {_named(self.hint)}" if where else f"no {_named(self.hint)}"
         inside = f" in {where!r}" if where else ""
         words = {"unknown": "other entries than it should", "missing": "fewer entries than it should"}
-        return words[self.problem] + inside if self.problem in words else told
+        return words[self.problem] + inside if self.problem in words else hint
 
     def within(self, name: str | int) -> DocumentMismatch:
         """The same mismatch, seen from the enclosing table or list."""
@@ -369,11 +369,11 @@ def write_toml(document: Mapping[str, Any], note: str = "") -> str:
 
 def _section(table: Mapping[str, Any], path: str, *, headed: bool) -> Iterator[str]:
     """Lines of a table: header, values, then subsections."""
-    told = {key: value for key, value in table.items() if value is not None}
-    sections = {key: value for key, value in told.items() if _is_section(value)}
-    if path and headed and (not sections or len(sections) < len(told)):  # one of sections alone needs no header
+    entries = {key: value for key, value in table.items() if value is not None}
+    sections = {key: value for key, value in entries.items() if _is_section(value)}
+    if path and headed and (not sections or len(sections) < len(entries)):  # one of sections alone needs no header
         yield from ("", f"[{path}]")
-    for key, value in told.items():
+    for key, value in entries.items():
         if key not in sections:
             note, value = (value.note, value.value) if isinstance(value, CommentedValue) else ("", value)
             yield from (*_comment(note), f"{_key(key)} = {toml_value(value)}")

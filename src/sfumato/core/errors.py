@@ -260,5 +260,5 @@ def no_column(name: str, names: Iterable[str]) -> str:
     """Message for an unknown column, with the closest name or the list of columns."""
     known = list(names)
     meant = closest_name(name, known)
-    told = f"did you mean {shown(meant)}?" if meant is not None else f"the columns are {', '.join(map(shown, known))}"
-    return f"there is no column {shown(name)}; {told}"
+    hint = f"did you mean {shown(meant)}?" if meant is not None else f"the columns are {', '.join(map(shown, known))}"
+    return f"there is no column {shown(name)}; {hint}"

@@ -127,8 +127,8 @@ class Block:
         labels = () if self.extent is None else self.extent.labels
         whole = all(_WHOLE.fullmatch(label) for label in labels)
         beyond = whole and any(abs(int(label)) > _LARGEST_WHOLE for label in labels)
-        told = " (whole numbers beyond 2^53, which cannot be computed with, count as categories)"
-        return f"{self.column!r}{told if beyond else ''}"
+        hint = " (whole numbers beyond 2^53, which cannot be computed with, count as categories)"
+        return f"{self.column!r}{hint if beyond else ''}"
 
     def places(self, values: Floats) -> Ints:
         """Category codes for coordinates of a `BlockKind.CODE` block: the nearest category."""

@@ -1,4 +1,4 @@
-"""The schema of a run: given, read or inferred, with the roles that were told and without columns that hold nothing.
+"""The schema of a run: given, read or inferred, with the given roles and without columns that hold nothing.
 
 Rows of a person that stay together in a release: who may ask for it, and the column that says so.
 """
@@ -169,7 +169,7 @@ def _infer_rest(
     person: str | None,
     missing: tuple[str, ...],
 ) -> Schema:
-    """Infer all columns; names that were told are checked first, so that a misspelt one is the error."""
+    """Infer all columns; given names are checked first, so that a misspelt one is the error."""
     told = (*identifiers, *(() if person is None else (person,)), *public)
     unknown = [name for name in told if name not in arrow.column_names]
     if unknown:

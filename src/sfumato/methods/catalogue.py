@@ -134,8 +134,8 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
     constructor = _constructor(method)
     if constructor is None:
         meant = closest_name(method, method_names())
-        told = f"choose one of {', '.join(method_names())}" if meant is None else f"did you mean {meant!r}?"
-        raise OptionError(f"there is no method {shown(method)}; {told}")
+        hint = f"choose one of {', '.join(method_names())}" if meant is None else f"did you mean {meant!r}?"
+        raise OptionError(f"there is no method {shown(method)}; {hint}")
     hints = get_type_hints(constructor)
     names = [name for name in inspect.signature(constructor).parameters if not isinstance(hints[name], InitVar)]
     made = hints.get("return", constructor)

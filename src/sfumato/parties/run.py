@@ -264,16 +264,16 @@ def _time(session: Session) -> str:
 
 def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
     """Tell each other what was sent up to here."""
-    told: dict[str, Mapping[str, int]] = {}
+    entries: dict[str, Mapping[str, int]] = {}
     for owner, name in enumerate(session.names):
         own = session.traffic
         payload = write_json(own).encode() if owner == session.rank else None
         try:
-            told[name] = from_json(
+            entries[name] = from_json(
                 dict[str, int], session.broadcast(payload, owner, "traffic", len(own)), most=MOST_BYTES
             )
         except Unparsable:
-            told[name] = {}
-        if told[name].keys() != own.keys():
+            entries[name] = {}
+        if entries[name].keys() != own.keys():
             raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again")
-    return told
+    return entries

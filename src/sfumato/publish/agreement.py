@@ -448,10 +448,10 @@ def _fits_transactions(method: str, parameters: dict[str, Any], facts: Sequence[
 
     mechanism = make_transaction_mechanism(method, parameters)
     (fact,) = (each for each in facts if isinstance(each, TransactionsRandomized | RulesHidden | RulesBlocked))
-    told = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
+    entries = {name: getattr(fact, name) for name in vars(fact) if name in parameters}
     if isinstance(fact, TransactionsRandomized):
         return _is_told(mechanism, parameters) and _fits_operator(fact, parameters)
-    return _is_told(mechanism, parameters) and all(parameters[name] == value for name, value in told.items())
+    return _is_told(mechanism, parameters) and all(parameters[name] == value for name, value in entries.items())
 
 
 def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> bool:
@@ -462,10 +462,10 @@ def _fits_operator(fact: TransactionsRandomized, parameters: dict[str, Any]) -> 
         fact.chosen and fact.operator not in ("flip", "select-a-size")
     ):
         return False
-    told = {**parameters, "operator": fact.operator, **(USUAL[fact.operator] if fact.chosen else {})}
-    if told["insert"] is None and fact.operator in ("cut-and-paste", "select-a-size"):
-        told["insert"] = fact.insert if fact.insert is not None and fact.insert <= 0.1 else None
-    return all(told[name] == getattr(fact, name) for name in ("operator", "keep", "insert", "cutoff", "gamma"))
+    entries = {**parameters, "operator": fact.operator, **(USUAL[fact.operator] if fact.chosen else {})}
+    if entries["insert"] is None and fact.operator in ("cut-and-paste", "select-a-size"):
+        entries["insert"] = fact.insert if fact.insert is not None and fact.insert <= 0.1 else None
+    return all(entries[name] == getattr(fact, name) for name in ("operator", "keep", "insert", "cutoff", "gamma"))
 
 
 def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
@@ -473,13 +473,13 @@ def _fits_stream(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
     kept, ledger = _the(Maintained, facts), _all(EpochPublished, facts)
     started = kept.algorithm.removeprefix("AY05 dynamic maintenance, started by ")
-    told = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
+    entries = {"k": kept.k, "split": kept.split, "grouping": parameters["grouping"], "epoch": ledger[-1].epoch}
     for bounded in _all(PersonRowsBounded, facts):
-        told |= {"k": kept.k // bounded.most, "person_rows": bounded.most}
-    if any(rare.k != told["k"] for rare in _all(RareValues, facts)):
+        entries |= {"k": kept.k // bounded.most, "person_rows": bounded.most}
+    if any(rare.k != entries["k"] for rare in _all(RareValues, facts)):
         return False
     return (
-        write_json(told, "canonical") == write_json(parameters, "canonical")
+        write_json(entries, "canonical") == write_json(parameters, "canonical")
         and ALGORITHMS[parameters["grouping"]] == started != kept.algorithm
     )
 
@@ -490,11 +490,11 @@ def _fits_joint(parameters: dict[str, Any], facts: Sequence[Fact]) -> bool:
 
     joint = _the(Joint, facts)
     plan = JointPlan.from_document(parameters)
-    told = {key: value for key, value in plan.document().items() if key != "seed"}
+    entries = {key: value for key, value in plan.document().items() if key != "seed"}
     vertical = plan.partition == "vertical"
     return (
         all(fits(JointPlan, {key: value}) or fits(LaplacePCA, {key: value}) for key, value in parameters.items())
-        and write_json(told, "canonical") == write_json(parameters, "canonical")
+        and write_json(entries, "canonical") == write_json(parameters, "canonical")
         and (joint.partition, joint.parties) == (plan.partition, plan.parties)
         and joint.engine in (plan.engine, "plain")
         and (joint.centres, joint.noise) == (("", plan.noise) if vertical else (plan.centres, ""))

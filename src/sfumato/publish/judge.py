@@ -64,9 +64,9 @@ __all__ = [
     "judge",
     "judge_proof",
     "judge_report",
+    "limit_checks",
     "policy_of",
     "refuse_unmet",
-    "stakes_of",
     "times_allowed",
 ]
 
@@ -86,7 +86,7 @@ _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
 
 
 @dataclass(frozen=True)
-class Stake:
+class LimitCheck:
     """One gain or score that is judged, of a finding against a limit, both by name.
 
     ``outside`` is the control, a number that is exact, or None of a score. One that is judged together with others
@@ -118,9 +118,9 @@ class Stake:
         return low - against, high - against
 
 
-def confidence_of(stakes: Sequence[Stake]) -> float:
+def confidence_of(checks: Sequence[LimitCheck]) -> float:
     """Confidence of each interval, so that all of them hold together."""
-    return 1.0 - (1.0 - CONFIDENCE) / max(1, len(stakes))
+    return 1.0 - (1.0 - CONFIDENCE) / max(1, len(checks))
 
 
 def times_allowed(limit: str, value: float, allowed: float) -> float:
@@ -135,20 +135,20 @@ def times_allowed(limit: str, value: float, allowed: float) -> float:
     return (value - nothing) / max(allowed - nothing, _LEAST_ALLOWED)
 
 
-def stakes_of(report: Report, policy: Policy) -> tuple[list[Stake], list[UndecidedLimit]]:
+def limit_checks(report: Report, policy: Policy) -> tuple[list[LimitCheck], list[UndecidedLimit]]:
     """List what is judged under each limit, and what lacks."""
-    stakes: list[Stake] = []
+    checks: list[LimitCheck] = []
     missing: list[UndecidedLimit] = []
     for limit in policy.limits:
         if limit == TPR and report.rows_held_out < LEAST_HELD_OUT:
             held = report.rows_held_out
-            told = f"it needs a control group of {LEAST_HELD_OUT:,} records, and there are {held:,}"
-            missing.append(UndecidedLimit(limit, None, told, needed=set(policy.limits) == {TPR}))
+            hint = f"it needs a control group of {LEAST_HELD_OUT:,} records, and there are {held:,}"
+            missing.append(UndecidedLimit(limit, None, hint, needed=set(policy.limits) == {TPR}))
             continue
         here, lacking = _of_limit(limit, report)
-        stakes += _together(here)
+        checks += _together(here)
         missing += _merged(lacking)
-    return stakes, missing
+    return checks, missing
 
 
 def _merged(missing: Sequence[UndecidedLimit]) -> list[UndecidedLimit]:
@@ -160,13 +160,13 @@ def _merged(missing: Sequence[UndecidedLimit]) -> list[UndecidedLimit]:
     return list(reasons.values())
 
 
-def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[UndecidedLimit]]:
+def _of_limit(limit: str, report: Report) -> tuple[list[LimitCheck], list[UndecidedLimit]]:
     family = [finding for finding in report.findings if FAMILIES[limit](finding.name)]
     if limit == "attribute-excess":  # one finding a column; those of a whole attacker say why there is none
         known = [finding for finding in family if finding.name == _KNOWN_ROWS]
         columns = [finding for finding in family if "/" in finding.name]
         family = known + (columns or [each for each in family if each.value is None and each not in known])
-    stakes: list[Stake] = []
+    checks: list[LimitCheck] = []
     missing: list[UndecidedLimit] = []
     for finding in family:
         if finding.value is None:
@@ -184,26 +184,26 @@ def _of_limit(limit: str, report: Report) -> tuple[list[Stake], list[UndecidedLi
             lacking = "no held-out record could be attacked" if report.rows_held_out else "there is no control group"
             missing.append(UndecidedLimit(limit, finding.name, lacking))
         else:
-            stakes.append(Stake(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
-    if not missing and all(stake.alone for stake in stakes):
+            checks.append(LimitCheck(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
+    if not missing and all(check.alone for check in checks):
         missing.append(UndecidedLimit(limit, None, "none of its attacks applies to this table"))
-    return stakes, missing
+    return checks, missing
 
 
-def _together(stakes: Sequence[Stake]) -> list[Stake]:
+def _together(checks: Sequence[LimitCheck]) -> list[LimitCheck]:
     """Take the two kinds of singling out together; each may still exceed the limit by itself."""
-    kinds = [stake for stake in stakes if stake.finding.startswith(_SINGLING)]
+    kinds = [check for check in checks if check.finding.startswith(_SINGLING)]
     if len(kinds) < 2:
-        return list(stakes)
+        return list(checks)
     first, *others = kinds
-    leading = max(kinds, key=lambda stake: stake.value).finding
-    whole = Stake(first.limit, leading, first.inside, first.outside)
+    leading = max(kinds, key=lambda check: check.value).finding
+    whole = LimitCheck(first.limit, leading, first.inside, first.outside)
     for other in others:
         assert isinstance(whole.outside, Tries)
         assert isinstance(other.outside, Tries)
-        whole = Stake(first.limit, leading, _sum(whole.inside, other.inside), _sum(whole.outside, other.outside))
-    rest = [stake for stake in stakes if stake not in kinds]
-    return [*rest, whole, *(dataclasses.replace(stake, alone=True) for stake in kinds)]
+        whole = LimitCheck(first.limit, leading, _sum(whole.inside, other.inside), _sum(whole.outside, other.outside))
+    rest = [check for check in checks if check not in kinds]
+    return [*rest, whole, *(dataclasses.replace(check, alone=True) for check in kinds)]
 
 
 def _sum(one: Tries, other: Tries) -> Tries:
@@ -229,8 +229,8 @@ def judge(
     proved = next((fact for fact in facts if isinstance(fact, PrivatelyMeasured)), None)
     if proved is not None:
         return judge_proof(policy, proved.epsilon, proved.delta, command=command, asked=asked)
-    stakes, missing = stakes_of(report, policy)
-    results = _results(stakes, policy)
+    checks, missing = limit_checks(report, policy)
+    results = _results(checks, policy)
     exceeded, unsure = _exceeded(results), _undecided(results)
     unmet, unknown = _requirements(report, policy, facts)
     missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
@@ -292,27 +292,27 @@ def judge_proof(
     )
 
 
-def _results(stakes: Sequence[Stake], policy: Policy) -> tuple[LimitResult, ...]:
+def _results(checks: Sequence[LimitCheck], policy: Policy) -> tuple[LimitResult, ...]:
     """Compare the ends of simultaneous intervals with each limit; of its attacks the one that decides.
 
     That is the largest excess above the limit, else the largest upper end.
     """
-    confidence = confidence_of(stakes)
+    confidence = confidence_of(checks)
     results = []
     for limit, allowed in policy.limits.items():
-        judged = [(stake, stake.interval(confidence)) for stake in stakes if stake.limit == limit]
-        above = [(stake, ends) for stake, ends in judged if ends[0] > allowed]
-        deciding = [(stake, ends) for stake, ends in judged if not stake.alone]
+        judged = [(check, check.interval(confidence)) for check in checks if check.limit == limit]
+        above = [(check, ends) for check, ends in judged if ends[0] > allowed]
+        deciding = [(check, ends) for check, ends in judged if not check.alone]
         if above:
-            stake, ends = max(above, key=lambda each: each[0].value)
+            check, ends = max(above, key=lambda each: each[0].value)
             outcome = Ruling.DOES_NOT_MEET
         elif deciding:
-            stake, ends = max(deciding, key=lambda each: each[1][1])
+            check, ends = max(deciding, key=lambda each: each[1][1])
             outcome = Ruling.INCONCLUSIVE if ends[1] > allowed else Ruling.MEETS
         else:
             continue
-        members, control = _share(stake.inside), stake.against
-        results.append(LimitResult(limit, stake.finding, members, control, stake.value, ends, allowed, outcome))
+        members, control = _share(check.inside), check.against
+        results.append(LimitResult(limit, check.finding, members, control, check.value, ends, allowed, outcome))
     return tuple(results)
 
 

@@ -342,7 +342,7 @@ def sanitize_words(command: Sequence[str]) -> list[str]:
 
 def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:
     """Words of a command that does what a recipe says, as far as the command line can say it shortly."""
-    told = {
+    entries = {
         "--method": recipe.method,
         "--k": recipe.parameters.get("k"),
         "--level": recipe.options.level,
@@ -351,7 +351,7 @@ def words_of(recipe: Recipe, policy: Policy | None) -> tuple[str, ...]:
         "--holdout": recipe.options.holdout,
         "--policy": None if policy is None else _option_of(policy),
     }
-    words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+    words = [word for name, value in entries.items() if value is not None for word in (name, str(value))]
     return ("sfumato", "sanitize", "INPUT", "-o", "FOLDER", *words)
 
 
@@ -410,8 +410,8 @@ def _dropped(size: Sequence[str]) -> tuple[str, ...]:
 
 def _widths() -> dict[str, int]:
     """Options of the parameters that methods have, apart from k, and how many words follow each."""
-    told = {name: each for name, each in all_parameters().items() if name != "k"}
-    return {f"--{name.replace('_', '-')}": 0 if each.kind is bool else each.width for name, each in told.items()}
+    entries = {name: each for name, each in all_parameters().items() if name != "k"}
+    return {f"--{name.replace('_', '-')}": 0 if each.kind is bool else each.width for name, each in entries.items()}
 
 
 def _replacing(words: Sequence[str]) -> list[str]:

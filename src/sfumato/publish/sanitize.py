@@ -504,7 +504,7 @@ def _written_in_parts(
 
 
 def _settings(run: SanitizeRun, randomness: Randomness, columns: int, usual: int = _WORKER_MEMORY) -> PartitionSettings:
-    """How a table of so many columns is processed in partitions, within the memory granted or as much as is usual."""
+    """How a table of a number of columns is processed in partitions, within the given or default memory."""
     publishing, granted = run.publishing, run.options.memory
     return PartitionSettings(
         randomness,

@@ -35,7 +35,7 @@ from sfumato.methods.condense import Condensation
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.assessment import Suggest, study_outcome
-from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, stakes_of, times_allowed
+from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, limit_checks, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
 from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.proposed_person import propose_person
@@ -148,18 +148,18 @@ def outlook(report: Report, policy: Policy, facts: Sequence[Fact]) -> Outlook:
     one that was found. Measured over runs it is spread by about `_SPREAD` standard errors of the gain, both runs
     together; limits are taken as independent of one another.
     """
-    stakes, missing = stakes_of(report, policy)
-    confidence = confidence_of(stakes)
+    checks, missing = limit_checks(report, policy)
+    confidence = confidence_of(checks)
     reach = NormalDist().inv_cdf((1.0 + confidence) / 2)
     worst, leak = None, 0.0
     ends: dict[str, End] = {}
-    for stake in stakes:
-        allowed, (low, high) = policy.limits[stake.limit], stake.interval(confidence)
-        times = times_allowed(stake.limit, stake.value, allowed)
+    for check in checks:
+        allowed, (low, high) = policy.limits[check.limit], check.interval(confidence)
+        times = times_allowed(check.limit, check.value, allowed)
         if worst is None or times > leak:
-            worst, leak = ExceededLimit(stake.limit, stake.finding, stake.value, allowed, (low, high)), times
-        end = End(low if stake.alone else high, stake.value, max(1e-9, (high - stake.value) / reach))
-        ends[stake.limit] = max(ends.get(stake.limit, end), end, key=lambda each: each.high)
+            worst, leak = ExceededLimit(check.limit, check.finding, check.value, allowed, (low, high)), times
+        end = End(low if check.alone else high, check.value, max(1e-9, (high - check.value) / reach))
+        ends[check.limit] = max(ends.get(check.limit, end), end, key=lambda each: each.high)
     unmet = [each for each in judge(report, policy, facts).exceeded if each.limit not in policy.limits]
     if unmet or any(each.needed for each in missing):
         return Outlook(leak, worst, 0.0, ends)
@@ -221,7 +221,7 @@ def suggesting_another(arrow: pa.Table, schema: Schema, options: RunOptions, pub
 
     def suggest(report: Report, policy: Policy) -> Verdict:
         roles = [field.role for field in schema]
-        unknown = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # who a row is about
+        unknown = Role.PERSON not in roles and propose_person(arrow, schema) is not None  # person of a row
         assert report.verdict is not None
         if unknown or Role.PUBLIC in roles:
             return dataclasses.replace(report.verdict, to_try=())
@@ -353,14 +353,14 @@ def _runs(table: pa.Table, plan: Plan, options: PublishOptions) -> list[TrialRes
 
 def can_be_told(report: Report, policy: Policy) -> bool:
     """Whether a release that gains nothing could meet the limits with as many people inside and outside."""
-    stakes, _ = stakes_of(report, policy)
-    confidence = confidence_of(stakes)
-    for stake in stakes:
-        if stake.alone or not isinstance(stake.outside, Tries):
+    checks, _ = limit_checks(report, policy)
+    confidence = confidence_of(checks)
+    for check in checks:
+        if check.alone or not isinstance(check.outside, Tries):
             continue
-        of, out = stake.inside.of, stake.outside
-        nothing = dataclasses.replace(stake, inside=Tries(of * out.hits / out.of, of, out.times))
-        if nothing.interval(confidence)[1] > policy.limits[stake.limit]:
+        of, out = check.inside.of, check.outside
+        nothing = dataclasses.replace(check, inside=Tries(of * out.hits / out.of, of, out.times))
+        if nothing.interval(confidence)[1] > policy.limits[check.limit]:
             return False
     return True
 

@@ -26,7 +26,7 @@ from sfumato.core.replacing import reason
 from sfumato.publish.agreement import Check, agreement_checks, are_possible, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.verify_columns import ColumnCells
-from sfumato.publish.verify_rows import MOST_BYTES, LookedAt, ModifiedRows, PersonRows, look_at_table
+from sfumato.publish.verify_rows import MOST_BYTES, ModifiedRows, PersonRows, ScannedTable, look_at_table
 from sfumato.registry import vertical_checks
 from sfumato.tables.schema import Schema
 
@@ -300,7 +300,7 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
 
 
 def _row_checks(
-    table: LookedAt, rules: tuple[str, ...], months: tuple[str, ...], where: str, scaled: WeightsScaled | None
+    table: ScannedTable, rules: tuple[str, ...], months: tuple[str, ...], where: str, scaled: WeightsScaled | None
 ) -> Iterator[Check]:
     """Check rules, months, the condition on rows and the sum of weights against the facts."""
     if rules:
@@ -313,9 +313,9 @@ def _row_checks(
             "dates by month", not days, f"{counted(days, 'column shows', 'columns show')} days" if days else kept
         )
     if where:
-        astray, kept = table.astray, "every row satisfies the condition"
-        wrong = f"{counted(astray, 'row does', 'rows do')} not satisfy the condition"
-        yield Check("row condition", not astray, wrong if astray else kept)
+        violating, kept = table.violating, "every row satisfies the condition"
+        wrong = f"{counted(violating, 'row does', 'rows do')} not satisfy the condition"
+        yield Check("row condition", not violating, wrong if violating else kept)
     if scaled is not None:
         holds = abs(table.weights - scaled.total) <= scaled.step + 1e-6 * scaled.total
         yield Check("weights", holds, f"their sum is {'' if holds else 'not '}the certified one")

@@ -33,7 +33,7 @@ from sfumato.tables.source import TableSource, open_source
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
 
-__all__ = ["MOST_BYTES", "LookedAt", "ModifiedRows", "PersonRows", "look_at_table"]
+__all__ = ["MOST_BYTES", "ModifiedRows", "PersonRows", "ScannedTable", "look_at_table"]
 
 _COUNT = "count of rows alike"  # a column that the counting adds
 _OTHER = r"other(_\d+)?"  # what rare labels are counted to
@@ -234,13 +234,12 @@ _MEASURED = (Kind.DATE, Kind.INTEGER, Kind.CONTINUOUS)
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class ScannedTable:
     """What is in the file of a table; ``rows`` stops one batch after those that were certified.
 
     ``declared`` counts the columns of declared domain and ``outside`` names those of them that leave it; ``broken`` are
     the rules that a row does not obey, ``days`` the columns given to the month that hold another day than its first.
-    ``astray`` counts the rows that do not fulfil what they were chosen by, ``weights`` is what those of the rows add up
-    to.
+    ``violating`` counts rows that do not fulfil their condition, ``weights`` is the sum of the rows' weights.
     """
 
     names: tuple[str, ...]
@@ -250,7 +249,7 @@ class LookedAt:
     formulas: FormulaCount
     broken: tuple[str, ...] = ()
     days: tuple[str, ...] = ()
-    astray: int = 0
+    violating: int = 0
     weights: float = 0.0
 
 
@@ -269,7 +268,7 @@ def look_at_table(
     entries: int = 0,
     persons: PersonRows | None = None,
     columns: ColumnCells | None = None,
-) -> LookedAt:
+) -> ScannedTable:
     """Read a released table once and compare it with the declared domains of its schema.
 
     Reading stops beyond the certified rows. Where ``quoted``, an apostrophe before a formula is not part of the value.
@@ -291,7 +290,7 @@ def look_at_table(
     ruled = [_RuleCheck(rule, schema) for rule in read_rules(rules, names)]
     months, days = {name for name in monthly if name in names and name in schema.names}, set[str]()
     conditions = parse_conditions(where) if where else ()
-    seen = size = astray = 0
+    seen = size = violating = 0
     weights = 0.0
     for part in source.batches(written, max(_FEWEST_ROWS, _BATCH_CELLS // len(names)), threads=False):
         seen += len(part)
@@ -316,12 +315,12 @@ def look_at_table(
             columns.add(batch, schema)
         weights += _sum_of(batch, schema, weight)
         days.update(name for name in months - days if _has_days(batch.column(name), schema[name]))
-        astray += _astray(conditions, batch, schema)
+        violating += _violating(conditions, batch, schema)
         for field in declared:
             if field.name not in outside and _leaves(batch.column(field.name), field):
                 outside[field.name] = None
     broken, told = tuple(str(check.rule) for check in ruled if not check.holds), tuple(sorted(days))
-    return LookedAt(names, seen, len(declared), tuple(outside), formulas, broken, told, astray, weights)
+    return ScannedTable(names, seen, len(declared), tuple(outside), formulas, broken, told, violating, weights)
 
 
 def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> TableSource:
@@ -339,7 +338,7 @@ def _opened(file: Path, rows: int, columns: int, most_bytes: int | None) -> Tabl
     return TableSource(file, form, table.schema, table.num_rows, table=table)
 
 
-def _astray(conditions: tuple[Condition, ...], batch: pa.Table, schema: Schema) -> int:
+def _violating(conditions: tuple[Condition, ...], batch: pa.Table, schema: Schema) -> int:
     """Count the rows that do not meet the conditions; all of them where the cells cannot be compared."""
     try:
         fields = {name: gap_field(batch.column(name), schema[name]) for name, _, _ in conditions}

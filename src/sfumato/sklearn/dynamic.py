@@ -309,10 +309,10 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
     def _strata(self, labels: NDArray[Any] | None, rows: int) -> NDArray[np.int64]:
         """Index of each row's class in `classes_`; new classes are appended."""
         if (labels is None) != (self._classes is None):
-            told = (
+            hint = (
                 "without classes, and earlier ones had" if labels is None else "with classes, and earlier ones had none"
             )
-            raise OptionError(f"these rows came {told}; give y in every call or in none, or call fit to begin anew")
+            raise OptionError(f"these rows came {hint}; give y in every call or in none, or call fit to begin anew")
         if labels is None or self._classes is None:
             return np.zeros(rows, dtype=np.int64)
         names = labels.tolist()

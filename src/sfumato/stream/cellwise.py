@@ -445,11 +445,11 @@ def following(
 
 
 def _added(totals: StreamTotals, changes: Iterable[CellChange], out: Iterable[KeptOut]) -> StreamTotals:
-    told: dict[str, Any] = {name: getattr(totals, name) for name in CENSUS}
+    entries: dict[str, Any] = {name: getattr(totals, name) for name in CENSUS}
     held = {name: np.array(counts, dtype=np.int64) for name, counts in totals.held.items()}
     for change in changes:
-        for name in told:
-            told[name] += getattr(change, name)
+        for name in entries:
+            entries[name] += getattr(change, name)
         for name, counts in change.held.items():
             held[name] = held[name] + counts
     rows, quarantined, quarantine, empty = totals.rows, totals.quarantined, dict(totals.quarantine), totals.empty
@@ -459,8 +459,8 @@ def _added(totals: StreamTotals, changes: Iterable[CellChange], out: Iterable[Ke
             quarantine[name] = quarantine.get(name, 0) + count
         if each.empty is not None:
             empty = tuple(name for name in empty if name in each.empty)
-    told |= {"rows": rows, "quarantined": quarantined, "quarantine": quarantine, "empty": empty}
-    return dataclasses.replace(totals, **told, held={name: each.tolist() for name, each in held.items()})
+    entries |= {"rows": rows, "quarantined": quarantined, "quarantine": quarantine, "empty": empty}
+    return dataclasses.replace(totals, **entries, held={name: each.tolist() for name, each in held.items()})
 
 
 def _staying(earlier: Publication, changes: Mapping[int, CellChange]) -> NDArray[np.int64]:

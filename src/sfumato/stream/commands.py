@@ -157,7 +157,7 @@ def init(
     encoding: str | None,
     sheet: str | None,
     header_row: int | None,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Create a state from the first records, in FILE; they count as ingested.
 
@@ -166,14 +166,14 @@ def init(
     from sfumato.tables.schema import missing_marks
 
     known = None if schema is None else sf.Schema.load(schema)
-    marks = missing_marks(known, told["missing"])
+    marks = missing_marks(known, arguments["missing"])
     table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
     if form.is_detected:
         console.say(describe_reading(file, form))
     with console.progress():
-        sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **told)
+        sf.stream(state, table, schema=known, measure_rows=measure_rows or 0, form=form, **arguments)
     if known is not None:
-        _note_observed(console, known, {told["level"], *told["identifiers"]})
+        _note_observed(console, known, {arguments["level"], *arguments["identifiers"]})
     _tell(console, state)
 
 
@@ -225,7 +225,7 @@ def ingest(
     person_key: Path | None,
     batch_rows: int | None,
     acknowledge: bool,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Add rows to a state; each batch is on disk before the next is read.
 
@@ -244,7 +244,7 @@ def ingest(
             )
         words = _Words(console, acknowledge=acknowledge)
         try:
-            done = session.ingest(_batches(session, inputs, told), tell=words)
+            done = session.ingest(_batches(session, inputs, arguments), tell=words)
         except KeyboardInterrupt:
             click.echo(
                 f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
@@ -260,7 +260,7 @@ def ingest(
     console.result({"ingested": done, **vars(status)})
 
 
-def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, Any]) -> Iterator[Batch]:
+def _batches(session: StreamSession, inputs: tuple[str, ...], entries: dict[str, Any]) -> Iterator[Batch]:
     """Batches of the inputs one after the other."""
     from sfumato.stream.connectors import ReadOptions, read_batches
 
@@ -270,7 +270,7 @@ def _batches(session: StreamSession, inputs: tuple[str, ...], told: dict[str, An
             columns=session.codec.schema.names,
             known=session.known,
             marks=session.settings.marks,
-            **told,
+            **entries,
         )
         yield from read_batches(place, reading)
 
@@ -308,7 +308,7 @@ def publish(
     sign: Path | None,
     no_sign: bool,
     overwrite: bool,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Start an epoch and write its release: new rows for groups with enough new records, the earlier rows for others.
 
@@ -323,7 +323,7 @@ def publish(
             chosen: Any = None  # the owner's own key, unless the state is of a dry run
             if no_sign or sign is not None:
                 chosen = signer_at(sign, output, no_sign=no_sign, dry_run=False) or False
-            options = {"report": report, "overwrite": overwrite, "sign": chosen, **told}
+            options = {"report": report, "overwrite": overwrite, "sign": chosen, **arguments}
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
@@ -341,8 +341,8 @@ def publish(
     console.say(f"To send:      {output / 'release'}")
     console.say(f"Keep private: {output / 'owner'}")
     tell_signer(console, release)
-    told = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
-    console.result({"folder": str(output), **vars(line), **told})
+    arguments = {"randomness": release.certificate.randomness, "signed_by": release.signed_by}
+    console.result({"folder": str(output), **vars(line), **arguments})
 
 
 @stream.command("attack")

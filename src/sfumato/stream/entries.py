@@ -326,9 +326,9 @@ def families_left(body: bytes) -> dict[int, int]:
         raise StateError("the state does not tell when families left; use the version that wrote it") from None
 
 
-def entry_of_left(told: dict[str, int]) -> StateEntry:
+def entry_of_left(entries: dict[str, int]) -> StateEntry:
     """Write of each family the epoch in which it left last."""
-    return StateEntry(LEFT, "", write_json(told).encode())
+    return StateEntry(LEFT, "", write_json(entries).encode())
 
 
 def create_state(

@@ -204,9 +204,9 @@ class KeptRows:
         if not self.active:
             return []
         before = self._left()
-        told = {str(family): before[family] for family in staying if family in before}
-        told |= {str(family): epoch for family in families}
-        return [entry_of_left(told)]
+        entries = {str(family): before[family] for family in staying if family in before}
+        entries |= {str(family): epoch for family in families}
+        return [entry_of_left(entries)]
 
     def read(self, current: Counts) -> KeptSample | None:
         """All rows, decrypted, where there is a key and rows are kept; ``current`` are the families of all groups."""

@@ -1,7 +1,7 @@
 """The dynamic condensation as a stream of Spark: groups lie in its state store, a cell under each key [AY05, sec. 3].
 
-Workers screen and encode rows, count those of each person, and let records join the groups of their cell; the driver is
-told counts and the statistics of groups that leave, once for each batch.
+Workers screen and encode rows, count those of each person, and let records join the groups of their cell; the driver
+receives counts and the statistics of groups that leave, once for each batch.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _CHANCE = click.FloatRange(min=0, max=1)
 @click.option("--rho2", type=_CHANCE, help="Largest posterior probability: find the noise parameter that keeps it.")
 @options(plot="Save a plot of prior and largest posterior (.svg).", overwrite="Replace an existing file.")
 @verb
-def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **told: Any) -> None:
+def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **arguments: Any) -> None:
     """Compute posterior probabilities and privacy bounds of a noise specification.
 
     Prints amplification gamma, epsilon, the rho1-to-rho2 bound, and the remaining privacy against an attacker who knows
@@ -52,7 +52,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **t
     from sfumato.survey.figures import guarantee_figure
 
     check_plot(plot, spec, overwrite=overwrite)
-    found = sf.breach(spec, **told)
+    found = sf.breach(spec, **arguments)
     if plot is not None:
         with replacing_target(plot) as work:
             Path(work).write_text(guarantee_figure(found.spec.gamma, found.found).to_svg(), encoding="utf-8")
@@ -123,7 +123,7 @@ def reconstruct(
     overwrite: bool,
     encoding: str | None,
     query: str | None,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Reconstruct the distribution of the original values from a column of randomized values.
 
@@ -138,7 +138,7 @@ def reconstruct(
     known = read_spec(spec, column)
     table, _ = read_input(source, encoding=encoding, query=query)
     with console.progress():
-        found = sf.reconstruct(table, column, known, **told)
+        found = sf.reconstruct(table, column, known, **arguments)
     _write(found, column, plot, output)
     if output is None:
         console.say(found.chart())
@@ -207,7 +207,7 @@ def relate(
     overwrite: bool,
     encoding: str | None,
     query: str | None,
-    **told: Any,
+    **arguments: Any,
 ) -> None:
     """Estimate the association of two randomized columns: cross table and regression line of the original values.
 
@@ -217,17 +217,17 @@ def relate(
     _check_csv(output, source, overwrite=overwrite)
     table, _ = read_input(source, encoding=encoding, query=query)
     with console.progress():
-        found = sf.relate(table, **told)
+        found = sf.relate(table, **arguments)
     document = found.table.to_document()
     names = [(row, column) for row in found.table.rows.names() for column in found.table.columns.names()]
     shares = ([each for row in document[key] for each in row] for key in _SHARES)
-    _write_csv(output, (told["column"], told["to"]), names, shares)
+    _write_csv(output, (arguments["column"], arguments["to"]), names, shares)
     console.say(found.describe())
     if found.table.missing:
         console.say(f"{found.table.missing} records without one of the values were skipped.")
     if output is not None:
         console.say(f"Look at: {output}")
-    console.result({"column": told["column"], "to": told["to"], **found.to_document()})
+    console.result({"column": arguments["column"], "to": arguments["to"], **found.to_document()})
 
 
 _SHARES = ("probability", "lower", "upper")

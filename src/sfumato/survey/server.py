@@ -135,8 +135,8 @@ class ListenAddress:
             try:
                 ipaddress.ip_network(self.proxy)
             except ValueError:
-                said = "--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it"
-                raise OptionError(said) from None
+                hint = "--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it"
+                raise OptionError(hint) from None
         if self.key is not None and self.certificate is None:
             raise OptionError("--tls-key needs --tls-cert; give both")
         if self.certificate is not None:

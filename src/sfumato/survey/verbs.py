@@ -158,8 +158,8 @@ def _released(table: pa.Table, column: str, spec: NoiseSpec) -> tuple[NDArray[An
             values = present.cast(pa.string() if labels is not None else pa.float64())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             wanted = "numbers" if labels is None else "labels"
-            said = f"column {column!r} holds values that are no {wanted}; check column and specification"
-            raise SchemaError(said) from None
+            hint = f"column {column!r} holds values that are no {wanted}; check column and specification"
+            raise SchemaError(hint) from None
         array = values.to_numpy(zero_copy_only=False)
     try:
         spec.encode_output(array)

@@ -200,8 +200,8 @@ def _wrong_type(array: pa.Array, column: EncodedColumn, name: str) -> str:
 def _nothing_read(field: Field, lost: int, name: str) -> str:
     what = _WORDS.get(field.kind, "one of the original's categories")
     counted = any(_normalized(category, 1, field) is not None for category in field.domain.categories or ())
-    told = "declare it continuous with --schema" if counted else "convert it"
+    hint = "declare it continuous with --schema" if counted else "convert it"
     return (
-        f"none of the {lost} cells of column {field.name!r} in {name} is {what}; {told}, or leave it out with "
+        f"none of the {lost} cells of column {field.name!r} in {name} is {what}; {hint}, or leave it out with "
         "--identifier"
     )

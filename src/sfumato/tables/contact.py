@@ -409,7 +409,7 @@ def is_birth(name: str, moments: Ints) -> bool:
     """
     if _CALLED_BIRTH.search(name):
         return True
-    if len(moments) < _FEWEST or (moments % DAY).any():  # without its name nobody's hour of birth is told
+    if len(moments) < _FEWEST or (moments % DAY).any():  # an hour of birth is recognized only by the column's name
         return False
     early, late = np.quantile(moments, (0.1, 0.9))
     return bool(late - early >= _LIFETIME)

@@ -199,6 +199,6 @@ def read_query(url: str, query: str) -> tuple[list[str], list[Any]]:
             columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
     except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
         said = without_cells(str(getattr(error, "orig", None) or ""), query)
-        told = f"the database could not answer ({said or type(error).__name__})"
-        raise TableError(f"{told}; check URL, driver and query") from None
+        hint = f"the database could not answer ({said or type(error).__name__})"
+        raise TableError(f"{hint}; check URL, driver and query") from None
     return names, columns

@@ -197,7 +197,7 @@ def _check_levels(levels: Ints, source: str, records: int, *, allow_level_1: boo
     huge = int((asked > records).sum())
     if huge:
         raise LevelError(
-            f"{source}{huge} privacy levels are higher than the number of records, {records}; lower them or bring "
+            f"{source}{huge} privacy levels are higher than the number of records, {records}; lower them or add "
             "more records"
         )
 

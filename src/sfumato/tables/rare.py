@@ -81,7 +81,7 @@ class PooledCategories:
         if name in self.fact.dropped:
             return NO_COMMON_VALUE.format(self.fact.k)
         told = [
-            f"categories that {few} hold become {each.words()}"
+            f"categories held by {few} become {each.words()}"
             for each in self.recodings
             if each.before.name == name and each.hides
         ]

@@ -227,13 +227,13 @@ def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
         Where one of them is no column that is measured, or has no such level, or is named twice.
     """
     measured = [field.name for field in schema.encoded]
-    texts = [text for told in known for text in ([told] if told in measured else told.split(","))]
+    texts = [text for hint in known for text in ([hint] if hint in measured else hint.split(","))]
     found = {text: column_and_level(text, measured) for text in texts}
     for text, (name, level) in found.items():
         if name not in measured:
             meant = closest_name(text.partition("@")[0], measured)
-            told = "name another" if meant is None else f"did you mean {shown(meant)}?"
-            raise OptionError(f"there is no column {shown(text)} that is measured and could be known; {told}")
+            hint = "name another" if meant is None else f"did you mean {shown(meant)}?"
+            raise OptionError(f"there is no column {shown(text)} that is measured and could be known; {hint}")
         if level and schema[name].coarsened:
             raise OptionError(
                 f"column {name!r} is compared at level {schema[name].coarsened} of its hierarchy already, so an "

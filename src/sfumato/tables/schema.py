@@ -142,16 +142,16 @@ def _field(document: dict[str, Any], place: int) -> Field:
         raise SchemaError(f"column number {place} of the schema has no name; give it one")
     try:
         column = typed(_ColumnEntries, document)
-        told = dict(vars(column.domain)) if column.domain is not None and document["domain"] else None
-        if told is not None and told["step"] is not None and column.kind is Kind.DATE:
-            told["step"] = typed(DateStep, told["step"])
+        entries = dict(vars(column.domain)) if column.domain is not None and document["domain"] else None
+        if entries is not None and entries["step"] is not None and column.kind is Kind.DATE:
+            entries["step"] = typed(DateStep, entries["step"])
     except DocumentMismatch as wrong:
         if wrong.problem == "unknown":
             known = ", ".join(sorted(wrong.hint.__dataclass_fields__))
             raise SchemaError(f"column {name!r} has an unknown entry {wrong.entry!r}; known are {known}") from None
         words = _WRONG.get(wrong.entry or "step", f"{wrong.entry!r} of column {{0}} is not a text; write it in quotes")
         raise SchemaError(words.format(repr(name))) from None
-    domain = Domain() if told is None else Domain(declared=told.pop("source") == "declared", **told)
+    domain = Domain() if entries is None else Domain(declared=entries.pop("source") == "declared", **entries)
     return Field(**{**vars(column), "domain": domain})
 
 
@@ -407,8 +407,8 @@ class Schema:
         note += _HIERARCHY_NOTE if any(field.hierarchy for field in self) else ""
         note += _REPAIR_NOTE if any(field.repair for field in self) else ""
         head = write_toml({}, note.format(kinds=kinds, roles=roles))
-        told = {"rules": CommentedValue(list(self.rules), _RULES_NOTE)} if self.rules else {}
-        return f"{head}\n{write_toml({'format': _FORMAT, **told, 'column': columns})}"
+        entries = {"rules": CommentedValue(list(self.rules), _RULES_NOTE)} if self.rules else {}
+        return f"{head}\n{write_toml({'format': _FORMAT, **entries, 'column': columns})}"
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:

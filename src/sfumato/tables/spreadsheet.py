@@ -57,11 +57,11 @@ def write_workbook(table: pa.Table, path: Path) -> None:
     except ImportError:
         raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
     _refuse_unfit(table)
-    told: dict[str, Any] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    entries: dict[str, Any] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work, path.open("wb") as file:
         output = _FirstErrorFile(file)
         try:
-            with xlsxwriter.Workbook(output, {**told, "constant_memory": True, "tmpdir": work}) as book:
+            with xlsxwriter.Workbook(output, {**entries, "constant_memory": True, "tmpdir": work}) as book:
                 _fill_workbook(book, table)
         except xlsxwriter.exceptions.FileCreateError as error:
             raise error.args[0] from None

@@ -144,12 +144,12 @@ def transactions() -> None:
 )
 @_releasing
 @verb
-def randomize(console: Console, source: str, **told: Any) -> None:
+def randomize(console: Console, source: str, **options: Any) -> None:
     """Randomize each transaction independently; 'transactions estimate' recovers supports of itemsets.
 
     Without --items the items are taken from the transactions, and the claims assume that the list of items is public.
     """
-    _run(console, source, told, "randomize")
+    _run(console, source, options, "randomize")
 
 
 @transactions.command(cls=_method("hide-rules"))
@@ -157,12 +157,12 @@ def randomize(console: Console, source: str, **told: Any) -> None:
 @_naming
 @_releasing
 @verb
-def hide(console: Console, source: str, **told: Any) -> None:
+def hide(console: Console, source: str, **options: Any) -> None:
     """Hide association rules by changing few entries: none of the named rules holds in the release.
 
     The rules stay secret: neither certificate nor recipe names them.
     """
-    _run(console, source, told, "hide")
+    _run(console, source, options, "hide")
 
 
 @transactions.command(cls=_method("block-rules"))
@@ -170,46 +170,46 @@ def hide(console: Console, source: str, **told: Any) -> None:
 @_naming
 @_releasing
 @verb
-def block(console: Console, source: str, **told: Any) -> None:
+def block(console: Console, source: str, **options: Any) -> None:
     """Hide association rules by unknowns: none of the named rules is certain in the release.
 
     Both present and absent items become unknown.
     """
-    _run(console, source, told, "block")
+    _run(console, source, options, "block")
 
 
-def _run(console: Console, source: str, told: dict[str, Any], name: str) -> None:
+def _run(console: Console, source: str, entries: dict[str, Any], name: str) -> None:
     from sfumato.engines.outcome import Recipe
     from sfumato.publish.attainable import PlannedRun, refuse_unattainable
     from sfumato.publish.judge import asked_policy, policy_of
 
-    output, overwrite = told.pop("output"), told.pop("overwrite")
-    form, sign, no_sign = told.pop("form"), told.pop("sign"), told.pop("no_sign")
-    report = told.pop("report")
+    output, overwrite = entries.pop("output"), entries.pop("overwrite")
+    form, sign, no_sign = entries.pop("form"), entries.pop("sign"), entries.pop("no_sign")
+    report = entries.pop("report")
     check_output(output, overwrite=overwrite)
-    if told["recipe"] is not None:
-        told["recipe"] = Recipe.load(told["recipe"])
-    repeated = RunOptions() if told["recipe"] is None else told["recipe"].options
-    seeds = told["seed"], repeated.seed
+    if entries["recipe"] is not None:
+        entries["recipe"] = Recipe.load(entries["recipe"])
+    repeated = RunOptions() if entries["recipe"] is None else entries["recipe"].options
+    seeds = entries["seed"], repeated.seed
     signer = signer_at(sign, output, no_sign=no_sign, dry_run=any(seed is not None for seed in seeds))
-    reading = {key: told.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
-    share = told.pop("holdout")
+    reading = {key: entries.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
+    share = entries.pop("holdout")
     try:
         holdout = None if share is None else float(share)
     except ValueError:
         raise OptionError("--holdout of transactions is a share, such as 0.2; files are for tables") from None
-    policy, despite = told["policy"] or policy_of(told["recipe"]), told["despite_policy"]
+    policy, despite = entries["policy"] or policy_of(entries["recipe"]), entries["despite_policy"]
     outside = share or repeated.holdout
     planned = PlannedRun(control=outside is not None, transactions=True)
     refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
     rules: tuple[Any, ...] = ()
     if name != "randomize":
-        rules = (_rules(told.pop("named"), told.pop("rule_file"), output),)
-    elif (file := told.pop("item_file")) is not None:
-        told["items"] = _lines(file, "file of items", "--items", _MOST_ITEMS)
+        rules = (_rules(entries.pop("named"), entries.pop("rule_file"), output),)
+    elif (file := entries.pop("item_file")) is not None:
+        entries["items"] = _lines(file, "file of items", "--items", _MOST_ITEMS)
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
         shop = sf.transactions(source, **reading)
-        release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **told)
+        release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **entries)
     release = release.written(output, form=form or "csv", overwrite=overwrite, sign=signer or False)
     _tell(console, release, output, form or "csv")
 
@@ -257,17 +257,17 @@ def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
         parts += [(2, note) for note in report.notes]
     console.tell([*parts, *whereabouts(release, folder, form)])
     tell_signer(console, release)
-    told = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
+    fields = {key: getattr(certificate, key) for key in ("method", "randomness", "rows_in", "rows_out")}
     console.result(
-        {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **told,
+        {"folder": str(folder), "table": str(folder / "release" / f"table.{form}"), **fields,
          "signed_by": release.signed_by, "verdict": None if verdict is None else verdict.to_json()}
     )  # fmt: skip
 
 
 def _operator_words(fact: TransactionsRandomized) -> str:
     """How transactions were randomized, and why if that was the default."""
-    told = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
-    shown = ", ".join(f"{name} {value:g}" for name, value in told.items() if value is not None)
+    fields = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
+    shown = ", ".join(f"{name} {value:g}" for name, value in fields.items() if value is not None)
     why = "it makes up at most" if fact.operator == "flip" else "flipping every item would make up more than"
     chosen = f", as is usual: {why} 10 entries for each true one" if fact.chosen else ""
     return f"Randomized by {fact.operator} ({shown}){chosen}."

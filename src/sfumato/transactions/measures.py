@@ -110,7 +110,7 @@ def _limits(pair: TransactionPair, facts: Sequence[Fact]) -> _Limits:
         if isinstance(fact, RulesHidden | RulesBlocked):
             return _Limits(fact.min_support, fact.min_confidence)
     limits, law = _Limits(0.5, _CONFIDENCE), _law(facts)
-    # below what is told nothing can be estimated and so nothing compared
+    # below the smallest significant support nothing can be compared
     lowest = _LOWEST if law is None else max(_LOWEST, least_told(law, pair.original.sizes))
     while limits.support / 2 >= lowest and (_mine(pair.original, limits).lengths > 1).sum() < _ENOUGH:
         limits = _Limits(limits.support / 2, _CONFIDENCE)

@@ -26,7 +26,7 @@ def make_transaction_mechanism(method: str, parameters: Mapping[str, Any]) -> Tr
         raise OptionError(
             f"there is no method for transactions of that name; choose one of {', '.join(TRANSACTION_METHODS)}"
         )
-    told = {name: value for name, value in parameters.items() if value is not None}
-    if not told.keys() <= {field.name for field in dataclasses.fields(TRANSACTION_METHODS[method])}:
+    entries = {name: value for name, value in parameters.items() if value is not None}
+    if not entries.keys() <= {field.name for field in dataclasses.fields(TRANSACTION_METHODS[method])}:
         raise OptionError(f"an option of {method!r} is not known; its docstring lists them")
-    return TRANSACTION_METHODS[method](**told)
+    return TRANSACTION_METHODS[method](**entries)

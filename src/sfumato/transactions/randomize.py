@@ -88,8 +88,8 @@ class TransactionRandomization:
         insert, width = default_insert(transactions), transactions.width
         if self.operator == "usual":
             name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
-            told = {"insert": insert, **USUAL[name]}
-            return TransactionOperator(name, width, **told)
+            entries = {"insert": insert, **USUAL[name]}
+            return TransactionOperator(name, width, **entries)
         if self.insert is not None or self.operator not in OPERATORS[2:]:
             insert = self.insert  # type: ignore[assignment]
         return TransactionOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)

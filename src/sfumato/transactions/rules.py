@@ -346,7 +346,7 @@ class RuleBlocking(NamedRuleMethod):
         return held.without(gone), np.concatenate([gone, *zeros])
 
     def _zeros(self, original: Transactions, item: int, likeness: Floats, ones: Ints, rng: np.random.Generator) -> Ints:
-        """Entries of transactions that lack an item and look as much like holders of it as those that lost it do."""
+        """Entries that lack an item, of transactions as similar to those with it as the ones that lost it."""
         has = np.bincount(original.rows[original.items == item], minlength=len(original)) > 0
         free = rng.permutation(np.flatnonzero(~has))
         free = free[np.argsort(-likeness[free], kind="stable")]

@@ -280,11 +280,11 @@ def _number_items(numbers: Ints) -> tuple[Ints, Ints]:
     return ids, places[numbers]
 
 
-def _table(rows: Ints, codes: NDArray[Any], count: int, labels: tuple[str, ...], **told: Any) -> TransactionTable:
+def _table(rows: Ints, codes: NDArray[Any], count: int, labels: tuple[str, ...], **options: Any) -> TransactionTable:
     transactions = Transactions.from_pairs(rows, codes.astype(np.int64), count, len(labels))
     if not len(transactions.items):
         raise TableError(f"none of the {count} transactions holds an item; check the file")
-    return TransactionTable(transactions, labels, twice=len(rows) - len(transactions.items), **told)
+    return TransactionTable(transactions, labels, twice=len(rows) - len(transactions.items), **options)
 
 
 def transactions_of_table(

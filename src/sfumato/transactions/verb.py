@@ -171,7 +171,7 @@ class TransactionSource:
         from sfumato.transactions.methods import make_transaction_mechanism
         from sfumato.transactions.run import TransactionPlan, run_transactions
 
-        told: dict[str, Any] = {name: options.pop(name, None) for name in ("holdout", "seed", "policy")}
+        entries: dict[str, Any] = {name: options.pop(name, None) for name in ("holdout", "seed", "policy")}
         report, despite = options.pop("report", True), options.pop("despite_policy", False)
         command: Sequence[str] = options.pop("command", ())
         if (recipe := options.pop("recipe", None)) is not None:
@@ -182,16 +182,16 @@ class TransactionSource:
                 "seed": replayed.options.seed,
                 "policy": policy_of(replayed),
             }
-            told = {**repeated, **{name: value for name, value in told.items() if value is not None}}
+            entries = {**repeated, **{name: value for name, value in entries.items() if value is not None}}
         if mechanism is not None and (options or mechanism.method != method):
             raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
         chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these transactions were released before; provide the original ones")
-        policy: Policy | None = asked_policy(told.get("policy"), report=report, despite=despite)
-        planned = PlannedRun(control=told.get("holdout") is not None, transactions=True)
+        policy: Policy | None = asked_policy(entries.get("policy"), report=report, despite=despite)
+        planned = PlannedRun(control=entries.get("holdout") is not None, transactions=True)
         refuse_unattainable(policy, planned, despite=despite)
-        plan = TransactionPlan(chosen, rules, items, told.get("holdout"), Randomness(told.get("seed")))
+        plan = TransactionPlan(chosen, rules, items, entries.get("holdout"), Randomness(entries.get("seed")))
         outcome = run_transactions(self.table, plan)
         return publish(outcome, PublishOptions(report=report, policy=policy, despite_policy=despite, command=command))
 

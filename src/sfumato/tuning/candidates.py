@@ -99,8 +99,8 @@ def check_methods(methods: Iterable[str] | str | None) -> tuple[str, ...] | None
             )
         if each not in TUNED:
             meant = closest_name(each, TUNED)
-            told = f"did you mean {meant!r}?" if meant is not None else f"choose from {', '.join(TUNED)}"
-            raise OptionError(f"no size is tuned of {shown(each)}; {told}")
+            hint = f"did you mean {meant!r}?" if meant is not None else f"choose from {', '.join(TUNED)}"
+            raise OptionError(f"no size is tuned of {shown(each)}; {hint}")
     if not named:
         raise OptionError(f"no method is named; choose from {', '.join(TUNED)}")
     return tuple(dict.fromkeys(named))

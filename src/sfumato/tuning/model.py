@@ -168,13 +168,13 @@ class Tuning:
     def _words(self) -> tuple[str, ...]:
         """Arguments given in Python, as far as a command line can repeat them."""
         target = self.told.schema.target
-        told = {
+        entries = {
             "--target": None if target is None else target.name,
             "--level": self.told.options.level,
             "--strata": self.told.options.strata,
             "--rare": self.told.options.rare,
         }
-        words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+        words = [word for name, value in entries.items() if value is not None for word in (name, str(value))]
         return (
             *words,
             *(word for name in self.told.publishing.quasi_identifiers for word in ("--quasi-identifier", name)),
@@ -260,8 +260,8 @@ class Tuning:
 
     def _searched(self, found: SizeSearch) -> dict[str, Any]:
         candidate = found.candidate
-        told = {"method": candidate.method, candidate.parameter: candidate.size}
-        return {**told, "low": found.low, "high": found.high, "tried": list(found.tried)}
+        entries = {"method": candidate.method, candidate.parameter: candidate.size}
+        return {**entries, "low": found.low, "high": found.high, "tried": list(found.tried)}
 
     def _tried(self, reading: Reading) -> dict[str, Any]:
         candidate, worst = reading.candidate, reading.outlook.worst

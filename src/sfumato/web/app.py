@@ -165,7 +165,7 @@ class WebPage:
                 raise HTTPException(403, "the page is from an earlier start; reload it")
         return None
 
-    def _page(self, name: str, *, drawn: bool = False, **told: Any) -> Response:
+    def _page(self, name: str, *, drawn: bool = False, **options: Any) -> Response:
         visit = self._visit
         ready = {
             "start": True,
@@ -177,7 +177,7 @@ class WebPage:
         steps = [(_STEPS[step], "/" if step == "start" else f"/{step}", ready[step], step == name) for step in _STEPS]
         status = [kind for kind, place in (("stream", self._stream), ("survey", self._survey)) if place is not None]
         text = page_template(f"{name}.html", "sfumato.web", filters=(("sentence", _sentence),)).render(
-            steps=steps, status=status, page=name, page_token=self._page_token, visit=visit, **told
+            steps=steps, status=status, page=name, page_token=self._page_token, visit=visit, **options
         )
         policy = _POLICY.format(_DRAWN if drawn else "")
         return Response(text, 200, {**_HEADERS, "content-security-policy": policy}, "text/html")
@@ -243,8 +243,8 @@ class WebPage:
         job = self._visit.worker.job
         if job is None:
             return _as_json({"state": "idle"})
-        told = {"tuning": self._visit.tuning} if job.kind == "tune" and job.state == "done" else {}
-        return _as_json({**job.to_json(), **told})
+        entries = {"tuning": self._visit.tuning} if job.kind == "tune" and job.state == "done" else {}
+        return _as_json({**job.to_json(), **entries})
 
     async def _file(self, request: Request) -> Response:
         visit = self._visit
@@ -305,8 +305,8 @@ def _as_json(document: Any, status: int = 200) -> Response:
 
 
 def _refused(status: int, words: str) -> Response:
-    said = {404: "there is no such page; start at /", 405: "this method is not allowed here"}
-    return _as_json({"error": said.get(status, words)}, status)
+    entries = {404: "there is no such page; start at /", 405: "this method is not allowed here"}
+    return _as_json({"error": entries.get(status, words)}, status)
 
 
 async def _in_time(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

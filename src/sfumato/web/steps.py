@@ -234,7 +234,7 @@ def _words(
 ) -> tuple[str, ...]:
     """Words of the command that does the same, for what to try next; the schema is a file of the owner's part."""
     k = floor if picked is not None and picked.method == "chain" else choices.k if picked is None else None
-    told: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "--schema": f"owner/{OWNER_SCHEMA}",
         **{f"--{name.replace('_', '-')}": value for name, value in choices.reading.given.items()},
         "--k": k,
@@ -243,7 +243,7 @@ def _words(
         "--policy": choices.policy,
         "--holdout": f"{choices.holdout:g}" if verb == "sanitize" else None,
     }
-    words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+    words = [word for name, value in entries.items() if value is not None for word in (name, str(value))]
     words += [word for mark in choices.missing for word in ("--missing", mark)]
     words += [word for column in choices.quasi_identifiers for word in ("--quasi-identifier", column)]
     output = ("-o", "FOLDER") if verb == "sanitize" else ()

@@ -330,8 +330,8 @@ class Visit:
         self._check_looked()
         if self.worker.busy:
             raise OptionError("another step is running; wait for it or cancel it")
-        told = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "time_limit")}
-        kept = dataclasses.replace(self.choices, **told)
+        entries = {name: getattr(choices, name) for name in ("policy", "holdout", "seed", "time_limit")}
+        kept = dataclasses.replace(self.choices, **entries)
         if kept.rare == "keep" and BUILT_IN[kept.policy].require.get("rare") == "hidden":
             raise OptionError(
                 f"the policy {kept.policy!r} requires rare categories to be hidden, but you keep them; choose "
@@ -357,8 +357,8 @@ class Visit:
 
     async def status(self, kind: Literal["stream", "survey"], place: str) -> Job:
         """Look at a stream or a survey, read-only."""
-        told: dict[str, Any] = {"state": place} if kind == "stream" else {"db": place}
-        job = await self.worker.begin(kind, **told)
+        entries: dict[str, Any] = {"state": place} if kind == "stream" else {"db": place}
+        job = await self.worker.begin(kind, **entries)
         await job.ended.wait()
         return job
 

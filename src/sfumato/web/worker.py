@@ -46,9 +46,9 @@ class _Line:
         self._last = 0.0
         self.order = 0  # the one that is worked on
 
-    def send(self, event: str, **told: Any) -> None:
+    def send(self, event: str, **options: Any) -> None:
         """Tell the server something of the order that is worked on."""
-        self._out.write(f"{write_json({'event': event, 'order': self.order, **told})}\n")
+        self._out.write(f"{write_json({'event': event, 'order': self.order, **options})}\n")
         self._out.flush()
 
     def progress(self, stage: str, fraction: float) -> None:
@@ -201,14 +201,14 @@ class Worker:
         )
         self._reader = asyncio.create_task(self._listen(self._process))
 
-    async def begin(self, kind: str, keep: Callable[[dict[str, Any]], None] | None = None, **told: Any) -> Job:
+    async def begin(self, kind: str, keep: Callable[[dict[str, Any]], None] | None = None, **options: Any) -> Job:
         """Begin a job, which is refused while another is under way; what comes of it is given to ``keep``."""
         if self.busy:
             raise OptionError("another step is running; wait for it or cancel it")
         self._orders += 1
         job = self.job = Job(self._orders, kind, keep=keep)
         await self.start()
-        await self._send({"order": job.order, "step": kind, **told})
+        await self._send({"order": job.order, "step": kind, **options})
         return job
 
     async def stop(self) -> None:

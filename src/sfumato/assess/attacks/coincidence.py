@@ -51,7 +51,7 @@ def _weights(chances: _Array, observed: _Array) -> _Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrenceRates:
-    """Expected holders of values that at least one and at most `MOST_PERSONS` people hold, as a distribution.
+    """Distribution of the expected frequency of values held by one to `MOST_PERSONS` people.
 
     ``weights`` has one row for the estimate and one for each bootstrap replicate, and a column for each rate.
     """
@@ -64,7 +64,7 @@ class RecurrenceRates:
         counts = np.bincount(
             frequencies[(frequencies > 0) & (frequencies <= MOST_PERSONS)], minlength=MOST_PERSONS + 1
         )[1:]
-        values = counts / np.arange(1.0, MOST_PERSONS + 1)  # a value of three holders is met three times
+        values = counts / np.arange(1.0, MOST_PERSONS + 1)  # a value of three persons is met three times
         observed = np.concatenate([values[None], rng.poisson(values, (REPLICATES, MOST_PERSONS))])
         chances = _likelihood()
         return cls(np.array([_weights(chances, some) for some in observed]))

@@ -326,7 +326,7 @@ class MovedColumns:
 def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedColumns:
     """The moved columns of at most ``most`` rows; `NotRun` if fewer than three are complete or nothing differs."""
     fact = given(study.fact(Transformed))
-    told: dict[str, float] = getattr(study.workings, "units", {})  # known like the method: only the terms are secret
+    entries: dict[str, float] = getattr(study.workings, "units", {})  # known like the method: only the terms are secret
     pairs = [pair for pair in study.pairs if pair.name in fact.columns and pair.is_number]
     released, original = study.descent()
     for pair in pairs:
@@ -335,7 +335,7 @@ def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedCol
     chosen = sample(len(released), most, rng)
     if not pairs or len(chosen) < 3:
         raise NotRun(NOTHING)
-    units = np.array([told.get(pair.name) or float(np.std(pair.original.present)) or 1.0 for pair in pairs])
+    units = np.array([entries.get(pair.name) or float(np.std(pair.original.present)) or 1.0 for pair in pairs])
     before = np.column_stack([pair.original.values[original[chosen]] for pair in pairs]) / units
     after = np.column_stack([pair.released.values[released[chosen]] for pair in pairs])
     if not (before.std(axis=0) > 0).any():

@@ -113,17 +113,17 @@ def _run(study: Study) -> Iterator[Stated]:
     errors = np.stack([np.where(there, guess[rows] - true, 0.0) for guess in guesses])
     totals, cells = (errors**2).sum(axis=2), there.sum(axis=1)
     best = int(np.argmin((errors**2).sum(axis=(1, 2))))
-    told = f"; here the best is {_WAYS[best]}{note}"
-    yield "noise-filtered-error", _error(totals[best], float(totals[0].sum()), cells, told, rng)
+    hint = f"; here the best is {_WAYS[best]}{note}"
+    yield "noise-filtered-error", _error(totals[best], float(totals[0].sum()), cells, hint, rng)
     guessed = np.where(there, got.mean(axis=0) - true, 0.0)
     reach = _NEAR * np.ptp(study.original[:, places], axis=0)
     yield "noise-filtered-near", _near(errors[best], guessed, reach, there, note, rng)
     for j, name in enumerate(names):
         of_column = errors[:, :, j] ** 2
         best = int(np.argmin(of_column.sum(axis=1)))
-        told = f"; here the best is {_WAYS[best]}{note}"
+        hint = f"; here the best is {_WAYS[best]}{note}"
         raw, cells = float(of_column[0].sum()), there[:, j].astype(np.int64)
-        yield f"noise-filtered-error/{name}", _error(of_column[best], raw, cells, told, rng)
+        yield f"noise-filtered-error/{name}", _error(of_column[best], raw, cells, hint, rng)
 
 
 def _columns(

@@ -56,9 +56,9 @@ def association_figures(names: Sequence[str], links: AssociationMatrices) -> tup
     """Three heat maps; the released table's alone is for the public."""
     if len(names) < 2:
         return ()
-    signs, hundred = (", in hundredths", 100) if len(names) <= _WRITTEN else ("", 1)
-    link = _LINK.format(signs=signs, most=hundred)
-    gap = _GAP.format(signs=signs, full=f"{_FULL * hundred:g}")
+    signs, factor = (", in hundredths", 100) if len(names) <= _WRITTEN else ("", 1)
+    link = _LINK.format(signs=signs, most=factor)
+    gap = _GAP.format(signs=signs, full=f"{_FULL * factor:g}")
     side = float(np.clip(0.27 * len(names), 1.8, 6.0))
     maps = {
         "original": ("Links between columns, original", links.original, 1.0, link),

@@ -365,8 +365,8 @@ def domain_to_document(domain: Universe) -> dict[str, Any]:
     if isinstance(domain, Dates):
         low, high = domain.written([0, domain.size - 1])
         return {"kind": "dates", "low": low, "high": high, "unit": domain.unit}
-    told = {key: short(value) if isinstance(value, float) else value for key, value in plain(domain).items()}
-    return {"kind": type(domain).__name__.lower(), **told}
+    entries = {key: short(value) if isinstance(value, float) else value for key, value in plain(domain).items()}
+    return {"kind": type(domain).__name__.lower(), **entries}
 
 
 def domain_from_document(document: Mapping[str, Any]) -> Universe:

@@ -217,8 +217,10 @@ class NoiseSpec:
 
     def to_toml(self) -> str:
         """Specification as TOML, with gamma and epsilon for the reader, which are checked on reading."""
-        told = {key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()}
-        return write_toml({**told, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
+        entries = {
+            key: Inline(value) if isinstance(value, dict) else value for key, value in self.to_document().items()
+        }
+        return write_toml({**entries, "gamma": float(self.gamma), "epsilon": float(self.epsilon)}, self.describe())
 
     @classmethod
     def from_toml(cls, text: str) -> NoiseSpec:

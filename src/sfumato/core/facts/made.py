@@ -318,8 +318,8 @@ class Blocked(Fact):
     """Cells of these columns became missing until what a row shows of them all is shown by rows of enough persons.
 
     Of each column ``cells`` counts those that became missing. ``least`` is the least number of persons whose rows are
-    equal in the columns, a missing cell counted like a value. Persons are counted ``by_person`` where a column says who
-    a row is about.
+    equal in the columns, a missing cell counted like a value. Persons are counted ``by_person`` if a column
+    identifies them.
     """
 
     columns: tuple[str, ...]
@@ -436,7 +436,7 @@ class PrivatelyMeasured(Fact):
     of delta that ``thresholds`` of categories may cost; of the ``steps`` each ``spent`` its share. Neighbouring tables
     differ in all rows of one person, ``shared`` if a column says whose a row is.
 
-    People of the ``epsilons`` count so many 64ths of a person each in ``weights``, as ``level_rule`` says of whom. The
+    People of the ``epsilons`` count as 64ths of a person, given in ``weights``, as ``level_rule`` says of whom. The
     domains of the columns ``bought`` were not declared. Releases of a ``dataset`` have a budget together; other
     settings may have been ``measured_before`` on it.
     """

@@ -154,7 +154,7 @@ class ScannedRows(Protocol):
     """Rows of a table, wherever they lie."""
 
     def head(self, rows: int) -> pa.Table:
-        """The first rows, so many at most."""
+        """The first rows, up to a maximum number."""
         ...
 
     def scan(self, scan: RowScan) -> FirstPass:

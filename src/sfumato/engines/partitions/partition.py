@@ -97,7 +97,7 @@ class ComparedRows:
     origin: NDArray[np.int64]
 
     def __repr__(self) -> str:
-        return "Compared(owner only)"
+        return "ComparedRows(owner only)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,7 @@
 """How people stand in a whole file that goes through in cells: some are drawn before, and every cell counts for them.
 
 Who is alone with a number among the rows that are measured need not be alone in the file, and a category that few of
-them hold may have many holders. So each cell counts who holds the numbers of people drawn at random from the whole
+them hold may be frequent. So each partition counts who holds the numbers of people drawn at random from the whole
 file, whether those next to them are held and shown, and who holds each category. Added up, that is exact; only if a
 person may be in several cells, the persons who hold a number are counted up to 21, and those who hold a category up to
 1,000.
@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Grid:
-    """Numbers of a column whose holders are asked for, and the places next to them on its steps."""
+    """Numbers of a column whose frequencies are requested, and the places next to them on its steps."""
 
     steps: NumberSteps
     own: Numbers
@@ -159,8 +159,8 @@ def count_in_partition(probes: Probes, codec: Codec, original: pa.Table, release
             mine = np.isin(values, grid.own)
             values, who, shown = values[mine], None if who is None else who[mine], shown[np.isin(shown, grid.own)]
         held = _ValuePersons.of(values, who, _DISTINGUISHED if grid is None else _NUMBER_HOLDERS)
-        told = {"values": held.values, "who": held.who, "many": held.many, "there": shown}
-        rows.append({"near_held": near["held"], "near_shown": near["shown"]} | told)
+        entries = {"values": held.values, "who": held.who, "many": held.many, "there": shown}
+        rows.append({"near_held": near["held"], "near_shown": near["shown"]} | entries)
     kinds = {"values": pa.float64(), "who": pa.uint64(), "many": pa.int64(), "there": pa.float64()}
     columns = {name: pa.array([row[name] for row in rows], pa.large_list(kind)) for name, kind in kinds.items()}
     for name in ("near_held", "near_shown"):

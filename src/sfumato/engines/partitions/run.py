@@ -101,7 +101,7 @@ class PartitionedRows(ScannedRows, Protocol):
 def run_partitioned(
     rows: PartitionedRows, mechanism: Mechanism, options: RunOptions, settings: PartitionSettings
 ) -> Outcome:
-    """Sanitize a table in partitions of at most about so many rows, in bounded memory.
+    """Sanitize a table in partitions of at most about ``rows`` rows, in bounded memory.
 
     The rows say how work is mapped: over the partitions of a file one after the other, or by the workers of a cluster.
     """
@@ -132,7 +132,7 @@ class FileRows:
         self.source, self.spill, self.mark = source, spill, mark
 
     def head(self, rows: int) -> pa.Table:
-        """The first rows, so many at most."""
+        """The first rows, up to a maximum number."""
         empty = RowBlock(self.source.schema.empty_table(), np.empty(0, dtype=np.int64))
         return next(iter(read_blocks(self.source)), empty).table.slice(0, rows)
 

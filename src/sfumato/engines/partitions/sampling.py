@@ -101,7 +101,7 @@ class RowHash:
 
 
 class RowSampler:
-    """Keeps the rows with the lowest hashes for a purpose, so many at most: each set is as likely as any other."""
+    """Keeps the rows with the lowest hashes for a purpose, up to a number: a uniform sample."""
 
     def __init__(self, row_hash: RowHash, purpose: str, most: int | None = None) -> None:
         self.row_hash, self.purpose = row_hash, purpose

@@ -79,7 +79,7 @@ class ClusterRows:
         self._allocated: tuple[Preparation, PartitionTree, Any] | None = None
 
     def head(self, rows: int) -> pa.Table:
-        """The first rows, so many at most."""
+        """The first rows, up to a maximum number."""
         return self.frame.limit(rows).toArrow()
 
     def scan(self, scan: RowScan) -> FirstPass:
@@ -283,7 +283,7 @@ class _ColumnsSeen:
         self.empty = tuple(name for name in self.empty if name in other.empty)
 
     def to_bytes(self) -> bytes:
-        told = {
+        entries = {
             "spacings": {
                 name: [each.apart, each.lost, each.first, each.low, each.high, each.head]
                 for name, each in self.spacings.items()
@@ -291,7 +291,7 @@ class _ColumnsSeen:
             "means": {name: [f"{each.total:x}", each.count] for name, each in self.means.items()},
             "empty": list(self.empty),
         }
-        return write_json(told, "canonical").encode()
+        return write_json(entries, "canonical").encode()
 
     @classmethod
     def from_bytes(cls, body: bytes) -> _ColumnsSeen:

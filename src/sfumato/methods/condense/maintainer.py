@@ -413,8 +413,8 @@ class Maintainer:
         """Continue from a state as if there had been no interruption; nothing counts as changed."""
         split = cast('Literal["strict", "paper"]', state.split)  # checked below
         limit, track = state.pending_limit, state.track
-        told = {"pending_limit": limit, "track": track, "tally": tally, "stratified": state.stratified}
-        made = cls(state.d, k=state.k, split=split, **told)  # type: ignore[arg-type]
+        entries = {"pending_limit": limit, "track": track, "tally": tally, "stratified": state.stratified}
+        made = cls(state.d, k=state.k, split=split, **entries)  # type: ignore[arg-type]
         made._load(state)
         made._known = made.ids
         return made

@@ -102,8 +102,8 @@ def named_columns(columns: dict[str, ColumnCells], names: Iterable[str], option:
     for name in names:
         if name not in columns:
             meant = closest_name(name, columns)
-            told = "name one that is" if meant is None else f"did you mean {meant!r}?"
-            raise OptionError(f"{option} names {name!r}, which is no column that is sanitized; {told}")
+            hint = "name one that is" if meant is None else f"did you mean {meant!r}?"
+            raise OptionError(f"{option} names {name!r}, which is no column that is sanitized; {hint}")
         found.append(columns[name])
     return found
 

@@ -55,7 +55,7 @@ def buy_categories(counter: Counter, codes: Ints, labels: Sequence[Any], rho: fl
 
 
 def category_threshold(most: int, rho: float, delta: float, unit: int) -> float:
-    """Count that none of at most so many labels of one person exceeds, but for a probability of delta.
+    """Count that none of the labels of one person, up to a number of them, exceeds, but for a probability of delta.
 
     One of the person's labels counts at most one person. The noise is whole numbers of ``unit``-ths of a person, whose
     tail at m is at most that of the normal distribution at m - 1 [Canonne, Kamath and Steinke 2020, proposition 25].

@@ -78,7 +78,7 @@ class BoundCounts(Measurement):
 
 
 class CategoryCounts(Measurement):
-    """Counts of the categories that somebody has, of which only those above a threshold leave."""
+    """Counts of the categories that occur, of which only those above a threshold are released."""
 
     step = "categories"
     paragraph = "categories"

@@ -100,7 +100,7 @@ class StoredModel:
         return DeclaredRules(self.schema)
 
     def draw(self, rows: int, rng: np.random.Generator, *, native: bool = False) -> pa.Table:
-        """So many rows, in random order."""
+        """A number of rows, in random order."""
         columns = _columns(self.codec)
         drawn = draw_rows(self.model, rows, rng)
         cells = {column.domain.name: column.cells(places, rng) for column, places in zip(columns, drawn, strict=True)}

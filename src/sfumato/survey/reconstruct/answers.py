@@ -104,10 +104,10 @@ class Reconstruction:
         """The same in plain JSON types."""
         edges = self.cells.told_edges
         where = {"edges": edges} if edges is not None else {"values": list(self.values or ())}
-        told = {name: plain(getattr(self, name)) for name in _WRITTEN}
-        bands = {name: [None if value != value else value for value in told[name]] for name in ("lower", "upper")}
+        entries = {name: plain(getattr(self, name)) for name in _WRITTEN}
+        bands = {name: [None if value != value else value for value in entries[name]] for name in ("lower", "upper")}
         answers = [answer.to_document() for answer in self.answers]
-        return {**where, **told, **bands, "effective_records": round(self.effective_records, 1), "answers": answers}
+        return {**where, **entries, **bands, "effective_records": round(self.effective_records, 1), "answers": answers}
 
     def mean(self) -> float:
         """Mean of the distribution; intervals count at their middle."""
@@ -203,10 +203,12 @@ class Answer:
     def to_document(self) -> dict[str, str | float | None]:
         """The same in plain JSON types; dates as texts, their standard error in their unit."""
         numbers = {"value": self.value, "standard_error": self.standard_error, "lower": self.lower, "upper": self.upper}
-        told: dict[str, str | float | None] = {key: None if math.isnan(each) else each for key, each in numbers.items()}
+        entries: dict[str, str | float | None] = {
+            key: None if math.isnan(each) else each for key, each in numbers.items()
+        }
         if self.dates is not None:
-            told |= {key: self._date(key) for key in ("value", "lower", "upper") if told[key] is not None}
-        return {"name": self.name, **told}
+            entries |= {key: self._date(key) for key in ("value", "lower", "upper") if entries[key] is not None}
+        return {"name": self.name, **entries}
 
     def _date(self, key: str) -> str:
         """A number as a date; bands are rounded outwards."""

@@ -247,8 +247,8 @@ class Regression:
 
     def to_document(self) -> dict[str, Any]:
         """The same in plain JSON types."""
-        told = {"slope": self.slope.to_document(), "intercept": self.intercept.to_document()}
-        return {**told, "records": self.records, "missing": self.missing}
+        entries = {"slope": self.slope.to_document(), "intercept": self.intercept.to_document()}
+        return {**entries, "records": self.records, "missing": self.missing}
 
     def describe(self) -> str:
         """The line in words."""
