@@ -30,7 +30,7 @@ from sfumato.tuning.halving import (
     level_with,
     smoothed_leaks,
 )
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, Score, Told
+from sfumato.tuning.trials import METRICS, Bench, Part, Reading, Score, TableOptions
 from tests.examples import examples
 
 OURS = Policy("ours", {"linkage-excess": 0.05}, keep={"utility-loss": 0.05})

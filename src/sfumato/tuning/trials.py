@@ -35,7 +35,17 @@ from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
 
-__all__ = ["METRICS", "Bench", "Part", "Reading", "Score", "Told", "check_metric", "draw_part", "kind_of_target"]
+__all__ = [
+    "METRICS",
+    "Bench",
+    "Part",
+    "Reading",
+    "Score",
+    "TableOptions",
+    "check_metric",
+    "draw_part",
+    "kind_of_target",
+]
 
 _LEAST = 10  # fewest held-out rows that utility is measured on
 _ROUNDS = 50
