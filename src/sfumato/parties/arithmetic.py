@@ -152,7 +152,7 @@ SECRET_BYTES = 32
 
 
 def fraction_bits(bound: float, *, products: int = 1) -> int:
-    """Bits behind the point that leave room for numbers up to a bound.
+    """Fraction bits of fixed point that leave room for numbers up to a bound.
 
     Parameters
     ----------
@@ -188,12 +188,12 @@ def to_fixed_point(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
 
 
 def from_fixed_point(places: NDArray[np.int64], bits: int) -> NDArray[np.float64]:
-    """Numbers that were encoded."""
+    """Numbers in fixed point as floats."""
     return np.ldexp(np.asarray(places, dtype=np.int64).astype(np.float64), -bits)
 
 
 def expand_mask(secret: bytes, sequence: int, count: int) -> NDArray[np.uint64]:
-    """Expand the secret of two parties into masks; no two sums of a run use the same ones."""
+    """Masks expanded from the secret of two parties; no two sums of a run use the same masks."""
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"a secret of two parties has {SECRET_BYTES} bytes")
     stream = hashlib.shake_256(b"sfumato secure sum" + secret + sequence.to_bytes(8, "little")).digest(8 * count)
@@ -201,7 +201,7 @@ def expand_mask(secret: bytes, sequence: int, count: int) -> NDArray[np.uint64]:
 
 
 def add_masks(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes], sequence: int) -> NDArray[np.uint64]:
-    """Hide numbers so that only the sum over all parties tells something.
+    """Mask numbers so that only the sum over all parties can be read.
 
     Of two parties the lower adds their common mask and the higher subtracts it.
 
@@ -230,7 +230,7 @@ def add_masks(values: NDArray[np.int64], rank: int, secrets: Mapping[int, bytes]
 
 
 def to_words(values: NDArray[np.int64]) -> Words:
-    """Take whole numbers as words.
+    """Integers as words modulo 2^64.
 
     Examples
     --------
@@ -241,14 +241,14 @@ def to_words(values: NDArray[np.int64]) -> Words:
 
 
 def expand_share(seed: bytes, shape: Shape) -> Words:
-    """Grow a share from its secret."""
+    """Share expanded from its secret."""
     count = int(np.prod(shape, dtype=np.int64))
     stream = hashlib.shake_256(b"sfumato share" + seed).digest(8 * count)
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64).reshape(shape)
 
 
 def read_words(payload: bytes, shape: Shape, sender: str) -> Words:
-    """Read the words that a party sent, or say that they are not as many as were due."""
+    """Words that a party sent; refuses another number of them."""
     count = int(np.prod(shape, dtype=np.int64))
     if len(payload) != 8 * count:
         raise PartyError(f"party {sender!r} sent {len(payload)} bytes instead of {8 * count}; start all parties again")
@@ -256,17 +256,17 @@ def read_words(payload: bytes, shape: Shape, sender: str) -> Words:
 
 
 def read_secret(payload: bytes, sender: str) -> bytes:
-    """Take the secret that a party sent, or say that it is none: what grew from another would be wrong, and fit."""
+    """Secret that a party sent; refuses one of another length, which would expand into a wrong share."""
     if len(payload) != SECRET_BYTES:
         raise PartyError(f"party {sender!r} sent {len(payload)} bytes instead of a secret; start all parties again")
     return payload
 
 
 def check_range(values: NDArray[Any], low: float, high: float | NDArray[np.int64], label: str) -> NDArray[Any]:
-    """The numbers as they are, where all lie between bounds that hold whenever every party does its part.
+    """The numbers, if all lie within bounds that hold whenever every party follows the protocol.
 
-    Shares that are no shares, or told numbers that were made up, add up to anything. Nobody can tell whose they were,
-    but nothing is computed from what cannot be.
+    Invalid shares and invented numbers add up to anything. Whose they were cannot be found out, but nothing is computed
+    from impossible numbers.
 
     Raises
     ------

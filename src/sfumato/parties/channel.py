@@ -23,11 +23,11 @@ _RESTART = "start all parties again"
 
 
 class PartyError(SfumatoError):
-    """Another party, or the way to it, failed; nothing is written."""
+    """Another party, or the connection to it, failed; nothing is written."""
 
 
 class PartyChannel(Protocol):
-    """The way to all other parties.
+    """Channel to all other parties.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class PartyChannel(Protocol):
         return len(self.names)
 
     def check_kind(self, sender: int, told: str, kind: str) -> None:
-        """Refuse a message that is another than the one that is due."""
+        """Refuse a message of another kind than the expected one."""
         if told != kind:
             raise PartyError(
                 f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
             )
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
-        """Send bytes to a party; the kind says what they are."""
+        """Send a message of this kind to a party."""
 
     def receive(self, sender: int, kind: str) -> bytes:
         """Wait for the next bytes of a party, which must be of this kind.
@@ -69,17 +69,17 @@ class PartyChannel(Protocol):
         """
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:
-        """Let the others know whom this party waits for, until the block ends."""
+        """Report to the others which parties this one waits for, until the block ends."""
 
     def abort(self, reason: str) -> None:
-        """Tell all others that this party gives up, and why; the sentence holds no data."""
+        """Tell all others that this party gives up, and why; the reason contains no data."""
 
     def close(self) -> None:
         """End the connections."""
 
 
 class Inbox:
-    """What has arrived and not been read, and the first failure.
+    """Messages that have arrived and are unread, and the first failure.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Inbox:
     Attributes
     ----------
     awaited : tuple of int
-        The parties that this one waits for now.
+        Parties that this one waits for now.
     """
 
     def __init__(self, names: tuple[str, ...], step: float = 1800.0) -> None:
@@ -110,7 +110,7 @@ class Inbox:
         return MOST_MESSAGE - self._unread[sender]
 
     def put(self, sender: int, kind: str, payload: bytes) -> None:
-        """Lay a message into the box."""
+        """Add a message."""
         with self._news:
             self._boxes[sender].append((kind, payload))
             self._unread[sender] += len(payload) + _OVERHEAD
@@ -136,7 +136,7 @@ class Inbox:
 
     @contextmanager
     def waiting(self, *ranks: int) -> Iterator[None]:
-        """Say in the signs of life that this party waits for others, until the block ends."""
+        """Report in heartbeats that this party waits for others, until the block ends."""
         self.awaited = ranks
         try:
             yield
@@ -144,11 +144,11 @@ class Inbox:
             self.awaited = ()
 
     def note_waiting(self, sender: int, awaited: tuple[int, ...]) -> None:
-        """Note whom another party waits for."""
+        """Note which parties another one waits for."""
         self._waiting_for[sender] = awaited
 
     def blocking_parties(self) -> str:
-        """Names of the parties that hold this one up: those that wait for nobody, behind all that wait for them."""
+        """Parties that hold this one up: those that it waits for, also through others, and that wait for none."""
         seen, left, idle = set[int](), list(self.awaited), []
         while left:
             rank = left.pop(0)
@@ -163,14 +163,14 @@ class Inbox:
         return ("party " if len(named) == 1 else "parties ") + " and ".join(map(repr, named))
 
     def step_expired(self) -> PartyError:
-        """What to say where a step has taken too long."""
+        """Error of a step that has taken too long."""
         return PartyError(
             f"{self.blocking_parties()} gave signs of life and did nothing else for {self.step:g} seconds; {_RESTART}, "
             "with a longer 'step' if this was honest work"
         )
 
     def end(self, sender: int) -> None:
-        """Note that a party has said all it had to say."""
+        """Note that a party has ended its run."""
         with self._news:
             self._ended.add(sender)
             self._news.notify_all()

@@ -85,7 +85,7 @@ class ReadColumn:
 
     @property
     def width(self) -> int:
-        """How many sums it takes beside its missing cells."""
+        """Number of sums besides that of its missing cells."""
         return len(self.field.domain.categories or ()) if self.grid is None else 1
 
     @property
@@ -95,7 +95,7 @@ class ReadColumn:
 
     @property
     def size(self) -> float:
-        """The declared range, in places of the grid; 1 where it is a point."""
+        """Width of the declared range, in steps of the grid; 1 if it is a single value."""
         if self.grid is None:
             return 1.0
         return float(self.grid.to_places(np.array([self.grid.high]))[0]) - self.low or 1.0
@@ -253,7 +253,7 @@ def _broadcast_all(session: Session, own: bytes, label: str, count: int) -> list
 
 
 def _count(session: Session, columns: list[ReadColumn], rows: int, few: str) -> JointCounts:
-    """Count rows, and the missing cells of each column; refuse what the sums of cells would show bare."""
+    """Count rows, and the missing cells of each column; refuse columns whose sums would show single cells."""
     own = rows - np.array([0, *(read.missing for read in columns)], dtype=np.int64)
     present = session.sum(own, "rows")
     n = int(check_range(present, 0, present[0], "rows")[0])

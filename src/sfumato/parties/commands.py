@@ -136,7 +136,7 @@ def _pairs(given: tuple[str, ...], form: str) -> list[tuple[str, str]]:
 
 
 class _Request(NamedTuple):
-    """What the command line says, besides how the release is published."""
+    """Options of the command, besides those of the publication."""
 
     config: Path
     output: Path | None

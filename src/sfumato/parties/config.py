@@ -41,7 +41,7 @@ _OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people")
 
 @dataclass(frozen=True)
 class DataSource:
-    """The rows or columns that this party brings."""
+    """Rows or columns that this party contributes."""
 
     file: Path  # the table
     key: str | None = None  # column that says which rows of the owners belong together, for a vertical partition
@@ -100,7 +100,7 @@ class PartyConfig:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that this party reads, beside its settings."""
+        """Files that this party reads, besides its settings."""
         own, identity = self.data, self.identity
         found = (own.file, own.schema, identity.key, identity.certificate, identity.authority, *identity.trusted)
         return tuple(file for file in found if file is not None)
@@ -131,7 +131,7 @@ class PartyConfig:
         return settings
 
     def network_settings(self, version: str) -> NetworkSettings:
-        """What the network needs to know, beside the version of the package."""
+        """Settings of the network."""
         settings = self.settings()
         own = (self.rank, self.peers, self.run, self.identity, self.listen)
         return NetworkSettings(*own, settings, version, self.timeout, self.wait, self.step)
@@ -185,7 +185,7 @@ class _Method:
 
 @dataclass(frozen=True)
 class _File:
-    """What ``party.toml`` says, entry by entry."""
+    """Entries of ``party.toml``."""
 
     format: int
     run: str
@@ -299,7 +299,7 @@ def _seconds(key: str, value: float) -> float:
 
 
 def _check_own(config: PartyConfig) -> None:
-    """Refuse before anybody is called what cannot go well."""
+    """Refuse missing files and a certificate that is not the pinned one, before any connection."""
     for path, what in ((config.data.file, "data file"), (config.data.schema, "schema file")):
         if path is not None and not path.is_file():
             raise OptionError(f"the {what} {str(path)!r} is not there; check its name")
@@ -325,7 +325,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class PartyTrial:
-    """What is to be tried."""
+    """A trial of a joint run, with all parties on one machine or a few."""
 
     parties: Mapping[str, Address]  # in the order of their ranks
     partition: str  # {"horizontal", "vertical"}
@@ -414,7 +414,7 @@ def _write_party(
 
 
 def _declared(path: Path) -> bytes:
-    """Read the schema that all owners of rows get; one with bounds that were read off rows goes to nobody."""
+    """Read the schema that all owners of rows get; refuse one whose bounds were observed in rows."""
     from sfumato.tables.schema import Schema
 
     text = read_text(path, "schema file", "check its name")

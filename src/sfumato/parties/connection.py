@@ -22,7 +22,7 @@ _RANK_BYTES = 2
 
 @dataclass(frozen=True)
 class Disconnect:
-    """Why a party gives up, and the exit code of that."""
+    """Reason why a party gives up, and its exit code."""
 
     reason: str
     code: int
@@ -55,7 +55,7 @@ class Connection:
         return self._inbox.names[self.rank]
 
     async def listen(self) -> None:
-        """Take in frames until the connection ends."""
+        """Receive frames until the connection ends."""
         try:
             while True:
                 frame, payload = await self.stream.receive()
@@ -79,7 +79,7 @@ class Connection:
         await self.stream.drain()
 
     async def disconnect(self, frame: Frame, payload: bytes, within: float) -> None:
-        """Say that this party ends or gives up, and wait a while until the other has read it."""
+        """Report that this party ends or gives up, and wait a while for the acknowledgement."""
         if self.closing:
             return
         self.closing = True
@@ -89,7 +89,7 @@ class Connection:
                 await self.acknowledged.wait()
 
     def heartbeat(self) -> None:
-        """Say that this party lives, and whom this party waits for."""
+        """Send a heartbeat, with the parties that this one waits for."""
         with contextlib.suppress(ConnectionLost):  # whoever listens there notes it
             self.stream.send(
                 Frame.HEARTBEAT, b"".join(rank.to_bytes(_RANK_BYTES, "big") for rank in self._inbox.awaited)
@@ -137,7 +137,7 @@ class Connection:
             self.stream.send(Frame.ACKNOWLEDGED)
 
     def _failure_of(self, payload: bytes) -> PartyError:
-        """Make the failure of what a party says when it gives up; what it only passes on keeps its own words."""
+        """Failure of a party that gives up; the reason of a third party that it passes on is kept."""
         reason, code = _reason(payload)
         passed_on = reason.startswith(tuple(f"party {name!r} gave up: " for name in self._inbox.names))
         error = PartyError(reason if passed_on else f"party {self.name!r} gave up: {reason}")
@@ -146,7 +146,7 @@ class Connection:
 
 
 def _reason(payload: bytes) -> tuple[str, int]:
-    """Read why a party gave up, and with which exit code; whatever it sent is shown as plain words."""
+    """Reason and exit code of a party that gave up; control characters are removed."""
     try:
         told = from_json(Disconnect, payload)  # of one frame
     except Unparsable:

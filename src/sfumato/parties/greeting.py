@@ -1,4 +1,4 @@
-"""The greeting of two parties: who speaks, and what each takes the run to be; any difference is named."""
+"""The greeting of two parties: name, rank and settings of the run; any difference is named."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Purpose = Literal["channel", "engine"]
 
 
 class PartyMismatch(PartyError):
-    """Two parties do not take the run to be the same, or one is not whom it says; nothing is written."""
+    """Two parties have different settings of the run, or one has another identity; nothing is written."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Hello:
-    """What a party says first."""
+    """First message of a party."""
 
     sfumato: str  # version of the package
     run: str  # name of the run
@@ -52,7 +52,7 @@ class Hello:
         Raises
         ------
         ValueError
-            Where it is not a greeting.
+            If it is no greeting.
         """
         try:
             told = parse_json(data)  # of one frame
@@ -68,7 +68,7 @@ def digest_of(settings: Mapping[str, Any]) -> str:
 
 
 def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
-    """Say in one sentence in what a party differs from this one; None where it does not.
+    """First difference between a party and this one, as a sentence; None if there is none.
 
     Examples
     --------
@@ -98,17 +98,17 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
 
 
 def verdict(reason: str = "") -> bytes:
-    """Write what is said to a caller: why it is refused, or nothing."""
+    """Message to a caller: why it is refused, or an empty reason."""
     return write_json({"reason": reason}, escaped=True).encode()
 
 
 def read_verdict(payload: bytes) -> str:
-    """Read why this party is refused, as plain words; nothing where it is not.
+    """Reason why this party is refused; empty if it is not.
 
     Raises
     ------
     ValueError
-        Where it is not a verdict.
+        If it is no verdict.
     """
     try:
         reason = from_json(dict[str, str], payload)["reason"]
@@ -134,7 +134,7 @@ def _said(key: str, settings: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words of a peer that can neither steer a terminal nor fill it."""
+    """Text of a peer, shortened and without control characters."""
     return printable(text[:_SHOWN])
 
 

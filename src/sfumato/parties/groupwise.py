@@ -1,7 +1,7 @@
-"""What both protocols do alike: sizes, axes, noise, the released rows, and pieces for the engine.
+"""Steps that both protocols share: sizes, axes, noise, released rows, and batches for the engine.
 
-Whatever decides a released number is either told by one party or computed here without a library for linear algebra:
-two machines may round a product of matrices differently, and all parties must end with the same table to the bit.
+Every value that decides a released number is either sent by one party or computed here without a library for linear
+algebra: two machines may round a product of matrices differently, and all parties must have the same table to the bit.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def tail_persons(level: int) -> int:
 
 
 def next_to_fill(counts: NDArray[np.int64], final: NDArray[np.bool_], size: int) -> int | None:
-    """Smallest cluster now that is not final, where it lacks records; of equal ones the first.
+    """Smallest cluster that is not final, if it lacks records; of equal ones the first.
 
     The order of lines 5 and 6 of [BCG10, alg. 2] with errata BCG10.4.
 
@@ -125,7 +125,7 @@ def broadcast_numbers(
     *,
     within: float,
 ) -> NDArray[Any]:
-    """Tell all parties an array of a public shape, of numbers no larger in size than ``within``.
+    """Send an array of a public shape to all parties; its numbers are at most ``within`` in absolute value.
 
     ``kind`` is ``"<i8"`` or ``"<f8"``.
     """
@@ -141,7 +141,7 @@ def broadcast_numbers(
 
 
 def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> SharedArray:
-    """Add what all owners have, as shares at the first and the last party."""
+    """Sum over all owners, as shares of the first and the last party."""
     return session.add(
         *(
             session.share(own if owner == session.rank else None, owner, own.shape, label)
@@ -155,7 +155,7 @@ def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> SharedAr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistics:
-    """What all parties know of the groups: sizes (g,), means (g, d) and covariances (g, d, d) with divisor n."""
+    """Statistics of the groups, known to all: sizes (g,), means (g, d), covariances (g, d, d) with divisor n."""
 
     sizes: NDArray[np.int64]
     mean: NDArray[np.float64]
@@ -166,9 +166,9 @@ class Statistics:
 
 
 def broadcast_axes(session: Session, statistics: Statistics, layout: Layout, label: str) -> NDArray[np.float64]:
-    """Infer the transform matrices at the first party, and tell them to all [BCG10, line 14].
+    """Principal axes of all groups, computed by the first party and sent to all [BCG10, line 14].
 
-    Each would infer them from the same statistics, but on another machine with other last bits.
+    Every party could compute them from the same statistics, but the last bits differ between machines.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64
 
 
 def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64]:
-    """Put 0 for components that do not vary: rounding alone can add one step for each rounded summand."""
+    """Ranges, 0 for components that do not vary: rounding alone can add one step for each rounded summand."""
     return np.where(ranges > summands, ranges, 0)
 
 
@@ -290,7 +290,7 @@ def release_rows(
 
 
 def padded(count: int) -> int:
-    """Round a size up to one of few: four in each doubling, so at most a quarter more.
+    """Size rounded up to one of four in each doubling, so at most by a quarter.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def padded(count: int) -> int:
 
 
 def padded_choice(count: int) -> int:
-    """Round the size of a choice up: to a power of two where preparing another size costs more than filling this one.
+    """Number of candidates rounded up: to a power of two if compiling for another size costs more than padding.
 
     Examples
     --------

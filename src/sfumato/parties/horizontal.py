@@ -1,7 +1,7 @@
 """Algorithm 2 for owners who each have some of the rows [BCG10, lines 1 to 19].
 
-Sums are secure sums and comparisons are the engine's; assignment to open centres, projection, noise and rotation are
-each owner's own. No row leaves its owner but with its noise.
+Sums are secure sums, and the engine compares. Each owner assigns its rows to open centres, projects them, adds noise
+and rotates back. No row leaves its owner without noise.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _BY_CENTRES = {
 
 
 def leaks(centres: str) -> dict[str, Leak]:
-    """Everything that the protocol shows, by label: with open centres or with hidden ones.
+    """Declared openings of the protocol by label, with open or hidden centres.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def form_groups(
 ) -> tuple[Whole, Whole, int]:
     """Group the rows of all owners [BCG10, lines 4 to 11].
 
-    What this owner saw of opened centres is put into ``watched``, where one is given.
+    What this owner saw of opened centres is appended to ``watched``, if given.
 
     Returns
     -------
@@ -296,9 +296,9 @@ def _components(values: Matrix, own: Whole, statistics: Statistics, axes: Matrix
 
 
 def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
-    """Compare the owners' minima and maxima, and open the ranges alone [BCG10, line 17].
+    """Ranges of the components; the minima and maxima of the owners stay hidden [BCG10, line 17].
 
-    Maxima go in with the other sign, so that an owner without rows of a group can bring a number that never wins.
+    Maxima are negated, so that an owner without rows of a group contributes a number that is never the least.
 
     Parameters
     ----------
@@ -331,16 +331,16 @@ def secure_ranges(session: Session, places: Whole, own: Whole) -> Whole:
 
 
 def _noised(session: Session, places: Whole, own: Whole, varying: Whole, scales: Matrix) -> Whole:
-    """Add this owner's Laplace noise [BCG10, line 18]; what does not vary is put at the mean, where it tells nobody."""
+    """Add this owner's Laplace noise [BCG10, line 18]; components that do not vary are set to the mean."""
     group = np.repeat(np.arange(len(own)), own)
     noise = draw_noise("laplace", scales, own, session.private_rng("noise"))
     return np.where(varying[group] > 0, places, 0) + noise
 
 
 def _broadcast_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -> Whole:
-    """Tell all owners the noised components, in no order within a group; gives those of all, group after group.
+    """Noised components of all owners, group after group; within a group, each owner sends its own in random order.
 
-    Each owner's order would tell which of its rows is which.
+    The order of an owner's table would disclose which row is which.
     """
     rng = session.private_rng("order of the told rows")
     group = np.repeat(np.arange(len(own)), own)

@@ -1,9 +1,9 @@
-"""Groups of rows that lie at several owners: secure K-means and filling [BCG10, alg. 2, lines 4 to 11].
+"""Centres of clusters for owners of rows, opened or hidden [BCG10, alg. 2, lines 4 to 11].
 
-Rows are counted in whole steps of 2^-bits, so that distances are exact whole numbers. With ``centres="each"`` the
-centres are opened in every round and each owner compares its own rows with them. With ``centres="last"`` they stay
-shared between two parties; products and comparisons are the engine's, and an owner learns the clusters of its own rows
-alone. Both count alike, so the groups are the same to the last row.
+Coordinates are integers in steps of 2^-bits, so that distances are exact. With ``centres="each"`` the centres are
+opened in every round, and each owner compares its own rows with them. With ``centres="last"`` they stay shared between
+two parties, the engine multiplies and compares, and an owner learns the clusters of its own rows only. Both give the
+same groups.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JointRows:
 
 
 class _RowCentres:
-    """What both kinds of centres share: sizes are secure sums, and nobody sees how many rows changed their cluster."""
+    """Sizes and changes of both kinds of centres: sizes are secure sums, the number of changes stays hidden."""
 
     def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
         self._session, self._pool, self._shape = session, pool, first.shape
@@ -98,7 +98,7 @@ class OpenCentres(_RowCentres):
         return _nearest(self._pool.own, self._centres)
 
     def move(self, labels: Whole, sizes: Whole) -> None:
-        """Put each centre at the mean of its cluster, added up over all owners; that of an empty one stays."""
+        """Put each centre at the mean of its cluster over all owners; that of an empty one stays."""
         means, far = self._session.sum(_parts_of_means(self._pool.own, labels, sizes), "centres"), self._pool.far
         self._centres = np.where(sizes[:, None] > 0, check_range(means, -far, far, "centres"), self._centres)
         self._seen.append((labels, sizes, means))
@@ -111,10 +111,10 @@ class OpenCentres(_RowCentres):
         )
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-        """Let each owner offer as many of its candidates as are wanted, and take the closest of these.
+        """Closest among the closest candidates of each owner.
 
-        Nobody's other candidates can be among them, so the engine compares few rows. Of equal distances an owner offers
-        the lower row first, and the lower owner's rows come first.
+        Each owner offers as many candidates as are needed; no other can be among them, so the engine compares few rows.
+        Of equal distances, the lower row and the lower owner come first.
         """
         session, own = self._session, self._pool.own
         away = (own**2).sum(axis=1) + _scores(own, self._centres[cluster : cluster + 1])[:, 0]
@@ -131,7 +131,7 @@ class OpenCentres(_RowCentres):
 
 
 class HiddenCentres(_RowCentres):
-    """Centres that nobody sees after the first, which depend on no row; rows are shared once."""
+    """Centres that stay hidden, but for the first, which depend on no row; rows are shared once."""
 
     def __init__(self, session: Session, pool: JointRows, first: Whole) -> None:
         super().__init__(session, pool, first)
@@ -164,9 +164,9 @@ class HiddenCentres(_RowCentres):
         self._centres, self._first, self._scored = moved, None, None
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-        """Complete the squared distances to the hidden centre, put rows that are no candidates out of reach, and take.
+        """Closest of all rows to the hidden centre, with a penalty for rows that are no candidates.
 
-        The engine compares all rows: nobody can tell which of its own are close.
+        The engine compares all rows, because no owner knows which of its own are close.
         """
         session, pool = self._session, self._pool
         scores = session.arrange(self._scores(), (pool.n, self._shape[0]), (1, 0))
@@ -214,7 +214,7 @@ def _parts_of_means(rows: Whole, labels: Whole, sizes: Whole) -> Whole:
 def _by_rows(
     session: Session, shared: SharedArray, wide: int, function: Callable[[SharedArray], SharedArray]
 ) -> SharedArray:
-    """Let the engine work on blocks of rows of one shape; the last row stands again where rows lack."""
+    """Apply the engine to blocks of rows of one shape; the last row is repeated as padding."""
     rows = shared.shape[0]
     blocks, size = row_blocks(rows, wide)
     if blocks == 1:
@@ -224,7 +224,7 @@ def _by_rows(
 
 
 def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -> SharedArray:
-    """Share what each owner has of its rows, one owner's after the other's."""
+    """Shared numbers of the rows of all owners, in the order of the owners."""
     return session.join(
         [
             session.share(own if owner == session.rank else None, owner, (count, *own.shape[1:]), label)
@@ -234,7 +234,7 @@ def _joined(session: Session, counts: tuple[int, ...], own: Whole, label: str) -
 
 
 def _own_part(session: Session, counts: tuple[int, ...], shared: SharedArray, label: str, most: int) -> Whole:
-    """Open to each owner what concerns its rows, to nobody else: numbers from 0 to ``most``."""
+    """Open to each owner the numbers of its own rows, which lie between 0 and ``most``."""
     mine = np.zeros(0, dtype=np.int64)
     ends = np.cumsum(counts).tolist()
     for owner, (count, end) in enumerate(zip(counts, ends, strict=True)):
@@ -244,7 +244,7 @@ def _own_part(session: Session, counts: tuple[int, ...], shared: SharedArray, la
 
 
 def scale_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix, n: int) -> JointRows:
-    """Bring this owner's rows to whole steps, by bounds that all owners know.
+    """Rows of this owner in fixed point, by bounds that all owners know.
 
     A standardized number is sqrt(n) at most, for the squares of its column add up to n; the coordinates of a category
     have a squared length of 1/2 at most and a mark of a missing cell is 0 or 1.
@@ -274,9 +274,9 @@ def scale_rows(session: Session, values: Matrix, layout: Layout, weights: Matrix
 
 
 def first_centres(session: Session, pool: JointRows, g: int) -> Whole:
-    """Draw g points from the normal law with mean and covariance of all rows: no row is a centre.
+    """First centres: g points of the normal distribution with mean and covariance of all rows; no row is a centre.
 
-    The first party computes and tells them, so that machines which round differently still have the same ones.
+    The first party computes and sends them, because machines may round differently.
     """
     d = pool.own.shape[1]
     upper = np.triu_indices(d)

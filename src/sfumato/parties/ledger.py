@@ -1,4 +1,4 @@
-"""Who saw what in a joint run: the transcript of every step, and the ledger of it beside what the protocol declares.
+"""Transcript and ledger of a joint run: what each party saw, compared with what the protocol declares.
 
 All parties take every step together, so all write the same transcript: every opened value, every sum, every message,
 every share; never a value.
@@ -45,7 +45,7 @@ class Leak:
 
     @classmethod
     def told(cls, label: str, what: str, *, implied: bool = False) -> Leak:
-        """What an owner tells to all."""
+        """Numbers that an owner sends to all."""
         return cls(label, "told", "all", what, implied)
 
     @classmethod
@@ -139,7 +139,7 @@ class Ledger:
 
     @property
     def openings(self) -> tuple[LedgerRow, ...]:
-        """What was seen in the clear and says something of data."""
+        """Openings in the clear that contain information on data."""
         return tuple(row for row in self.rows if row.action in _SHOWN)
 
     def to_json(self) -> str:

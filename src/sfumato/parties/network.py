@@ -1,7 +1,7 @@
-"""The channel between machines: mutual TLS with pinned certificates, one port a party, signs of life all the time.
+"""The channel between machines: mutual TLS with pinned certificates, one port per party, heartbeats.
 
-All connections live in one thread of their own, so that a long computation is not taken for a party that is gone. A
-party meets the others, starts its engine, and leaves nothing behind when it ends.
+All connections are served by one thread, so that a party that computes for long still sends heartbeats. A party
+connects to all others, starts its engine, and closes both when it ends.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NetworkChannel(PartyChannel):
 
     @classmethod
     def connect(cls, settings: NetworkSettings) -> Self:
-        """Meet all other parties, in whatever order they start.
+        """Connect to all other parties, in any order of their starts.
 
         Raises
         ------
@@ -94,9 +94,9 @@ class NetworkChannel(PartyChannel):
 
     @classmethod
     def decline(cls, settings: NetworkSettings, reason: str) -> None:
-        """Tell the parties that are waiting already that this one cannot begin, and why; who is not there is not told.
+        """Tell the parties that already wait that this one cannot begin, and why.
 
-        Takes no longer than a moment. What fails here is no news: this party has something else to say.
+        It takes a moment only. A failure here is ignored: the party reports another error.
         """
         with contextlib.suppress(SfumatoError):
             channel = cls(replace(settings, wait=_DECLINE_WAIT))
@@ -120,7 +120,7 @@ class NetworkChannel(PartyChannel):
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes that this party has put on the network for messages, TLS and signs of life included."""
+        """Bytes that this party has sent over the network, with TLS and heartbeats."""
         return sum(connection.stream.bytes_sent for connection in self._connections.values())
 
     def check(self) -> None:
@@ -151,15 +151,15 @@ class NetworkChannel(PartyChannel):
         return payload
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:
-        """Let the others know whom this party waits for, so that who holds all up can be named."""
+        """Report to the others which parties this one waits for, so that the slow one can be named."""
         return self._inbox.waiting(*ranks)
 
     def blocking_parties(self) -> str:
-        """Names of the parties that hold this one up."""
+        """Names of the parties that this one waits for."""
         return self._inbox.blocking_parties()
 
     def open_relay(self, computing: tuple[int, ...]) -> EngineRelay:
-        """Open ways for the engines of the computing parties; only they call this."""
+        """Relay between the engines of the computing parties; only they call this."""
         if self.rank not in computing or self._relay is not None:
             raise ValueError("a party that computes opens one relay")
         relay = EngineRelay(self.rank, computing, self._rendezvous.call, self._inbox, self._settings.timeout)
@@ -190,7 +190,7 @@ class NetworkChannel(PartyChannel):
         self._loop.close()
 
     def _call(self, work: Coroutine[Any, Any, T], *, watch: bool = True) -> T:
-        """Have the network's thread do something, and wait for it; a failure of a party ends the wait."""
+        """Run a coroutine in the network's thread and wait for it; a failure of a party ends the wait."""
         future, end = asyncio.run_coroutine_threadsafe(work, self._loop), time.monotonic() + self._settings.step
         try:
             while True:
@@ -231,7 +231,7 @@ class NetworkChannel(PartyChannel):
             await self._relay.incoming(rank, stream)
 
     async def _send_heartbeats(self) -> None:
-        """Send signs of life, and notice who has stopped giving them."""
+        """Send heartbeats, and fail if a party has stopped sending them."""
         every = self._every
         patience = self._settings.timeout - every  # so that it is reported within the timeout
         last = time.monotonic()
@@ -278,7 +278,7 @@ class NetworkChannel(PartyChannel):
 
 @contextmanager
 def notifying_others(config: PartyConfig, version: str) -> Iterator[None]:
-    """Tell those who wait already where this party fails before it meets them; not why, which is its own business."""
+    """Tell the parties that already wait if this one fails before it connects; the reason stays private."""
     try:
         yield
     except SfumatoError as error:
@@ -292,7 +292,7 @@ def notifying_others(config: PartyConfig, version: str) -> Iterator[None]:
 
 @contextmanager
 def connected(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChannel, Engine | None]]:
-    """Meet the other parties and give the channel to them, and the engine of a party that computes.
+    """Connect to the other parties; gives the channel, and the engine of a party that computes.
 
     A failure in the block is reported to the others; the first failure elsewhere has priority over its effects here.
     The engine and all connections are closed afterwards.
@@ -363,7 +363,7 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
 
 
 async def _drain_loop(*transports: Collection[asyncio.WriteTransport]) -> None:
-    """A few turns of the loop: callers who came at the very end are sent away, and all connections let go."""
+    """Run the loop a few times more: late callers are refused, and all connections are closed."""
     for turn in range(_LAST_ITERATIONS):
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What one owner brings to a joint run, and the first words of all of them: what must be alike, and their columns."""
+"""The rows or columns of one owner, and the agreement of all owners on settings and columns before a joint run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class OwnPart:
 
     @property
     def empty(self) -> tuple[str, ...]:
-        """Those of them that have no value in any row, which nobody is known by."""
+        """Dropped columns without a value in any row, which identify no person."""
         return empty_columns(self.table, (field for field in self.schema if field.role is Role.IDENTIFIER))
 
 
@@ -253,7 +253,7 @@ def _warn_of_two(plan: JointPlan) -> None:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What all parties know of the columns after the first words.
+    """Columns of all parties, as agreed on.
 
     ``public`` is the schema of the released table, with declared domains alone; ``dropped`` are columns that are not
     released, ``empty`` more of them, without a value in any row of any owner; ``columns`` says how many each brings.
@@ -267,7 +267,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class _Announcement:
-    """The first words of a party: what must be alike, the public part of its schema, and what it does not release."""
+    """First message of a party: settings to compare, the public part of its schema, and the columns that it drops."""
 
     version: str
     plan: str
@@ -278,7 +278,7 @@ class _Announcement:
 
 
 def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
-    """Compare what must be alike, and join the public parts of the schemas.
+    """Compare the settings of all parties, and join the public parts of their schemas.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Who the parties are and where they sit: keys, certificates, pinned fingerprints, addresses."""
+"""Identities of the parties: keys, certificates, pinned fingerprints, addresses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class KeyAndCertificate:
 
 @dataclass(frozen=True)
 class Identity:
-    """Where a party's key and certificate lie, and whom it trusts."""
+    """Files of a party's key and certificate, and of the certificates that it trusts."""
 
     # key, certificate: PEM files of this party
     key: Path
@@ -71,7 +71,7 @@ class Identity:
 
 
 class TrialAuthority:
-    """A private authority for a trial; its key lives in memory unless it is asked for."""
+    """A private certificate authority for a trial, whose key stays in memory unless requested."""
 
     def __init__(self, name: str) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -91,7 +91,7 @@ class TrialAuthority:
 
     @property
     def key(self) -> bytes:
-        """The authority's key, as PEM: whoever has it can make certificates that pass for signed."""
+        """The authority's key as PEM, with which anyone can issue certificates of the authority."""
         return _key_pem(self._key)
 
     def issue(self, name: str, host: str) -> KeyAndCertificate:
@@ -120,7 +120,7 @@ def fingerprint_of(path: Path) -> str:
 
 
 def read_fingerprint(text: str) -> str | None:
-    """Take a fingerprint as people and openssl write it; None where it is none.
+    """Fingerprint in hexadecimal, from the forms of openssl and of people; None if the text is none.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def read_fingerprint(text: str) -> str | None:
 
 
 def tls_contexts(identity: Identity) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Contexts for those who connect to this party and for those it connects to.
+    """TLS contexts of this party as server and as client.
 
     TLS 1.3 alone; both sides must show a certificate that the authority signed or, without one, that is one of the
     trusted. Which party it is, the fingerprint says.
@@ -289,7 +289,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """All that the network of a party needs to know."""
+    """Settings of the network of a party."""
 
     rank: int  # which of the parties this one is
     peers: tuple[Peer, ...]  # all parties, in the order of their ranks

@@ -1,4 +1,4 @@
-"""What the parties of a joint run agree on, what the run declares to show, and what they have in the end."""
+"""Plan of a joint run, its declared openings, and its result."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MOST_ROUNDS = 1000
 AGREEMENT = Leak.told(
     "agreement", "names, kinds and declared domains of an owner's columns, and names of those it drops"
 )
-"""What owners tell each other before they start."""
+"""What owners send each other before the run."""
 
 RELEASED_CELLS = Leak.told("released cells", "the cells of an owner's columns as they are released", implied=True)
-"""What owners of columns tell each other in the end."""
+"""What owners of columns send each other after the run."""
 
 _ABOUT = {
     leak.label: leak
@@ -96,7 +96,7 @@ class JointPlan:
 
     @property
     def noise_in_words(self) -> str:
-        """Against whom the noise of owners of columns protects, in one sentence; nothing for owners of rows."""
+        """Parties that the noise of owners of columns protects against, as a sentence; empty for owners of rows."""
         if self.partition != "vertical":
             return ""
         both = f"{self.parties[0]} and {self.parties[-1]}"
@@ -130,7 +130,7 @@ class JointPlan:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointResult:
-    """What every party has in the end."""
+    """Result of a joint run, the same at every party."""
 
     values: NDArray[np.float64]  # (n, d): released coordinates of all columns, in released order
     layout: Layout  # of all columns
@@ -151,7 +151,7 @@ class JointResult:
 
 
 def leaks_of(plan: JointPlan) -> dict[str, Leak]:
-    """All that a run of this plan declares to show, by label."""
+    """All openings that a run of this plan declares, by label."""
     if plan.partition == "vertical":
         from sfumato.parties import vertical
 

@@ -29,7 +29,7 @@ Call = Callable[[int, Purpose], Awaitable[TlsStream]]
 
 
 class EngineRelay:
-    """The ways of one computing party; made by `sfumato.parties.network.NetworkChannel.open_relay`.
+    """Relay of one computing party; opened by `sfumato.parties.network.NetworkChannel.open_relay`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class EngineRelay:
             task.cancel()
 
     async def incoming(self, rank: int, stream: TlsStream) -> None:
-        """Carry a connection that another's engine has opened to the engine of this party."""
+        """Relay a connection that another engine has opened to the engine of this party."""
         if rank not in self._computing:
             stream.close()
             return
@@ -110,7 +110,7 @@ class EngineRelay:
         task.add_done_callback(self._tasks.discard)
 
     async def _forward(self, rank: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry a connection that this party's engine has opened to another's."""
+        """Relay a connection that the engine of this party has opened to another engine."""
         try:
             stream = await self._call(rank, "engine")
         except PartyError as error:
@@ -128,7 +128,7 @@ class EngineRelay:
         await self._carry(reader, writer, stream)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: TlsStream) -> None:
-        """Carry bytes both ways until both ends have said all, or one is gone."""
+        """Relay bytes in both directions until both ends have finished or one disconnects."""
         ways = [
             asyncio.ensure_future(self._send_all(reader, stream)),
             asyncio.ensure_future(_receive_all(stream, writer)),

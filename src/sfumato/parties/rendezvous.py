@@ -1,4 +1,4 @@
-"""How parties come together: each has one port and calls those before it; both ends check who the other is."""
+"""Connecting all parties: each listens on one port and calls the parties before it; both ends check the identity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OnConnection = Callable[[int, str, TlsStream], None]
 
 
 class Rendezvous:
-    """The port of a party, and its calls to others.
+    """The listening port of a party, and its calls to others.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Rendezvous:
         self._limit = min(_MOST_GREETING, settings.timeout)
 
     async def listen(self) -> None:
-        """Listen for the others."""
+        """Listen for connections."""
         listen = self._settings.listen
         try:
             self._server = await asyncio.start_server(self._accept, listen.host, listen.port)
@@ -67,12 +67,12 @@ class Rendezvous:
             ) from None
 
     def stop_listening(self) -> None:
-        """Take no more calls."""
+        """Accept no more connections."""
         if self._server is not None:
             self._server.close()
 
     async def wait_for_all(self) -> None:
-        """Wait until every two parties are connected, as far as this one is concerned."""
+        """Wait until this party is connected to all others."""
         calls = [asyncio.ensure_future(self._dial(rank)) for rank in range(self._settings.rank)]
         end = time.monotonic() + self._settings.wait
         told: float | None = None
@@ -96,9 +96,9 @@ class Rendezvous:
         Raises
         ------
         PartyMismatch
-            Where it is not who it should be, or differs.
+            If it has another identity or other settings.
         OSError, ConnectionLost
-            Where it is not there.
+            If it cannot be reached.
         """
         address = self._settings.peers[rank].address
         async with asyncio.timeout(self._limit):
@@ -140,7 +140,7 @@ class Rendezvous:
         return whole if fits else Hello(*known)
 
     async def _greet(self, stream: TlsStream, rank: int, kind: Purpose) -> None:
-        """Say who calls; the called one speaks first, so that its refusal is read."""
+        """Greet the party that was called; it speaks first, so that its refusal is read."""
         name = self._settings.names[rank]
         theirs = Hello.from_bytes(await _expect(stream, Frame.HELLO))
         problem = self._wrong_pin(stream.fingerprint, rank)
@@ -190,7 +190,7 @@ class Rendezvous:
             self._on_connection(rank, kind, stream)
 
     async def _admit(self, stream: TlsStream) -> tuple[int, str]:
-        """Hear who calls, and say whether it may come in."""
+        """Identify a caller, and accept or refuse it."""
         await stream.handshake()
         holder = self._ranks.get(stream.fingerprint)
         stream.send(Frame.HELLO, self._hello("channel").to_bytes())

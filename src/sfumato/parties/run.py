@@ -1,4 +1,4 @@
-"""A joint run at one party: the protocol of its partition, and the facts that every party states alike."""
+"""A joint run at one party: the protocol of its partition, and its facts, the same at every party."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ METHOD = "joint-laplace-pca"
 def joint_facts(
     plan: JointPlan, agreed: Agreement, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
 ) -> tuple[Fact, ...]:
-    """State what was done, and who saw what; ``computing`` held shares, with an engine that is "plain" in the clear."""
+    """Facts of a joint run; the parties ``computing`` held shares, or saw everything if the engine is "plain"."""
     randomness = Randomness(plan.seed)
     components = most_components(result.layout)
     if result.noised > components:
@@ -102,7 +102,7 @@ def _openings(ledger: Ledger) -> list[Opened]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointDetails(SeenRounds):
-    """Who saw what, the steps of the run as JSON, one a line, and the groups behind the rows."""
+    """The ledger, the transcript as JSON lines, and the groups behind the rows."""
 
     ledger: Ledger | None = None
     transcript: str = ""
@@ -110,7 +110,7 @@ class JointDetails(SeenRounds):
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why a party gives up, in words without data."""
+    """Reason why a party gives up, without data."""
     if isinstance(error, SfumatoError):
         return str(error)
     return "it was stopped" if isinstance(error, KeyboardInterrupt) else f"it met a {type(error).__name__}"
@@ -120,7 +120,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> Outcome:
-    """Agree, run the protocol and put the table together; the same at every party but for its own schema."""
+    """Outcome of a joint run: agreement, protocol and table, the same at every party but for its own schema."""
     if session.names != part.plan.parties or session.rank != part.rank:
         raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
     leaks, begin = leaks_of(part.plan), perf_counter()
@@ -172,7 +172,7 @@ def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointDeta
 
 
 def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
-    """Align the rows, run the protocol for owners of columns, and let each write its own cells."""
+    """Owners of columns: align the rows, run the protocol, and exchange the released cells of each owner."""
     from sfumato.parties.vertical import sanitize_vertical
 
     codec, keys = part.codec, part.keys
@@ -217,7 +217,7 @@ def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dt
 
 
 def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
-    """Agree on one encoding, run the protocol for owners of rows, and write the cells."""
+    """Owners of rows: agree on one encoding, run the protocol, and write the cells."""
     from sfumato.parties.horizontal import sanitize_horizontal
 
     counts = count_cells(session, part.table, part.schema, few=part.plan.few)
@@ -253,7 +253,7 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
 
 
 def _time(session: Session) -> str:
-    """Time that stands on the certificate: the first party's."""
+    """Time on the certificate, from the first party's clock."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     told = session.broadcast(now.encode() if session.rank == 0 else None, 0, "time", 1)
     try:
@@ -263,7 +263,7 @@ def _time(session: Session) -> str:
 
 
 def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
-    """Tell each other what was sent up to here."""
+    """Traffic of all parties so far."""
     entries: dict[str, Mapping[str, int]] = {}
     for owner, name in enumerate(session.names):
         own = session.traffic

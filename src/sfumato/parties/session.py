@@ -1,8 +1,8 @@
-"""What owners can do together with numbers that none may see: the port that the protocols are written against.
+"""The session of a party: operations on numbers that no party sees, which the protocols are written in.
 
-Shares modulo 2^64 go over a channel, sums under masks, and an engine does what shares cannot do. In one process, a
-thread a party, an engine computes in the clear: it protects nothing, and is there to see what a protocol does. Every
-opened value is kept then, and what it gives is what any engine must give.
+Shares modulo 2^64 and masked sums go over a channel, and an engine compares and multiplies. In one process, with a
+thread for each party, an engine computes in the clear: it protects nothing, and serves to test a protocol. All opened
+values are then kept, and every engine must give the same results.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Words = NDArray[np.uint64]
 
 
 class SharedArray:
-    """Numbers that nobody sees: the first and the last party hold words that add up to them modulo 2^64."""
+    """Secret-shared numbers: the first and the last party hold words that add up to them modulo 2^64."""
 
     __slots__ = ("_words", "shape")
 
@@ -116,12 +116,12 @@ class Session:
         return {"bytes": self._channel.sent, "messages": self._channel.messages, "engine_bytes": engine}
 
     def phase(self, name: str) -> None:
-        """Say what comes now, for the transcript and the progress."""
+        """Begin a phase, for transcript and progress."""
         self._phase = name
         tell(name, 0.0)
 
     def share(self, values: Whole | None, owner: int, shape: Shape, label: str) -> SharedArray:
-        """Split the owner's numbers between the first and the last party; the others pass None.
+        """Shares of the owner's numbers for the first and the last party; other parties pass None.
 
         One of the two gets a short secret that its share grows from, so only one share travels, or none where the
         owner holds one itself.
@@ -223,7 +223,7 @@ class Session:
         return tuple(SharedArray(shape, words) for shape, words in zip(shapes, results, strict=True))
 
     def open(self, shared: SharedArray, label: str, to: tuple[int, ...] | None = None) -> Whole | None:
-        """Show numbers to some parties, by default to all; None at the others."""
+        """Open numbers to some parties, by default to all; None at the others."""
         to = tuple(range(self.parties)) if to is None else to
         names = tuple(self.names[rank] for rank in to)
         refuse_undeclared(self._leaks, "opened", label, names, self.parties)
@@ -244,13 +244,13 @@ class Session:
         return self._seen(entry, total.view(np.int64))
 
     def open_to_all(self, shared: SharedArray, label: str) -> Whole:
-        """Show numbers to all parties."""
+        """Open numbers to all parties."""
         opened = self.open(shared, label)
         assert opened is not None  # this party is one of them
         return opened
 
     def sum(self, values: Whole, label: str) -> Whole:
-        """Add the numbers of all parties under masks, at the first party, and show the sum to all."""
+        """Secure sum of the numbers of all parties, under masks, opened to all."""
         refuse_undeclared(self._leaks, "sum", label, self.names, self.parties)
         entry = self._log("sum", label, values.shape, tuple(range(self.parties)))
         if not self._secrets:
@@ -285,7 +285,7 @@ class Session:
         return payload
 
     def public_rng(self, label: str) -> np.random.Generator:
-        """Generator that all parties have alike; each promises its part before it sees another's."""
+        """Generator that all parties share; each commits to its part before it sees another's."""
         entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
         if self._randomness.seed is not None:
             return self._randomness.generator(f"{label}, {entry}")
@@ -307,7 +307,7 @@ class Session:
         return self._randomness.generator(f"{purpose}, party {self.rank}")
 
     def secret(self, label: str) -> bytes:
-        """Bytes that all parties have and nobody else; the first party draws them and sends them to each."""
+        """Secret of all parties, drawn by the first one and sent to each."""
         entry = self._log("tossed", label, (1,), tuple(range(self.parties)))
         if self._randomness.seed is not None:
             return self._randomness.generator(f"{label}, {entry}").bytes(SECRET_BYTES)
@@ -357,7 +357,7 @@ def computing_parties(engine: str, parties: int) -> tuple[int, ...]:
 
 
 class _ShareExchange:
-    """Where the threads of one process put their shares and find their results."""
+    """Shares and results that the threads of one process exchange."""
 
     def __init__(self, computing: tuple[int, ...]) -> None:
         self.barrier = threading.Barrier(len(computing), timeout=_MOST_WAIT)
@@ -366,14 +366,14 @@ class _ShareExchange:
 
 
 class PlainEngine:
-    """An engine in the clear, of one thread; the threads of a run share a table."""
+    """An engine in the clear for one thread; the threads of a run exchange their shares."""
 
     def __init__(self, table: _ShareExchange, rank: int, ends: tuple[int, int]) -> None:
         self.sent = 0
         self._table, self._rank, self._ends = table, rank, ends
 
     def run(self, operation: Operation, inputs: Sequence[Words | None]) -> tuple[Words | None, ...]:
-        """Put shares on the table, compute once all are there, and take the own shares of the results."""
+        """Hand in shares, compute once all are there, and take the own shares of the results."""
         self._table.shares[self._rank] = inputs
         try:
             self._table.barrier.wait()
@@ -396,7 +396,7 @@ class PlainEngine:
         self._table.results[self._ends[1]] = tuple(a - b for a, b in zip(results, masks, strict=True))
 
     def close(self) -> None:
-        """Let go the threads that still wait."""
+        """End the threads that still wait."""
         self._table.barrier.abort()
 
 
@@ -422,7 +422,7 @@ def plain_sessions(
 
 
 def run_in_threads(function: Callable[[int], T], sessions: Sequence[PlainSession]) -> list[T]:
-    """Call a function for each rank in a thread of its own; where one fails, the others are let go.
+    """Call a function for each rank in its own thread; if one fails, the others end.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The engine for secure computation behind its port: a worker process with its own Python, spoken to over a pipe.
+"""The engine for secure computation: a worker process with its own Python, connected by a pipe.
 
 The worker runs SecretFlow SPU: ``cheetah`` for two computing parties, ``aby3`` for three. It listens on this machine
 alone; the way to the other parties is the relay's business.
@@ -32,7 +32,7 @@ _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "JAX_PLATFORMS": "cpu"}
 
 
 def engine_python(python: str | Path | None = None) -> Path:
-    """Find the Python of the engine's environment; raises OptionError where there is none.
+    """Python interpreter of the engine's environment; raises OptionError if there is none.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class SpuEngine:
         return data
 
     def _wait(self, end: float, *, write: bool) -> None:
-        """Wait until the pipe is ready, with an eye on the clock and on the other parties."""
+        """Wait until the pipe is ready; raises if time is over or another party has failed."""
         watched = ([], [self._in]) if write else ([self._out], [])
         while not any(select.select(*watched, [], _POLL)):
             if said := self._failure():

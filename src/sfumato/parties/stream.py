@@ -22,7 +22,7 @@ _READ = 1 << 16
 
 
 class Frame(IntEnum):
-    """What a frame is."""
+    """Types of frames."""
 
     HELLO = 1  # who speaks, and what it takes the run to be
     VERDICT = 2  # what the listening end makes of that

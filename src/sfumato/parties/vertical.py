@@ -67,7 +67,7 @@ _HASH = 32  # bytes
 
 
 def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
-    """Order that brings this owner's rows into the order of all: ``rows[order]``.
+    """Order in which the rows of all owners agree: ``rows[order]``.
 
     All parties call it together. The order is that of the keys' HMACs, so it contains no information on the keys.
 
@@ -234,7 +234,7 @@ LEAKS: dict[str, Leak] = {
 
 
 class ColumnCentres:
-    """Centres of clusters in this owner's columns; all owners see the clusters, and nobody sees a distance.
+    """Centres of clusters in this owner's columns; all owners see the clusters, and no party sees a distance.
 
     Each owner shares its part of the distances, in fixed point. Centres are means of records, so no record is farther
     from one than from some record. In a standardized number two records differ by 2 n at most, squared, in a column of
@@ -319,7 +319,7 @@ def first_rows(session: Session, n: int, g: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Columns:
-    """What all parties know of the columns: the whole layout, rows, and which coordinates are whose."""
+    """Columns of all parties: layout, number of rows, and the coordinates of each owner."""
 
     layout: Layout
     rows: int
@@ -403,7 +403,7 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
 
 @dataclass(frozen=True)
 class _Contribution:
-    """What an owner tells of its part: rows, and of each block of coordinates its column, kind and number."""
+    """Contribution of an owner: rows, and column, kind and width of each block of coordinates."""
 
     rows: int
     columns: tuple[tuple[str, BlockKind, int], ...]
@@ -422,7 +422,7 @@ def _read(told: bytes, name: str) -> _Contribution:
 
 
 def _check_names(session: Session, blocks: list[Block], spans: list[slice]) -> None:
-    """Refuse a column that two owners have: nobody could tell the two apart in the release."""
+    """Refuse a column name of two owners."""
     whose: dict[str, int] = {}
     for owner, span in enumerate(spans):
         for column in {block.column for block in blocks if span.start <= block.start < span.stop}:

@@ -53,7 +53,7 @@ class GroupedColumns:
 
 
 def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.int64]) -> GroupedColumns:
-    """Put rows group after group and take them from their means; all local."""
+    """Rows group after group, centred on the mean of their group."""
     session.phase("group statistics")
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels).astype(np.int64)
     ordered = values[order]
@@ -64,7 +64,7 @@ def grouped(session: Session, values: NDArray[np.float64], labels: NDArray[np.in
 
 
 def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, ...]) -> Statistics:
-    """Bring the means and covariances of each group together [BCG10, line 13].
+    """Means and covariances of each group over all columns [BCG10, line 13].
 
     Each owner tells those of its own columns; products across owners are formed among shares and opened as sums over
     each group. All are sums of products of the same whole numbers.
@@ -117,7 +117,7 @@ def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.flo
 
 
 def component_ranges(session: Session, components: SharedArray, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Open max - min of each component of each group, in steps; 0 for what does not vary [line 23].
+    """Range of each component of each group, in steps; 0 for components that do not vary [BCG10, line 23].
 
     Only the difference is opened, neither end of it.
     """
@@ -199,7 +199,7 @@ def broadcast_codes(
     spans: tuple[slice, ...],
     statistics: Statistics,
 ) -> list[NDArray[np.float64]]:
-    """Places of the categories of each group, ascending, of columns that have very many; their owners tell them.
+    """Codes of the categories of each group, ascending, for columns of very many; sent by their owners.
 
     Parameters
     ----------
