@@ -25,6 +25,7 @@ from sfumato.tables.hierarchies import (
     parse_hierarchy,
     read_hierarchy,
 )
+from sfumato.tables.infer import infer_field
 from sfumato.tables.recoding import coarsen
 from sfumato.tables.schema import Field, Kind, Schema
 from tests.examples import examples
@@ -147,6 +148,15 @@ def patients(rows: int = 300) -> pa.Table:
             "seen": pa.array([start + datetime.timedelta(int(day)) for day in rng.integers(0, 700, rows)]),
         }
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("stray", [None, "k.A.", "8033", "1"])
+def test_postcodes_without_leading_zeros_are_no_numbers(stray: str | None) -> None:
+    codes = [str(80_331 + 7 * (place % 60)) for place in range(600)]
+    codes[5] = stray or codes[5]
+    fields = {name: infer_field(name, pa.chunked_array([codes])) for name in ("PLZ", "amount")}
+    assert (fields["PLZ"].kind, fields["PLZ"].hierarchy) == (Kind.NOMINAL, "prefix")
+    assert fields["amount"].kind is Kind.INTEGER
 
 
 def test_rare_values_are_lifted_where_a_hierarchy_is_known() -> None:

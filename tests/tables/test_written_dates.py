@@ -92,7 +92,7 @@ def test_texts_that_are_nearly_all_dates_or_numbers_say_what_to_do() -> None:
         "mostly dates, but not of one form that is known here: write them as 2020-01-31 to keep them as dates"
     )
     assert said["pay"].endswith(
-        "mostly numbers: leave out units, and empty cells that are none, to keep them as numbers"
+        "mostly numbers: leave out units, and name texts that mean missing with --missing, to keep them as numbers"
     )
     assert said["share"].endswith(said["pay"][-20:])
     assert said["town"] == "text with 40 categories"

@@ -28,6 +28,7 @@ __all__ = [
     "IntervalHierarchy",
     "ListedHierarchy",
     "PrefixHierarchy",
+    "are_postcodes",
     "hierarchy_of_texts",
     "parse_hierarchy",
     "read_hierarchy",
@@ -295,8 +296,18 @@ def hierarchy_of_texts(name: str, texts: Sequence[str], spare: int = 0) -> tuple
         return None, ""
     if sum(map(_is_icd10, some)) >= _MOSTLY * len(some):
         return "icd10", ", diagnoses of ICD-10"
-    if _POSTCODE.search(name):
-        lengths = Counter(len(text) for text in texts if _POSTCODES.fullmatch(text))
-        if len(texts) - max(lengths.values(), default=0) <= spare:
-            return "prefix", ", postcodes"
-    return None, ""
+    return ("prefix", ", postcodes") if are_postcodes(name, texts, spare) else (None, "")
+
+
+def are_postcodes(name: str, texts: Sequence[str], spare: int = 0) -> bool:
+    """Whether a column is named after postcodes and holds as many digits in each cell, except in ``spare`` of them.
+
+    Examples
+    --------
+    >>> are_postcodes("PLZ", [str(number) for number in range(80331, 80361)])
+    True
+    """
+    if len(texts) < _ENOUGH or not _POSTCODE.search(name):
+        return False
+    lengths = Counter(len(text) for text in texts if _POSTCODES.fullmatch(text))
+    return len(texts) - max(lengths.values(), default=0) <= spare

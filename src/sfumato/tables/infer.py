@@ -42,7 +42,7 @@ from sfumato.tables.dates import (
 )
 from sfumato.tables.evidence import ColumnSample, Evidence, categories_of, missing_counts
 from sfumato.tables.field import DateStep, Domain, Field, Kind, Role
-from sfumato.tables.hierarchies import hierarchy_of_texts
+from sfumato.tables.hierarchies import are_postcodes, hierarchy_of_texts
 from sfumato.tables.infer_numbers import number_field, refuse_infinite, text_number_field
 from sfumato.tables.marks import frequent_marks
 from sfumato.tables.schema import Schema
@@ -257,9 +257,10 @@ def _text_field(seen: ColumnSample, day_first: bool | None) -> Field:
         left = trimmed.filter(numbers)
         if len(left) >= _ENOUGH and DIGITS in fitting_formats(left, seen.few):
             return _date_field(seen, f"dates written as {DIGITS}", DIGITS)
-        if seen.few(left.filter(pc.match_substring_regex(left, r"^-?0\d"))):
+        leading_zeros = not seen.few(left.filter(pc.match_substring_regex(left, r"^-?0\d")))
+        if not leading_zeros and not are_postcodes(seen.name, left.to_pylist(), seen.evidence.spare):
             return text_number_field(seen.without_texts(strays), left)
-        extra = ", digits with leading zeros are not numbers"
+        extra = ", digits with leading zeros are not numbers" if leading_zeros else ""
     elif _all_match(trimmed, _NUMBER_OR_INFINITE) and pc.any(numbers).as_py():
         refuse_infinite(seen.name, floats(seen.trimmed.cast(pa.float64())))
     return _text_date_field(seen, pc.unique(trimmed), day_first) or _label_field(seen, distinct, trimmed, extra)
@@ -336,7 +337,10 @@ def _mixed_words(distinct: pa.Array) -> str:
             LOOKS_LIKE_DATE,
             "dates, but not of one form that is known here: write them as 2020-01-31 to keep them as dates",
         ),
-        (_NUMERAL, "numbers: leave out units, and empty cells that are none, to keep them as numbers"),
+        (
+            _NUMERAL,
+            "numbers: leave out units, and name texts that mean missing with --missing, to keep them as numbers",
+        ),
     ):
         alike = pc.sum(pc.match_substring_regex(distinct, form)).as_py()
         if alike >= _NEARLY * len(distinct):
