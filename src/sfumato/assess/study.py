@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
+from sfumato.core.persons import count_persons
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails
@@ -43,7 +44,6 @@ __all__ = [
     "choose_sizes",
     "drawn_note",
     "equivalence_classes",
-    "frequencies_of",
     "given",
     "once",
     "read_column",
@@ -366,7 +366,7 @@ class Study:
 
     def frequencies(self, codes: Places, slots: int) -> Places:
         """How many persons of the original hold each of some values, from the value of each row."""
-        return frequencies_of(codes, self.persons, slots)
+        return count_persons(codes, self.persons, slots)
 
     def coordinates(self, columns: Iterable[str]) -> Places:
         """Coordinates of some columns."""
@@ -404,13 +404,6 @@ def once(look: Callable[[Study], T]) -> Callable[[Study], T]:
         return kept[study]
 
     return seen
-
-
-def frequencies_of(codes: Places, persons: Places | None, slots: int) -> Places:
-    """Number of persons with each value, from the value of each row."""
-    if persons is not None:
-        codes = np.unique(np.column_stack([codes, persons]), axis=0)[:, 0]
-    return np.bincount(codes, minlength=slots)
 
 
 def sample(rows: int, most: int, rng: np.random.Generator) -> Places:

@@ -22,6 +22,7 @@ from sfumato.assess.risk.uniqueness import population_uniqueness
 from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Chained, ColumnRulesKept, Fact
+from sfumato.core.persons import number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
@@ -239,7 +240,7 @@ def _with_wanted(seen: Records, job: PreparedRun, plan: Plan, codec: Codec, kept
     if gone:
         raise OptionError(f"column {gone[0]!r} is not released, so no row can be chosen by it; leave it out of --where")
     met = meets_all(conditions, job.original, job.codec.schema)
-    people = int(met.sum()) if seen.persons is None else len(np.unique(seen.persons[met]))
+    people = number_of_persons(seen.persons, met)
     least = max(min_frequency_of(job, plan), plan.mechanism.traits.floor or 2)
     if people < least:
         raise PrivacyRefusal(f"{people} persons fulfil the rule of --where and at least {least} must; use a wider rule")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
 from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
+from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
 from sfumato.engines.columns import (
@@ -40,7 +41,7 @@ from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, hold_out, persons_of_table, refuse_weight
 from sfumato.tables.rare import PooledCategories, check_rare_treatment, pool_rare_values
-from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation, value_frequencies
+from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation
 from sfumato.tables.repair import repair_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, enforce_by_copying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
@@ -204,7 +205,7 @@ def smallest_class(arrow: pa.Table, target: Field, persons: NDArray[np.int64] | 
     classes = pc.dictionary_encode(cells)
     codes = pc.fill_null(classes.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     codes[absent_cells(cells, target.missing)] = -1
-    counts = value_frequencies(codes, len(classes.dictionary), persons)
+    counts = count_persons(codes, persons, len(classes.dictionary))
     return int(counts[counts > 0].min(initial=arrow.num_rows))
 
 
@@ -224,7 +225,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> PreparedRun:
         outside = coarsen(repair_table(outside, plan.schema), before)[0]
     kept, unlabelled = _with_class(arrow, schema, plan, kept, asked, persons)
     highest = max(int(asked[kept].max(initial=0)), 2 if traits.floor is None else traits.floor)
-    people = len(kept) if persons is None else len(np.unique(persons[kept]))
+    people = number_of_persons(persons, kept)
     if people < highest:
         who = "records" if persons is None else "persons"
         raise LevelError(
@@ -447,7 +448,7 @@ def _with_class(
     if not rows or not (classed or (plan.min_frequency is not None and plan.options.rare != "keep")):
         return kept, ()
     k = max(int(asked[kept].max(initial=0)), plan.min_frequency or 2)
-    lacking = rows if persons is None else len(np.unique(persons[kept[absent]]))
+    lacking = number_of_persons(persons, kept[absent])
     if lacking >= k and not classed:
         return kept, ()
     warnings.warn(

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError
+from sfumato.core.persons import count_persons
 from sfumato.tables.dates import (
     bound_to_number,
     is_monthly,
@@ -197,7 +198,7 @@ def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints |
     codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
     ways: list[Gap] = encoded.dictionary.to_pylist()
     counts = np.bincount(codes, minlength=len(ways))
-    held = counts if persons is None else _persons_of_each(codes, persons[absent], len(ways))
+    held = count_persons(codes, None if persons is None else persons[absent], len(ways))
     commonest = int(np.argmax(counts))
     if held[commonest] < least and not _is_usual_form(ways[commonest]):
         return None
@@ -207,11 +208,6 @@ def gap_of_cells(array: pa.Array, absent: Bools, least: int = 1, persons: Ints |
     shares = counts[kept] / counts.sum()
     shares[0] += 1.0 - shares.sum()
     return MissingForms(tuple(ways[place] for place in kept), tuple(shares.tolist()))
-
-
-def _persons_of_each(codes: Ints, persons: Ints, ways: int) -> Ints:
-    pairs = np.unique(np.column_stack([codes, persons]), axis=0)
-    return np.bincount(pairs[:, 0], minlength=ways)
 
 
 def _is_usual_form(way: Gap) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError
+from sfumato.core.persons import number_of_persons
 from sfumato.core.records import Extent
 from sfumato.tables.cells import EXACT, TICKS, decimals_of_step
 from sfumato.tables.dates import (
@@ -176,16 +177,12 @@ def fit_grid(
         anchor,
         step,
         0 if step is None else max(decimals_of_step(step), decimals_of_step(anchor)),
-        fold_low=not domain.declared and _frequency(numbers == low, persons) < min_frequency,
-        fold_high=not domain.declared and _frequency(numbers == high, persons) < min_frequency,
+        fold_low=not domain.declared and number_of_persons(persons, numbers == low) < min_frequency,
+        fold_high=not domain.declared and number_of_persons(persons, numbers == high) < min_frequency,
         months=is_monthly(field),
     )
     refuse_misfits(numbers, grid, field)
     return grid
-
-
-def _frequency(held: NDArray[np.bool_], persons: NDArray[np.int64] | None) -> int:
-    return int(held.sum()) if persons is None else len(np.unique(persons[held]))
 
 
 def nearest_on_step(numbers: NDArray[np.float64], field: Field, kind: pa.DataType) -> NDArray[np.float64]:

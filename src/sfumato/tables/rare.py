@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import RareValues
+from sfumato.core.persons import count_persons
 from sfumato.tables.cells import absent_cells, plain, read_codes
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.evidence import Evidence
@@ -26,7 +27,6 @@ from sfumato.tables.recoding import (
     Recoding,
     recode,
     recode_column,
-    value_frequencies,
 )
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within, tied_columns
 from sfumato.tables.schema import Schema
@@ -170,7 +170,7 @@ def pool_rare_values(
     floors = MinimumFrequencies.drawn(k, rng)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
     found = {each.name: recode_column(table.column(each.name), each, floors, way, persons, most) for each in listed}
-    dropped = {name for name, gone in absent.items() if value_frequencies(np.where(gone, -1, 0), 1, persons)[0] < k}
+    dropped = {name for name, gone in absent.items() if count_persons(np.where(gone, -1, 0), persons, 1)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
     recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
@@ -183,7 +183,7 @@ def pool_rare_values(
     filled = frozenset(
         name
         for name, gone in absent.items()
-        if name not in dropped and 0 < value_frequencies(np.where(gone, 0, -1), 1, persons)[0] < k
+        if name not in dropped and 0 < count_persons(np.where(gone, 0, -1), persons, 1)[0] < k
     )
     few = {name: each for name, each in fields.items() if name in filled}
     lost = {name: each for name, each in lost_cells(table, few, recodings).items() if each.any()}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError, closest_name, shown
 from sfumato.core.facts import Aggregated
+from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.tables.cells import (
     absent_cells,
     gap_of_cells,
@@ -52,7 +53,6 @@ __all__ = [
     "recode",
     "recode_column",
     "recode_counts",
-    "value_frequencies",
 ]
 
 
@@ -263,26 +263,6 @@ Codes = Ints
 Mask = Bools
 
 
-def value_frequencies(codes: Codes, size: int, persons: Codes | None) -> Codes:
-    """Persons who hold each of ``size`` codes; negative codes are ignored, rows are persons by default.
-
-    Examples
-    --------
-    >>> value_frequencies(np.array([0, 0, 1, -1]), 3, None).tolist()
-    [2, 1, 0]
-    >>> value_frequencies(np.array([0, 0, 1, -1]), 3, np.array([7, 7, 7, 8])).tolist()
-    [1, 1, 0]
-    """
-    there = codes >= 0
-    held = codes[there]
-    if persons is not None and size == 1:
-        return np.array([np.count_nonzero(np.bincount(persons[there]))])
-    if persons is not None:
-        pairs = np.sort(persons[there] * size + held)
-        held = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]] % size
-    return np.bincount(held, minlength=size).astype(np.int64)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
     """How the categories of one column are recoded.
@@ -399,7 +379,7 @@ def recode_column(
     """Recoding of a column so that each category reaches its minimum frequency; None if none is rare."""
     codes, _ = read_codes(column, each)
     size = len(each.domain.categories or ())
-    return _recode_counted(each, codes, value_frequencies(codes, size, persons), floors, way, persons, most)
+    return _recode_counted(each, codes, count_persons(codes, persons, size), floors, way, persons, most)
 
 
 def recode_counts(
@@ -448,7 +428,7 @@ def like_released(
         codes, _ = read_codes(both[0], before)
         names, inside = _encode_labels(labels, codes)
         between = dataclasses.replace(before, domain=Domain(categories=tuple(names)))
-        frequencies = np.maximum(value_frequencies(inside, len(names), None), 1)
+        frequencies = np.maximum(count_persons(inside, None, len(names)), 1)
         rest = _pool(between, inside, frequencies, MinimumFrequencies(1, 1), None, most)
         if rest.after is not None:
             places = rest.places[np.array([names[label] for label in labels])]
@@ -524,7 +504,7 @@ def _pool(
     pooled = np.zeros(size, dtype=np.bool_)
     pooled[order[:count]] = True
     inside = pooled[known]
-    who = int(inside.sum()) if persons is None else len(np.unique(persons[codes >= 0][inside]))
+    who = number_of_persons(None if persons is None else persons[codes >= 0], inside)
     if count and who < floors.pooled:  # what is beyond the most is held by more
         return _remove_rare(each, pooled, frequencies, most)
     if count == len(order):
@@ -557,7 +537,7 @@ def _lift(
         moved |= rare
         names, inside = _encode_labels(labels, codes)
         places = np.array([names[label] for label in labels])
-        rare = moved & (frequencies > 0) & (value_frequencies(inside, len(names), persons)[places] < floors.pooled)
+        rare = moved & (frequencies > 0) & (count_persons(inside, persons, len(names))[places] < floors.pooled)
         if all(labels[place] == _REST for place in np.flatnonzero(rare)):
             break
     between = Field(
@@ -569,7 +549,7 @@ def _lift(
         reason=each.reason,
         hierarchy=each.hierarchy,
     )
-    wide = value_frequencies(inside, len(names), persons)
+    wide = count_persons(inside, persons, len(names))
     wide[np.unique(places[rare])] = np.minimum(wide[np.unique(places[rare])], floors.k - 1)  # new labels need more
     rest = _pool(between, inside, wide, floors, persons, most)
     if rest.after is None:

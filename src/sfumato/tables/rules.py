@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import SchemaError, shown
+from sfumato.core.persons import count_persons
 from sfumato.tables.cells import absent_cells, decimals_of_step, numbers_of_cells, plain
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Field, Kind
@@ -257,7 +258,7 @@ def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Int
         return 0
     _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
     if persons is not None:
-        rows = np.bincount(np.unique(persons * len(rows) + pair) % len(rows), minlength=len(rows))
+        rows = count_persons(pair, persons, len(rows))
     return int((rows < least).sum())
 
 

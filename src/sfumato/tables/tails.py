@@ -18,11 +18,11 @@ import pyarrow as pa
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import TailsCoded
+from sfumato.core.persons import count_persons
 from sfumato.tables.cells import is_span, is_text, numbers_of_cells, plain, write_numbers
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import Grid, cut_grid, fit_grid, refuse_misfits, unbounded_grid
 from sfumato.tables.infer import complete_field
-from sfumato.tables.recoding import value_frequencies
 from sfumato.tables.schema import Schema
 
 __all__ = [
@@ -232,7 +232,7 @@ def _fit_tail(
     field: Field, grid: Grid, values: Floats, persons: Ints | None, k: int, smooth: bool, rng: np.random.Generator
 ) -> Tail:
     distinct, places = np.unique(values, return_inverse=True)
-    held = value_frequencies(places.astype(np.int64), len(distinct), persons)
+    held = count_persons(places.astype(np.int64), persons, len(distinct))
     common = distinct[held >= k]
     rare, rest = int(held[held < k].sum()), int(held.sum() - held.max())
     if len(common) and (rare < k or rare <= (1.0 - _COMMON_SHARE) * rest):

@@ -31,12 +31,12 @@ from sfumato.assess.study import (
     Matrix,
     Places,
     Study,
-    frequencies_of,
     once,
     read_column,
     row_keys,
     value_codes,
 )
+from sfumato.core.persons import count_persons
 from sfumato.tables.codec import Codec
 from sfumato.tables.dates import is_monthly
 from sfumato.tables.recoding import column_and_level, label_values
@@ -126,7 +126,7 @@ def _uniqueness(
     cuts = np.cumsum([len(column.values) for column in columns])[:-1]
     original, released, *others = np.split(value_codes(*columns), cuts)
     slots = int(max(codes.max(initial=0) for codes in (original, released, *others))) + 1
-    frequencies, shown = frequencies_of(original, persons, slots), np.bincount(released, minlength=slots) > 0
+    frequencies, shown = count_persons(original, persons, slots), np.bincount(released, minlength=slots) > 0
     frequencies[0], shown[0] = -1, False
     outside = others[0] if others else np.empty(0, dtype=np.int64)
     fewest = None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
 from sfumato.core.option import offered
+from sfumato.core.persons import count_persons
 from sfumato.core.records import BlockKind, Records, RowRequest, width
 from sfumato.methods.condense import check_k, effective_levels
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, rows_drawn
@@ -197,8 +198,6 @@ def _check_enough(
     levels: NDArray[np.int64], strata: NDArray[np.int64], persons: NDArray[np.int64] | None, leaf: int, *, whole: bool
 ) -> None:
     """Refuse strata with fewer persons than a leaf needs, in the whole table or a partition."""
-    from sfumato.methods.chain.columns import count_persons
-
     many, need = count_persons(strata, persons), np.full(int(strata.max()) + 1, leaf)
     np.maximum.at(need, strata, levels)
     short = np.flatnonzero(many < need)

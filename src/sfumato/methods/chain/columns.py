@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.persons import count_persons
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.methods.chain.trees import MOST_BINS
 
-__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "count_persons", "read_columns"]
+__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "read_columns"]
 
 FEW_CLASSES = 6
 """Classes of the first column that have slopes of their own; so few numbers count as classes, too."""
@@ -158,20 +159,6 @@ class ChainColumn:
     def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         """Write cells into their coordinates."""
         write_cells(cells, self.block, self.missing, values)
-
-
-def count_persons(parts: NDArray[np.int64], persons: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Persons in each part of the records; without ``persons`` each record is one.
-
-    Examples
-    --------
-    >>> count_persons(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 1])).tolist()
-    [2, 1]
-    """
-    if persons is None or not len(persons):
-        return np.bincount(parts)
-    people = int(persons.max()) + 1
-    return np.bincount(np.unique(parts * people + persons) // people, minlength=int(parts.max()) + 1)
 
 
 def read_columns(records: Records, k: int) -> list[ChainColumn]:

@@ -18,6 +18,7 @@ from sfumato.core.facts import Fact, PersonsApart, Scored, Shuffled, Synthesized
 from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
+from sfumato.core.persons import count_persons
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense.slots import MISSING
 from sfumato.methods.protocol import MethodResult, OwnerDetails, rows_drawn
@@ -222,7 +223,7 @@ def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curv
     values, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     scores = ndtri((np.cumsum(counts) - counts / 2) / n)[places]
     order = np.argsort(numbers, kind="stable")
-    heaped = _people(places, persons, len(values)) >= k
+    heaped = count_persons(places, persons, len(values)) >= k
     run = np.cumsum(np.concatenate([[0], heaped[1:] | heaped[:-1]]))[places[order]]
     begins = np.flatnonzero(np.diff(run, prepend=-1))
     many = np.diff(begins, append=n)
@@ -232,7 +233,9 @@ def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curv
     starts = begins[which] + rank * many[which] // pieces[which]
     sizes = np.diff(starts, append=n)
     heap = heaped[places[order[starts]]]
-    held = heap | (_people(np.repeat(np.arange(len(starts)), sizes), None if persons is None else persons[order]) >= k)
+    held = heap | (
+        count_persons(np.repeat(np.arange(len(starts)), sizes), None if persons is None else persons[order]) >= k
+    )
     means = [np.add.reduceat(each[order], starts) / sizes for each in (scores, numbers)]
     shares = np.clip(np.column_stack([starts, starts + sizes]) / n, 0.5 / n, 1 - 0.5 / n)
     points = np.where(heap[:, None], ndtri(shares), means[0][:, None])[held]
@@ -242,12 +245,3 @@ def _score(numbers: Floats, persons: Ints | None, k: int) -> tuple[Floats, _Curv
         return scores, _Curve(np.zeros(1), np.array([numbers.mean()]), most)
     once = np.repeat([[True, False]], len(at), axis=0) | heap[held, None]  # a mean is one point, a heap has two ends
     return scores, _Curve(points[once], np.repeat(at, 2).reshape(-1, 2)[once], most)
-
-
-def _people(parts: Ints, persons: Ints | None, count: int = 0) -> Ints:
-    """Number of persons in each part."""
-    if persons is None:
-        return np.bincount(parts, minlength=count)
-    who = np.unique(persons, return_inverse=True)[1]
-    people = int(who.max()) + 1
-    return np.bincount(np.unique(parts * people + who) // people, minlength=count)

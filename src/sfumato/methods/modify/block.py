@@ -14,6 +14,7 @@ from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Blocked, Shuffled
 from sfumato.core.option import offered
+from sfumato.core.persons import count_persons
 from sfumato.core.records import Records
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify import (
@@ -154,8 +155,6 @@ class Blocking:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Set cells to missing and shuffle the rows."""
-        from sfumato.methods.chain.columns import count_persons
-
         refuse_strata(records, "blocking")
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         columns = columns_of_layout(records.layout)
@@ -240,8 +239,6 @@ def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int,
 
 def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
     """Whether each row's equivalence class holds enough persons for every level in it."""
-    from sfumato.methods.chain.columns import count_persons
-
     classes = equivalence_classes(list(shown.T), len(shown))
     need = np.zeros(int(classes.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(need, classes, levels)
@@ -261,8 +258,6 @@ def _held_by_enough(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], l
 
 def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> None:
     """Merge rows into the fully blocked class until it holds enough persons."""
-    from sfumato.methods.chain.columns import count_persons
-
     while True:
         rest = (shown == 0).all(axis=1)
         if not rest.any():

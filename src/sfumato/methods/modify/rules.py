@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.persons import count_persons
 from sfumato.core.records import Records
-from sfumato.methods.chain.columns import ChainColumn, count_persons, read_columns
+from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import LEAST_GAIN
 from sfumato.methods.chain.trees import Tree, grow_tree
 

@@ -13,6 +13,7 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Sampled, Shuffled, Swapped
 from sfumato.core.option import offered
+from sfumato.core.persons import number_of_persons
 from sfumato.core.records import Records
 from sfumato.methods.modify import (
     ColumnCells,
@@ -152,7 +153,7 @@ class Swapping:
         from sfumato.methods.modify.rules import grow_on
 
         (target,) = _target(records)
-        people = len(records) if records.persons is None else len(np.unique(records.persons))
+        people = number_of_persons(records.persons, np.arange(len(records)))
         if people < self.leaf:
             raise LevelError(f"there are {people} persons and a leaf needs {self.leaf}; lower the leaf or add more")
         if len(columns_of_layout(records.layout)) < 2:
