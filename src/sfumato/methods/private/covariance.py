@@ -56,15 +56,14 @@ def measure_products(
     values = np.concatenate([*diagonals, *others])
     noisy = counter.ledger.release(Covariance(values, people.unit, bound, many * levels * groups), rho)
     sd = float(bound / np.sqrt(2 * rho))
-    diagonal = noisy[: many * levels * groups].reshape(levels, groups * many)
-    above = noisy[many * levels * groups :].reshape(levels, -1)
-    if people.levels is not None:  # twice in a matrix, with half of the variance
-        both, sd = counter.pool(np.column_stack([diagonal, np.sqrt(2) * above]), sd)
-        diagonal, above = both[: groups * many], both[groups * many :] / np.sqrt(2)
+    diagonal = noisy[: many * levels * groups].reshape(levels, groups, many)
+    above = noisy[many * levels * groups :].reshape(levels, groups, -1)
+    both = np.concatenate([diagonal, np.sqrt(2) * above], axis=2)  # twice in a matrix, with half of the variance
+    whole, sd = (both[0], sd) if people.levels is None else counter.pool(both, sd)
     matrices = np.zeros((groups, many, many))
-    matrices[:, upper[0], upper[1]] = above.reshape(groups, -1)
+    matrices[:, upper[0], upper[1]] = whole[:, many:] / np.sqrt(2)
     matrices += matrices.transpose(0, 2, 1)
-    matrices[:, range(many), range(many)] = diagonal.reshape(groups, many)
+    matrices[:, range(many), range(many)] = whole[:, :many]
     return matrices, sd
 
 

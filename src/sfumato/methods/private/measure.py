@@ -68,6 +68,7 @@ class _Measuring:
         self.numbers = [i for i in self.free if domains[i].ordered]
         with_pairs, with_scores = len(self.free) > 1, len(self.numbers) > 1
         counter.measure_sizes()
+        self.noise = counter.noise  # of counts of all levels, as a multiple of that of one
         rho = self.ledger.remaining * _NEVER_MORE
         self.rho_one_way = rho * settings.one_way
         self.rho_given = rho * settings.given_target if self.classed and self.free else 0.0
@@ -127,7 +128,8 @@ class _Measuring:
             bins = column.bins(_FINE_BINS)
             size = int(bins.max()) + 1
             cells = self.own * size + bins[self.leaves[i]]
-            noisy, self.sd_given = self.counter.count(CountsGivenTarget, cells, count * size, rho)
+            noisy, self.sd_given = self.counter.count(CountsGivenTarget, cells, count * size, rho, blocks=count)
+            self.noise = max(self.noise, self.sd_given * float(np.sqrt(2 * rho)))
             noisy = noisy.reshape(count, size)
             column = self._sharpened(column, bins, noisy)
             self.histograms[i] = column
@@ -238,7 +240,7 @@ class _Measuring:
         tables = len(order) - (not self.classed)
         plan: list[tuple[int, list[int], list[Ints], Ints]] = []
         for _ in range(3):
-            sd = self.counter.noise * np.sqrt(max(tables, 1) / (2 * self.rho_tables))
+            sd = self.noise * np.sqrt(max(tables, 1) / (2 * self.rho_tables))
             room = self.total / (self.settings.people_per_cell * sd)
             plan = [self._planned(column, order[:place], room) for place, column in enumerate(order)]
             own = sum(self._has_table(column, parents) for column, parents, _, _ in plan)
@@ -332,7 +334,7 @@ class _Measuring:
                     cells = cells * many + each[self.leaves[b]]
                 rho = self.rho_tables * weights[c] / whole
                 cells = cells * size + bins[self.leaves[c]]
-                table, sd = self.counter.count(ColumnTable, cells, int(np.prod(dims)) * size, rho)
+                table, sd = self.counter.count(ColumnTable, cells, int(np.prod(dims)) * size, rho, blocks=dims[0])
                 table = table.reshape(-1, size)
             columns.append(ColumnModel(c, tuple(parents), tuple(maps), bins, self.given[c], table, sd))
         return Model(

@@ -184,32 +184,46 @@ class Counter:
         return float(self.sizes.sum() / np.sqrt(((self.shares * self.sizes) ** 2).sum())) if self.levelled else 1.0
 
     def count(
-        self, kind: type[Measurement], cells: Ints, size: int, rho: float, where: Ints | slice = slice(None)
+        self,
+        kind: type[Measurement],
+        cells: Ints,
+        size: int,
+        rho: float,
+        where: Ints | slice = slice(None),
+        *,
+        blocks: int = 1,
     ) -> tuple[Floats, float]:
-        """Noisy number of people in each cell, and the standard deviation of its noise."""
+        """Noisy number of people in each cell, and the standard deviation of its noise.
+
+        The cells are so many ``blocks`` of equal size, in each of which levels are compared by themselves.
+        """
         sd = float(np.sqrt(1 / (2 * rho)))
         if self.people.levels is None:
             return self.ledger.release(kind(self.people.counts(cells, size, where), self.people.unit), rho), sd
         cells = self.people.levels[where] * size + cells
         counts = self.people.counts(cells, size * len(self.shares), where)
         noisy = self.ledger.release(kind(counts, self.people.unit), rho)
-        return self.pool(noisy.reshape(-1, size), sd)
+        whole, sd = self.pool(noisy.reshape(len(self.shares), blocks, -1), sd)
+        return whole.ravel(), sd
 
     def pool(self, noisy: Floats, sd: float) -> tuple[Floats, float]:
-        """Counts of all levels, from a row of counts of each with noise of this standard deviation.
+        """Counts of all levels in blocks of cells, from those of each level with noise of this standard deviation.
 
-        What a level has of its own is drawn towards what all have in common, as far as noise explains it [James and
-        Stein 1961]; people of small weights alone would say little.
+        What a level has in a block is drawn towards what all have in common, or towards nothing, whichever is nearer,
+        as far as noise explains the difference [James and Stein 1961]; people of small weights alone would say little.
         """
-        shares, sizes = self.shares, self.sizes
-        own = noisy / shares[:, None]
-        common = (shares**2 * sizes) @ own / ((shares * sizes) ** 2).sum()  # per person, by precision
-        difference = own - sizes[:, None] * common
-        explained = (noisy.shape[1] - 1) * (sd / shares) ** 2 / np.maximum((difference**2).sum(axis=1), 1e-12)
-        kept = np.clip(1 - explained, 0.0, 1.0)
-        counts = sizes.sum() * common + kept @ difference
-        coefficients = kept + shares**2 * sizes * (sizes.sum() - kept @ sizes) / ((shares * sizes) ** 2).sum()
-        return counts, sd * float(np.sqrt(((coefficients / shares) ** 2).sum()))
+        shares, sizes = self.shares[:, None], self.sizes[:, None]
+        own = noisy / shares[..., None]
+        precision = shares**2 * sizes / ((shares * sizes) ** 2).sum()
+        common = (precision[..., None] * own).sum(axis=0)  # per person
+        squared, apart = (own**2).sum(axis=2), own - sizes[..., None] * common
+        alike = (apart**2).sum(axis=2) <= squared  # levels by blocks
+        distance = np.maximum(np.where(alike, (apart**2).sum(axis=2), squared), 1e-12)
+        kept = np.clip(1 - (noisy.shape[2] - 1) * (sd / shares) ** 2 / distance, 0.0, 1.0)
+        shared = np.where(alike, (1 - kept) * sizes, 0.0).sum(axis=0)  # people whom the common counts stand for
+        counts = (kept[..., None] * own).sum(axis=0) + shared[:, None] * common
+        variance = (((kept + precision * shared) / shares) ** 2).sum(axis=0)
+        return counts, sd * float(np.sqrt(variance.mean()))
 
     def __repr__(self) -> str:
         return f"Counter({len(self.people.weights)} levels)"
