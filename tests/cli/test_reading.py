@@ -37,9 +37,7 @@ def test_inspect_says_what_it_detected(run: Run, tmp_path: Path) -> None:
     read = json.loads(run("inspect", write_csv(tmp_path / "visits.csv"), "--json").out)
     assert [each["name"] for each in read["columns"]] == list(COLUMNS)
     assert (read["read"]["encoding"], read["read"]["header_row"]) == ("cp1252", 1)
-    assert read["read"]["detected"] == [
-        "It is not UTF-8: read as cp1252, as its letters suggest; --encoding names another."
-    ]
+    assert read["read"]["detected"] == ["Not UTF-8: read as cp1252 (detected); --encoding sets another."]
 
 
 @pytest.mark.parametrize("engine", ["memory", "partitions"])

@@ -613,7 +613,7 @@ def test_what_a_joint_run_cannot_do_is_refused_before_anybody_is_called(people: 
             lambda: own_part(vertical, 0, pa.concat_tables([table, table]), key="person"),
         ),
         (LevelError, "records", lambda: own_part(vertical, 0, table.slice(0, 15), key="person")),
-        (OptionError, "columns to bring", lambda: own_part(vertical, 0, table, key="person", columns=["height"])),
+        (OptionError, "columns to contribute", lambda: own_part(vertical, 0, table, key="person", columns=["height"])),
     ]
     for kind, words, call in cases:
         with pytest.raises(kind, match=words):

@@ -136,7 +136,7 @@ def test_no_weight_gives_a_person_more_than_their_epsilon(epsilons: list[float])
 
 @pytest.mark.parametrize("epsilons", [[0.01, 10.0], [2.0, 1.0]])
 def test_epsilons_that_no_weight_can_give_are_refused(epsilons: list[float]) -> None:
-    with pytest.raises(OptionError, match=r"too small beside|above 1"):
+    with pytest.raises(OptionError, match=r"too small compared with|above 1"):
         level_weights(epsilons, epsilons[-1], 1e-5)
 
 

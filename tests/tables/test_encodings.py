@@ -75,11 +75,11 @@ def test_a_latin_file_is_read_in_memory_in_parts_and_from_python(tmp_path: Path)
     plain = read_file(write_csv(tmp_path / "plain.csv", "utf-8"))[0]
     table, form = read_file(path)
     assert table.equals(plain)
-    assert form.found == ("It is not UTF-8: read as cp1252, as its letters suggest; --encoding names another.",)
+    assert form.found == ("Not UTF-8: read as cp1252 (detected); --encoding sets another.",)
     source = open_people(path)
     assert (source.form.encoding, source.form.found) == (form.encoding, form.found)
     assert source.head(["Name", "Größe"], 9_000).column("Name").to_pylist() == plain.column("Name").to_pylist()
-    with pytest.warns(UserWarning, match=r"read as cp1252, as its letters suggest; encoding= names another$"):
+    with pytest.warns(UserWarning, match=r"read as cp1252 \(detected\); encoding= sets another$"):
         schema = sf.inspect(path)
     assert schema.names == tuple(plain.column_names)
     assert sf.inspect(path, encoding="cp1252").names == schema.names

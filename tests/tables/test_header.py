@@ -38,7 +38,7 @@ def test_cells_without_a_name_that_nobody_can_guess_are_refused(tmp_path: Path, 
 
 
 def test_a_table_whose_columns_all_lack_a_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="has no columns; bring a header"):
+    with pytest.raises(TableError, match="has no columns; it needs a header"):
         _read(tmp_path, ",\n,\n,\n")
 
 

@@ -371,8 +371,8 @@ def _notes(workings: OwnerDetails | None, job: PreparedRun, rows_in: int) -> tup
     notes = []
     if workings is not None and workings.sample is not None:
         notes.append(
-            f"The release is a sample: it is compared with the {len(workings.sample)} rows that were drawn of "
-            f"{rows_in}, so that what the sample itself loses is not counted; people not drawn are the control."
+            f"The release is a sample. It is compared with the {len(workings.sample):,} rows that were drawn, of "
+            f"{rows_in:,}; utility lost by sampling is not counted. People who were not drawn are the control group."
         )
     wide = sum(bool(field.coarsened) for field in job.told.encoded)
     if wide:

@@ -32,13 +32,13 @@ class Centres(Protocol):
         """Put each centre at the mean of its cluster; that of an empty one stays."""
 
     def closest(self, cluster: int, candidates: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-        """So many of the candidates of all owners that are closest to a centre; of equal ones the first."""
+        """The candidates of all owners closest to a centre, a given number; of equal ones the first."""
 
 
 def cluster_rows(session: Session, centres: Centres, rounds: int) -> tuple[Whole, Whole, int]:
     """Run K-means [BCG10, line 4]; gives the clusters, their sizes over all owners, and the rounds.
 
-    It ends when no record of any owner changes its cluster, or after so many rounds.
+    It ends when no record of any owner changes its cluster, or after ``rounds`` rounds.
     """
     session.phase("round 1")
     labels = centres.nearest()

@@ -109,7 +109,7 @@ def own_part(
     key : str, optional
         Of a vertical partition: the column that says which rows of the owners belong together. It is not released.
     columns : iterable of str, optional
-        The columns to bring; by default all.
+        The columns to contribute; by default all.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _chosen(arrow: pa.Table, columns: Iterable[str] | None, key: str | None) -> 
     names = list(dict.fromkeys([*([] if key is None else [key]), *columns]))
     lacking = [name for name in names if name not in arrow.column_names]
     if lacking:
-        raise OptionError(f"the table lacks {len(lacking)} of the columns to bring, the first is {lacking[0]!r}")
+        raise OptionError(f"the table lacks {len(lacking)} of the columns to contribute, the first is {lacking[0]!r}")
     return arrow.select(names)
 
 

@@ -80,7 +80,7 @@ def read_lines(stream: BinaryIO, reading: ReadOptions) -> Iterator[Batch]:
             text.readline()
         first = next((line for line in text if line.strip("\ufeff \t\r\n")), "").removeprefix("\ufeff")
         if not first:
-            raise TableError(f"{_NAME} is empty; bring a header and rows, or JSON lines")
+            raise TableError(f"{_NAME} is empty; it needs a header and rows, or JSON lines")
         form = reading.form or ("jsonl" if first.lstrip().startswith("{") else "csv")
         if form == "jsonl":
             if reading.header_row is not None:

@@ -473,7 +473,7 @@ class State:
         if acknowledged is not None and acknowledged > head.number:
             raise StateError(
                 f"the state {name!r} lacks the last {acknowledged - head.number} commits that were acknowledged, so it "
-                "is an older or half copied one; bring back the newer copy, or remove the lock file to go on from the "
+                "is an older or half copied one; restore the newer copy, or remove the lock file to go on from the "
                 "older one, which has forgotten what was published since"
             )
         return head

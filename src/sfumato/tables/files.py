@@ -226,7 +226,7 @@ def describe_detected(unit: str, header: Header, encoding: str | None = None) ->
     """Describe what was detected: the encoding, and the header row if rows above it are skipped."""
     words = []
     if encoding is not None:
-        words.append(f"It is not UTF-8: read as {encoding}, as its letters suggest; --encoding names another.")
+        words.append(f"Not UTF-8: read as {encoding} (detected); --encoding sets another.")
     if header.above:
         left = f"{header.above} {unit} above it is" if header.above == 1 else f"{header.above} {unit}s above it are"
         words.append(f"The header is {unit} {header.row}; {left} left out; --header-row names another.")
@@ -286,10 +286,10 @@ def _read_csv(
     data: bytes, name: str, encoding: str | None, delimiter: str | None, header_row: int | None
 ) -> tuple[pa.Table, FileForm]:
     if not data or data.isspace():
-        raise TableError(f"{name} is empty; bring a header and rows")
+        raise TableError(f"{name} is empty; it needs a header and rows")
     data, known, detected = to_utf8(data, name, encoding)
     if not data.strip():
-        raise TableError(f"{name} is empty; bring a header and rows")
+        raise TableError(f"{name} is empty; it needs a header and rows")
     text = data[: 1 << 20].decode("utf-8", errors="ignore")
     delimiter, names, header = csv_header(text, name, delimiter, header_row)
     data = data[_line_offset(text, header.row) :]
@@ -497,7 +497,7 @@ def _is_blank(column: pa.ChunkedArray) -> bool:
 def check_names(names: list[str], name: str) -> None:
     """Refuse a table without columns, with unnamed columns, or with duplicate names."""
     if not names:
-        raise TableError(f"{name} has no columns; bring a header and rows")
+        raise TableError(f"{name} has no columns; it needs a header and rows")
     nameless = [place for place, column in enumerate(names, 1) if not column.strip()]
     if nameless:
         if len(nameless) == 1:

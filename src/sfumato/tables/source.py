@@ -259,7 +259,7 @@ def _csv_form(
     known, detected = encoding_of(data, name, encoding, whole=len(data) < _HEAD)
     text = data.decode(known, "ignore").removeprefix("\ufeff")
     if not text.strip():
-        raise TableError(f"{name} is empty; bring a header and rows")
+        raise TableError(f"{name} is empty; it needs a header and rows")
     delimiter, names, header = csv_header(text, name, delimiter, header_row)
     found = describe_detected("line", header, known if detected else None)
     return names, FileForm(FileFormat.CSV, delimiter, encoding=known, header_row=header.row, found=found)

@@ -434,7 +434,7 @@ class _ItemLists:
             cells = pc.split_pattern(pc.fill_null(cells.cast(pa.string()), ""), _MARK)
         elif not pa.types.is_list(cells.type) and not pa.types.is_large_list(cells.type):
             raise TableError(
-                f"column {self.column!r} holds no lists of items; bring lists, or texts with semicolons between"
+                f"column {self.column!r} holds no lists of items; provide lists, or texts with semicolons between"
             )
         found = _number_names(pc.list_flatten(cells), self.column, self.names)
         there = found >= 0
@@ -476,8 +476,8 @@ def _from_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...])
         codes.append(np.full(len(rows[-1]), place, dtype=np.int64))
     if strange or not table.num_columns:
         first = f", as {strange[0]!r}" if strange else ""
-        raise TableError(f"{len(strange)} columns are not of 0 and 1{first}; bring a column 'items', or a row for each "
-                         "item with --transaction and --item, or drop them")  # fmt: skip
+        raise TableError(f"{len(strange)} columns are not of 0 and 1{first}; provide a column 'items', or a row for "
+                         "each item with --transaction and --item, or drop them")  # fmt: skip
     labels = _check_labels(table.column_names)
     return _table(np.concatenate(rows), np.concatenate(codes), table.num_rows, labels, persons=whose, dropped=dropped)
 

@@ -106,7 +106,9 @@ def level_weights(epsilons: Sequence[float], epsilon: float, delta: float) -> tu
                 f"some people have epsilon {each:g}, above {epsilon:g}, which is that of the run; raise it"
             )
         if not parts:
-            raise OptionError(f"epsilon {each:g} is too small beside {epsilon:g} of others; bring them closer together")
+            raise OptionError(
+                f"epsilon {each:g} is too small compared with {epsilon:g} of others; choose closer values"
+            )
         weights.append(min(parts, GRID))
     return tuple(weights)
 

@@ -295,7 +295,7 @@ def _table(X: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:  # noqa: N803
     there = [str(name) for name in held]
     for name in names:
         if name not in there:
-            raise SchemaError(f"column {name!r} is not in the table; bring it, or leave its specification out")
+            raise SchemaError(f"column {name!r} is not in the table; add it, or leave its specification out")
     for name in there:
         if name not in names:
             raise SchemaError(f"column {name!r} has no noise specification; give one, or leave the column out")
