@@ -20,7 +20,6 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.certificate.randomized import read_spec
 from sfumato.certificate.signature import Signer, expected_signer
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import (
@@ -50,6 +49,7 @@ from sfumato.engines.outcome import Recipe
 from sfumato.methods.geometry.key import Key
 from sfumato.parties.config import PartyConfig
 from sfumato.parties.peers import fingerprint_of
+from sfumato.survey.specification_files import read_spec
 from sfumato.tables.schema import Schema
 
 

@@ -17,12 +17,13 @@ import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.core.facts import Shuffled, ShuffledWithin, Transformed
+from sfumato.core.facts import Shuffled, ShuffledWithin
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions import batches as chunks
 from sfumato.engines.partitions import sampling
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release

@@ -6,7 +6,7 @@ import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.bench_chain import mixed_records
-from sfumato.core.facts import Synthesized
+from sfumato.methods.condense.facts import Synthesized
 from sfumato.methods.condense.synthesize import NormalScores
 from sfumato.methods.protocol import MethodResult
 

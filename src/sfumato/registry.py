@@ -1,4 +1,4 @@
-"""Methods, measures and commands by name, each with the module that holds it, which is loaded at its first use.
+"""Methods, measures, facts and commands by name, each with the module that holds it, which is loaded at its first use.
 
 The verticals (`parties`, `stream`, `survey`, `transactions`) are known here alone: the core loads them by name and
 imports none. Other installed packages add methods and measures by an entry point of the group ``sfumato.extensions``.
@@ -6,7 +6,7 @@ imports none. Other installed packages add methods and measures by an entry poin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -26,11 +26,12 @@ __all__ = [
     "extension_measures",
     "extensions",
     "load_command",
+    "load_facts",
     "load_method",
+    "load_own_method",
     "load_status",
     "method_names",
     "secure_engine",
-    "vertical_checks",
     "vertical_measures",
 ]
 
@@ -82,7 +83,15 @@ _METHODS: Mapping[str, str] = MappingProxyType(
 """Methods in the order of the help, and the module and the name there of what makes the mechanism of each."""
 
 _MEASURES = ("transactions.measures",)  # modules with MEASURES
-_CHECKS = ("transactions.table",)  # modules with check_released
+_FACTS = (
+    "core.facts.release",
+    "core.groups.facts",
+    "tables.facts",
+    *dict.fromkeys(".".join([*module.partition(":")[0].split(".")[:2], "facts"]) for module in _METHODS.values()),
+    "parties.facts",
+    "stream.facts",
+    "transactions.facts",
+)
 _STATUS = {"stream": "stream.verb", "survey": "survey.estimate"}  # modules with status_page
 
 GROUP = "sfumato.extensions"
@@ -135,11 +144,19 @@ def method_names() -> tuple[str, ...]:
 
 def load_method(name: str) -> Callable[..., Any]:
     """What makes the mechanism of this name from its parameters; raises KeyError if there is no such method."""
-    if name in _METHODS:
-        module, _, inside = _METHODS[name].partition(":")
-        made: Callable[..., Any] = getattr(_module(module), inside)
-        return made
+    own = load_own_method(name)
+    if own is not None:
+        return own
     return {method: each for extension in extensions() for method, each in extension.methods.items()}[name]
+
+
+def load_own_method(name: str) -> Callable[..., Any] | None:
+    """What makes the mechanism of this name; None if it is no method of the core. Loads no extension."""
+    if name not in _METHODS:
+        return None
+    module, _, inside = _METHODS[name].partition(":")
+    made: Callable[..., Any] = getattr(_module(module), inside)
+    return made
 
 
 def vertical_measures() -> tuple[Any, ...]:
@@ -172,9 +189,9 @@ def _refuse_names_taken(extension: Extension, names: Iterable[str], taken: Itera
         )
 
 
-def vertical_checks(table: Path, facts: Sequence[Any], most_bytes: int | None) -> list[tuple[str, bool, str]]:
-    """What the verticals find in a released table: what was checked, whether it is as certified, and the detail."""
-    return [found for name in _CHECKS for found in _module(name).check_released(table, facts, most_bytes)]
+def load_facts() -> frozenset[str]:
+    """Load the facts of the package, not those of extensions, and name their modules."""
+    return frozenset(_module(name).__name__ for name in _FACTS)
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.study import Study, study_of
-from sfumato.core.facts import Transformed
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.repair import repair_table

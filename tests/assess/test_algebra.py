@@ -13,7 +13,8 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.findings import Direction, Family, Tries
 from sfumato.assess.measure import EPOCHS, basic, catalogue
 from sfumato.assess.study import Study, sample, study_of
-from sfumato.core.facts import Fact, Grouped
+from sfumato.core.facts import Fact
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.neighbours import nearest
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import draw_table, fit, released_of, workings

@@ -17,8 +17,9 @@ from sfumato.assess.study import Study
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.operators import KeepOrReplace, transition
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.facts import Randomized, Shuffled
+from sfumato.core.facts import Shuffled
 from sfumato.methods.protocol import OwnerDetails
+from sfumato.methods.randomize.facts import Randomized
 from tests.assess.cases import ROWS, draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
 from tests.examples import at_length

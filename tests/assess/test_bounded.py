@@ -13,8 +13,8 @@ import pytest
 from sfumato.assess.bounded import bounded_study
 from sfumato.assess.measure import assess
 from sfumato.assess.study import Study, study_of
-from sfumato.core.facts import TailsCoded
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import fit_tails
 

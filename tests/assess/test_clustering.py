@@ -15,8 +15,8 @@ from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS, misclassified
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Transformed
 from sfumato.methods.geometry import Key, Rotate
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.geometry.transformations import rotate
 from sfumato.methods.protocol import OwnerDetails

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.utility.distortion import CHANGES, cost_findings
-from sfumato.core.facts import Aggregated
 from sfumato.methods.protocol import OwnerDetails
+from sfumato.tables.facts import Aggregated
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.differencing import DIFFERENCING, PublicationSummary, StreamPublications, difference
-from sfumato.core.facts import EpochPublished
+from sfumato.stream.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value
 from tests.assess.watched import EPOCHS, FIRST, LEVEL, SCHEMA, Stream, fixed_case, people, study_with

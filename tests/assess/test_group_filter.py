@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.assess.attacks.noise_filter import GROUP_FILTER, estimate_in_group
 from sfumato.assess.study import Study
-from sfumato.core.facts import ComponentNoise
+from sfumato.methods.perturb.facts import ComponentNoise
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
 from tests.examples import at_length

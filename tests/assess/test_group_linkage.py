@@ -12,7 +12,8 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.linkability import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding, wilson
 from sfumato.assess.study import study_of
-from sfumato.core.facts import Fact, Grouped
+from sfumato.core.facts import Fact
+from sfumato.core.groups.facts import Grouped
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
 

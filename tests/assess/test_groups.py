@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.assess.findings import Finding
 from sfumato.assess.risk.groups import COMPACTNESS, GROUPS, compactness, group_sizes
-from sfumato.core.facts import Grouped
+from sfumato.core.groups.facts import Grouped
 from sfumato.methods.protocol import OwnerDetails
 
 

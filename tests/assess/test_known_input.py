@@ -13,23 +13,16 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.attacks.known_input import (
-    KNOWN_INPUT,
-    PUBLIC_MOMENTS,
-    mean_as_tries,
-    undo,
-    undo_lines,
-    undo_turn,
-)
+from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS, mean_as_tries, undo, undo_lines, undo_turn
 from sfumato.assess.findings import wilson
 from sfumato.assess.numbers import show
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.report import Report, Ruling
 from sfumato.assess.utility.distortion import SECURITY
 from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
-from sfumato.certificate.claims import draw_claims
-from sfumato.core.facts import Transformed
+from sfumato.core.facts import draw_claims
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import KINDS, PAIRS, Ranges, hybrid
 from sfumato.methods.protocol import OwnerDetails

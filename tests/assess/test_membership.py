@@ -10,18 +10,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.membership import (
-    LEAVES,
-    MEMBERSHIP,
-    OUTLIERS,
-    accuse_outliers,
-    area,
-    area_tries,
-    threshold,
-)
+from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS, accuse_outliers, area, area_tries, threshold
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
-from sfumato.core.facts import Chained
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
 from tests.examples import at_length

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess.algebra import Measure
 from sfumato.assess.attacks.labels import HIDDEN_LABEL, SWAPPED_ROWS
-from sfumato.core.facts import Downgraded, Swapped
+from sfumato.methods.modify.facts import Downgraded, Swapped
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.privacy_studies import found as run
 from tests.assess.privacy_studies import study

@@ -16,8 +16,9 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
 from sfumato.core.distributions.domains import Integers, Reals
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.facts import Noised, Randomized
+from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import OwnerDetails
+from sfumato.methods.randomize.facts import Randomized
 from tests.assess.cases import draw_table, released_of
 from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
 from tests.examples import at_length

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from sfumato.assess.attacks.differencing import PublicationSummary, StreamPublications
 from sfumato.assess.study import Study
-from sfumato.core.facts import EpochPublished
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
 from sfumato.stream.epochs import Publication, renew
+from sfumato.stream.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema

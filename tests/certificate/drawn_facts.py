@@ -11,59 +11,44 @@ from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
     BoundsKept,
-    Celled,
-    Chained,
-    ClassPure,
-    ColumnRulesKept,
     ColumnsDropped,
-    ComponentNoise,
-    CountsKept,
-    DatesCoarsened,
     DespitePolicy,
-    DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
-    EpochPublished,
     Fact,
-    Grouped,
     HeldOut,
-    Joint,
-    Maintained,
-    Noised,
-    Opened,
-    PersonRowsBounded,
-    PersonsApart,
-    PersonsBounded,
-    PersonsLinked,
-    Randomized,
-    RareValues,
-    RowsDrawn,
-    RowsKept,
-    RulesBlocked,
-    RulesHidden,
-    Sampled,
-    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
-    Synthesized,
-    TailsCoded,
-    TargetMoved,
-    TransactionPersons,
-    TransactionsRandomized,
-    TransactionsReleased,
-    Transformed,
-    Unchanged,
     UnlabelledRows,
     Unmeasured,
     Untouched,
+)
+from sfumato.core.groups.facts import Celled, CountsKept, Grouped
+from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.methods.geometry.facts import TargetMoved, Transformed
+from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.perturb.facts import ComponentNoise, Noised
+from sfumato.methods.randomize.facts import DomainsObserved, Randomized
+from sfumato.parties.facts import Joint, Opened
+from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
+from sfumato.tables.facts import (
+    Aggregated,
+    ColumnRulesKept,
+    DatesCoarsened,
+    RareValues,
+    RowsDrawn,
+    TailsCoded,
     WeightsScaled,
+)
+from sfumato.transactions.facts import (
+    RulesBlocked,
+    RulesHidden,
+    TransactionPersons,
+    TransactionsRandomized,
+    TransactionsReleased,
 )
 
 Facts = tuple[Fact, ...]

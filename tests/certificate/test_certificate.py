@@ -10,7 +10,9 @@ import pytest
 
 from sfumato.certificate.certificate import AlteredCertificate, Certificate, certify
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import ColumnsDropped, CountsKept, Drawn, Fact, Grouped, HeldOut, Shuffled, Synthesized
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.condense.facts import Synthesized
 
 DIGEST = "0123456789abcdef" * 4
 FACTS: tuple[Fact, ...] = (
@@ -129,7 +131,7 @@ def test_a_certificate_in_any_other_bytes_is_altered(change: Any, words: str) ->
         ("table_sha256", ("None", "", DIGEST[1:], DIGEST.upper(), 0)),
         ("schema_sha256", ("None", None, DIGEST + "0", 0)),
         ("files", ([], {"table.csv": None}, {"table.csv": "0"})),
-        ("facts", ({}, [[]], [None], [{}], [{"fact": "blessed"}])),
+        ("facts", ({}, [[]], [None], [{}], [{"fact": "shuffled"}])),
         ("claims", ({}, [{}], ["safe"], [{"claim": "x", "kind": "certain", "basis": "y", "assumes": "z"}])),
         ("refused", ({}, [{"claim": "x"}], [{"claim": "x", "reason": None}])),
         ("levels", ([], {}, {"groups": 9})),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.certificate.grouped import of_chain
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Celled, Chained
+from sfumato.core.facts import Context
+from sfumato.core.groups.facts import Celled
+from sfumato.methods.chain.facts import Chained
 
 
 def chained(violations: int = 0) -> Chained:
@@ -18,10 +19,10 @@ def chained(violations: int = 0) -> Chained:
 @pytest.mark.parametrize(("violations", "words"), [(1, "^1 record is in leaves"), (2, "^2 records are in leaves")])
 def test_nothing_is_said_of_a_chain_that_misses_a_level(violations: int, words: str) -> None:
     with pytest.raises(PrivacyRefusal, match=words):
-        list(of_chain(chained(violations)))
+        list(chained(violations).claims(Context(())))
 
 
 @pytest.mark.parametrize(("cells", "told"), [(1, False), (2, True)])
 def test_parts_are_told_where_there_are_two(cells: int, told: bool) -> None:
-    first = next(iter(of_chain(chained(), (chained(), Celled(cells, 50)))))
+    first = next(iter(chained().claims(Context((chained(), Celled(cells, 50))))))
     assert ("of the part" in str(first)) == told

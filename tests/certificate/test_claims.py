@@ -3,33 +3,35 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 
-from sfumato.certificate.claims import draw_claims
+from sfumato.certificate.certificate import certify
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import (
-    ClassPure,
+    Claim,
     ColumnsDropped,
-    CountsKept,
+    Context,
     DespitePolicy,
     Drawn,
     Enhanced,
     Fact,
-    Grouped,
     HeldOut,
-    Noised,
     Shuffled,
     ShuffledWithin,
+    Statements,
     Stratified,
-    Synthesized,
+    UnknownFact,
     UnlabelledRows,
     Unmeasured,
     Untouched,
+    draw_claims,
     fact_from_json,
     fact_to_json,
 )
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.condense.facts import ClassPure, Synthesized
+from sfumato.methods.perturb.facts import Noised
 
 DRAWN = Drawn("release", "ChaCha20")
 GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 0, 0, 0, 0)
@@ -59,20 +61,42 @@ def test_a_fact_comes_back_from_json(fact: Fact) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [{"fact": "blessed"}, {"fact": "shuffled"}, {"fact": "shuffled", "rows": "3"}, {"rows": 3}, {"fact": ["shuffled"]}],
+    [{"fact": "shuffled"}, {"fact": "shuffled", "rows": "3"}, {"rows": 3}, {"fact": ["shuffled"]}],
 )
-def test_an_unknown_or_altered_fact_is_refused(document: dict[str, object]) -> None:
+def test_an_altered_fact_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(BadInput):
         fact_from_json(document)
 
 
-def test_an_unknown_fact_is_refused_not_ignored() -> None:
-    @dataclass(frozen=True)
-    class Blessed(Fact):
-        fact: ClassVar[str] = "blessed"
+@pytest.mark.parametrize("document", [{"fact": "blessed"}, {"fact": "unknown-fact", "document": {"fact": "drawn"}}])
+def test_an_unknown_fact_is_kept_as_it_is_and_never_certified(document: dict[str, object]) -> None:
+    unknown = fact_from_json(document)
+    assert isinstance(unknown, UnknownFact)
+    assert fact_to_json(unknown) == document
+    with pytest.raises(PrivacyRefusal, match="is not known, so nothing can be certified"):
+        certify(
+            (DRAWN, unknown),
+            version="0.2.0",
+            randomness="release",
+            method="blessing",
+            parameters={},
+            rows_in=1,
+            rows_out=1,
+            schema_sha256="0" * 64,
+        )
 
-    with pytest.raises(PrivacyRefusal, match="not known"):
-        draw_claims((DRAWN, Blessed()))
+
+def test_a_fact_of_another_package_bears_its_own_claims_and_is_unknown_when_it_is_read() -> None:
+    @dataclass(frozen=True)
+    class Rounded(Fact):
+        step: float
+
+        def claims(self, context: Context) -> Statements:
+            yield Claim(f"All numbers are multiples of {self.step:g}.", "proved", "They were rounded.", "nothing")
+
+    claims, _ = draw_claims((DRAWN, Rounded(0.5)))
+    assert [claim.claim for claim in claims] == ["All numbers are multiples of 0.5."]
+    assert isinstance(fact_from_json(fact_to_json(Rounded(0.5))), UnknownFact)
 
 
 def test_every_claim_has_a_basis_and_none_says_anonymous() -> None:

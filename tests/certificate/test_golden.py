@@ -6,60 +6,41 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.certificate.claims import draw_claims
 from sfumato.core.facts import (
-    Aggregated,
-    Alike,
-    Blocked,
     BoundsKept,
-    Celled,
-    Chained,
-    ClassPure,
-    ColumnRulesKept,
     ColumnsDropped,
-    ComponentNoise,
-    CountsKept,
-    DatesCoarsened,
     DespitePolicy,
-    DomainsObserved,
-    Downgraded,
     Drawn,
     Enhanced,
-    EpochPublished,
     Fact,
-    FormulaTexts,
-    Grouped,
     HeldOut,
-    Joint,
-    Maintained,
-    Noised,
-    Opened,
-    PersonRowsBounded,
-    PersonsApart,
-    PersonsBounded,
-    PersonsLinked,
-    RareValues,
-    RowsDrawn,
-    RowsKept,
-    RulesBlocked,
-    RulesHidden,
-    Sampled,
-    Scored,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Swapped,
-    Synthesized,
-    TailsCoded,
-    TargetMoved,
-    TransactionPersons,
-    TransactionsReleased,
-    Transformed,
-    Unchanged,
     Unmeasured,
     Untouched,
+    draw_claims,
+)
+from sfumato.core.groups.facts import Celled, CountsKept, Grouped
+from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.methods.geometry.facts import TargetMoved, Transformed
+from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.perturb.facts import ComponentNoise, Noised
+from sfumato.methods.randomize.facts import DomainsObserved
+from sfumato.parties.facts import Joint, Opened
+from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
+from sfumato.tables.facts import (
+    Aggregated,
+    ColumnRulesKept,
+    DatesCoarsened,
+    FormulaTexts,
+    RareValues,
+    RowsDrawn,
+    TailsCoded,
     WeightsScaled,
 )
+from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionPersons, TransactionsReleased
 from tests.certificate.drawn_facts import OPERATORS, SPECS, randomized_column, randomized_transactions
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -272,7 +253,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
         ColumnRulesKept(("admission <= discharge", "postcode -> city"), True),
         WeightsScaled("weight", 1234.5, 0.5),
-        FormulaTexts(("note",), 4, 1, False),
+        FormulaTexts(("city",), 4, 1, False),
     ),
     "condense-quoted": (*AROUND, GROUPED, DRAWN, Shuffled(100), FormulaTexts(("note",), 4, 0, True)),
     "chain-strata": (

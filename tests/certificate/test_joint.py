@@ -6,11 +6,12 @@ import dataclasses
 
 import pytest
 
-from sfumato.certificate.claims import draw_claims
-from sfumato.certificate.statements import Claim, Refused
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import ComponentNoise, CountsKept, Drawn, Fact, Grouped, Joint, Opened, Shuffled, fact_from_json
+from sfumato.core.facts import Claim, Drawn, Fact, Refused, Shuffled, draw_claims, fact_from_json
 from sfumato.core.facts import fact_to_json as to_json
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.perturb.facts import ComponentNoise
+from sfumato.parties.facts import Joint, Opened
 
 THREE, TWO = ("bank", "clinic", "shop"), ("bank", "shop")
 CLUSTERS = Opened("clusters", "the cluster of each row", "opened", THREE, 300, 3)

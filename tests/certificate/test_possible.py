@@ -7,45 +7,25 @@ from typing import Any
 
 import pytest
 
-from sfumato.certificate.coherence import check_facts
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import (
+from sfumato.core.facts import BoundsKept, Drawn, Enhanced, Fact, Stratified, Untouched, check_facts
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.chain.facts import Chained
+from sfumato.methods.condense.facts import ClassPure, PersonsLinked, Scored
+from sfumato.methods.geometry.facts import Transformed
+from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.perturb.facts import ComponentNoise, Noised
+from sfumato.stream.facts import Maintained, PersonRowsBounded, RowsKept
+from sfumato.tables.facts import (
     Aggregated,
-    Alike,
-    Blocked,
-    BoundsKept,
-    Chained,
-    ClassPure,
     ColumnRulesKept,
-    ComponentNoise,
-    CountsKept,
     DatesCoarsened,
-    Downgraded,
-    Drawn,
-    Enhanced,
-    Fact,
-    Grouped,
-    Maintained,
-    Noised,
-    PersonRowsBounded,
-    PersonsLinked,
     RareValues,
     RowsDrawn,
-    RowsKept,
-    RulesBlocked,
-    RulesHidden,
-    Sampled,
-    Scored,
-    Stratified,
-    Swapped,
     TailsCoded,
-    TransactionPersons,
-    TransactionsReleased,
-    Transformed,
-    Unchanged,
-    Untouched,
     WeightsScaled,
 )
+from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionPersons, TransactionsReleased
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
 CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, target
 
-from sfumato.certificate.claims import Claim, Refused, draw_claims
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Drawn
+from sfumato.core.facts import Claim, Drawn, Refused, draw_claims
 from tests.certificate.drawn_facts import Facts, any_facts, engine_facts
 from tests.certificate.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released
 

@@ -6,17 +6,17 @@ import dataclasses
 
 import pytest
 
-from sfumato.certificate.claims import Claim
-from sfumato.certificate.streamed import of_stream
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import EpochPublished, Maintained, RareValues
+from sfumato.core.facts import Claim, Context
+from sfumato.stream.facts import EpochPublished, Maintained
+from sfumato.tables.facts import RareValues
 
 KEPT = Maintained("AY05 dynamic maintenance", "strict", 5, 9, 0, 12, 0, 0, 0, 0, 0)
 FIRST = EpochPublished(1, 9, 0, 120, 12)
 
 
 def claims_of(kept: Maintained, *ledger: EpochPublished) -> str:
-    return "\n".join(str(each) for each in of_stream(kept, ledger) if isinstance(each, Claim))
+    return "\n".join(str(each) for each in kept.claims(Context(ledger)) if isinstance(each, Claim))
 
 
 @pytest.mark.parametrize("epochs", [(), (2,), (1, 3), (2, 1), (1, 1)])
@@ -63,4 +63,4 @@ def test_categories_of_which_nothing_is_said_bear_no_certificate() -> None:
     kept = dataclasses.replace(KEPT, category_columns=1)
     with pytest.raises(PrivacyRefusal, match="no fact covers rare categories"):
         claims_of(kept, FIRST)
-    assert list(of_stream(kept, (FIRST, RareValues("lift", 5, 1))))
+    assert list(kept.claims(Context((FIRST, RareValues("lift", 5, 1)))))

@@ -5,23 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from sfumato.certificate.claims import draw_claims
-from sfumato.core.facts import (
-    Chained,
-    ColumnRulesKept,
-    ColumnsDropped,
-    DatesCoarsened,
-    Drawn,
-    Fact,
-    FormulaTexts,
-    Grouped,
-    PersonsApart,
-    PersonsLinked,
-    RareValues,
-    Swapped,
-    Synthesized,
-    WeightsScaled,
-)
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, draw_claims
+from sfumato.core.groups.facts import Grouped
+from sfumato.methods.chain.facts import Chained
+from sfumato.methods.condense.facts import PersonsApart, PersonsLinked, Synthesized
+from sfumato.methods.modify.facts import Swapped
+from sfumato.tables.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RareValues, WeightsScaled
 from tests.certificate.drawn_facts import Facts, engine_facts
 from tests.certificate.test_golden import METHODS
 from tests.vocabulary import NOT_USED, phrases_not_used, sentences, words

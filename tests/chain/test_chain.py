@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 import sfumato as sf
 from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Chained, PersonsBounded
 from sfumato.core.records import Records
 from sfumato.methods.chain import Chain
 from sfumato.methods.chain.columns import read_columns
 from sfumato.methods.chain.draw import _adjacent_numbers, _bound_contributions, _Leaves, _move_numbers
+from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.methods.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Chained, RowsDrawn, Shuffled
+from sfumato.core.facts import Shuffled
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import Mechanism
+from sfumato.tables.facts import RowsDrawn
 from sfumato.tables.levels import parse_conditions
 from tests.chain.test_chain import visits
 from tests.examples import examples

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.cli.sanitize import rare_words, tail_words
-from sfumato.core.facts import RareValues, TailsCoded
+from sfumato.core.facts import Context
+from sfumato.tables.facts import RareValues, TailsCoded
 
 GONE = ": none is released"
 
@@ -25,7 +25,7 @@ GONE = ": none is released"
     ],
 )
 def test_no_count_of_rare_categories_or_cells_is_printed(fact: RareValues, words: str) -> None:
-    assert rare_words(fact) == f"Rare categories (fewer than 5 persons){words}."
+    assert fact.treatment == f"Rare categories (fewer than 5 persons){words}."
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_no_count_of_rare_categories_or_cells_is_printed(fact: RareValues, words
     ],
 )
 def test_the_treatment_of_extreme_values_is_printed(method: str, words: str) -> None:
-    assert tail_words(TailsCoded(method, 5, 2)) == f"Extreme values (fewer than 5 persons): {words}."
+    assert TailsCoded(method, 5, 2).summary(Context(()), "csv")[1] == f"Extreme values (fewer than 5 persons): {words}."

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 import sfumato
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal, SchemaError
-from sfumato.core.facts import ClassPure, Grouped, UnlabelledRows
+from sfumato.core.facts import UnlabelledRows
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense.classwise import (
     MOST_CLASSES,
@@ -25,6 +26,7 @@ from sfumato.methods.condense.classwise import (
     choose_size,
     classes_of,
 )
+from sfumato.methods.condense.facts import ClassPure
 from sfumato.methods.condense.partition import GROUPINGS
 from sfumato.methods.protocol import Mechanism, MethodResult
 from tests.condense.tables import VALUES, assert_meets, draw_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.core.facts import Grouped
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.condense.partition import TRIED, better_grouping

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.core.facts import CountsKept, Grouped, Shuffled, Synthesized
+from sfumato.core.facts import Shuffled
+from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
+from sfumato.methods.condense.facts import Synthesized
 from sfumato.methods.protocol import Mechanism
 from tests.groups.drawn_groups import mixed_records
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import ColumnsDropped, Grouped, PersonsApart
+from sfumato.core.facts import ColumnsDropped
+from sfumato.core.groups.facts import Grouped
 from sfumato.methods.condense import layers
+from sfumato.methods.condense.facts import PersonsApart
 from sfumato.methods.condense.layers import check_persons, first_of_person, layers_of, partition_layers
 from tests.condense.tables import draw_values
 from tests.examples import examples

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Scored
+from sfumato.methods.condense.facts import Scored
 from sfumato.methods.condense.synthesize import _score
 from tests.examples import examples
 

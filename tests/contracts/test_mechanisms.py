@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.certificate.claims import draw_claims
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.facts import fact_from_json, fact_to_json
+from sfumato.core.facts import draw_claims, fact_from_json, fact_to_json
 from sfumato.core.records import Records
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.chain import Chain

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from examples.messy_patients import WORKBOOK_PARTS
 from sfumato.certificate.certificate import Certificate
-from sfumato.certificate.randomized import read_spec
 from sfumato.certificate.signature import Signature, Signer, expected_signer
 from sfumato.core.database import locate
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import TableError
+from sfumato.core.facts import Check
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory_limit import parse_size
 from sfumato.engines.partitions.spill import run_key
@@ -29,18 +29,20 @@ from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.private.stored import StoredModel
 from sfumato.publish import verify
-from sfumato.publish.agreement import Check, columns_check
 from sfumato.publish.earlier import Contents, own_files
 from sfumato.publish.policy import Policy
-from sfumato.publish.verify import verify_release
-from sfumato.publish.verify_rows import look_at_table
+from sfumato.publish.verify import columns_check, verify_release
+from sfumato.publish.verify_rows import read_released
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.survey.breach import holds
 from sfumato.survey.channel import read_prior
+from sfumato.survey.specification_files import read_spec
+from sfumato.tables.facts import WeightsScaled
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow
 from sfumato.tables.hierarchies import read_hierarchy
 from sfumato.tables.levels import levels_of_table, meets_all, parse_conditions
+from sfumato.tables.row_checks import RuleCheck, WeightCheck
 from sfumato.tables.schema import Schema
 from sfumato.tables.source import open_people
 from sfumato.transactions.table import read_transactions, transactions_of_table
@@ -228,8 +230,8 @@ def _released_schema(data: bytes) -> None:
 
 def _released_table(path: Path) -> None:
     """Look at a table; certificate and schema, which are good, are read once."""
-    table = look_at_table(path, _released_by(), _release()[1].rows_out, rules=("age <= pay",))
-    check = columns_check(_release()[1], table.names)
+    table = read_released(path, _released_by(), _release()[1].rows_out, [RuleCheck(("age <= pay",), _released_by())])
+    check = columns_check(_release()[1].facts, table.names)
     assert check.detail.isprintable(), check.detail
 
 
@@ -266,7 +268,9 @@ def _pandas_note(data: bytes) -> Any:
 
 def _looked_at(path: Path) -> Any:
     """Look at a released table whose file is hostile, as a reviewer does."""
-    return look_at_table(path, _schema_of_ages(), 10, 100_000, weight="age").rows
+    schema = _schema_of_ages()
+    weights = WeightCheck(WeightsScaled("age", 1.0, 1.0), schema)
+    return read_released(path, schema, 10, [weights], most_bytes=100_000).rows
 
 
 @cache

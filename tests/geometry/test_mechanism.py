@@ -15,11 +15,11 @@ import pytest
 from pyarrow.csv import read_csv, write_csv
 
 import sfumato as sf
-from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Enhanced, Shuffled, TargetMoved, Transformed, Untouched
+from sfumato.core.facts import Enhanced, Shuffled, Untouched, draw_claims
 from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
+from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.methods.geometry.move import KeyedOwnerDetails
 from sfumato.methods.geometry.transformations import hybrid, invert

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.facts import Grouped
 from sfumato.core.groups import count_near_identical
+from sfumato.core.groups.facts import Grouped
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.publish.verify import verify_release
 

@@ -12,11 +12,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, SchemaError
-from sfumato.core.facts import Aggregated, Alike
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
+from sfumato.methods.modify.facts import Alike
 from sfumato.publish.verify import verify_release
+from sfumato.tables.facts import Aggregated
 from tests.modify.tables import mixed, origin_of
 
 

@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Alike, Blocked
+from sfumato.core.facts import Context
 from sfumato.methods.modify.block import block_rare
+from sfumato.methods.modify.facts import Alike, Blocked
 from sfumato.publish.verify import verify_release
-from sfumato.publish.verify_rows import ModifiedRows
+from sfumato.publish.verify_rows import read_released
 from tests.examples import examples
 from tests.modify.tables import mixed, origin_of
 
@@ -106,11 +108,13 @@ def test_a_release_shows_own_cells_or_none_and_a_reviewer_counts_them(library: s
     assert not {check.name: check for check in verify_release(folder)}["suppressed cells"].holds
 
 
-def test_cells_that_cannot_be_counted_do_not_hold() -> None:
-    facts = (Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2))
-    rows = ModifiedRows(facts)
-    rows.add(pa.table({"town": [[1], [2]]}), sf.Schema((sf.Field("town", sf.Kind.NOMINAL),)))
-    assert [check.holds for check in rows.checks()] == [False]
+def test_cells_that_cannot_be_counted_do_not_hold(tmp_path: Path) -> None:
+    schema = sf.Schema((sf.Field("town", sf.Kind.NOMINAL),))
+    context = Context((Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2)))
+    checks = [check for fact in context if (check := fact.row_check(schema, context)) is not None]
+    pq.write_table(pa.table({"town": [[1], [2]]}), tmp_path / "table.parquet")
+    found = read_released(tmp_path / "table.parquet", schema, 2, checks)
+    assert [check.name for check in found.checks if not check.holds] == ["cell types"]
 
 
 def test_persons_are_counted_and_not_rows() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Downgraded
+from sfumato.methods.modify.facts import Downgraded
 from sfumato.methods.modify.rules import InferenceChannel, entropy_of, grow_on
 from sfumato.publish.verify import verify_release
 from tests.modify.tables import mixed, origin_of, records_of

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.certificate.modified import sampling_error
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Sampled
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
+from sfumato.methods.modify.facts import Sampled, sampling_error
 from sfumato.methods.modify.swap import Subsampling
 from sfumato.options import RunOptions
 from tests.modify.tables import mixed, records_of, rows_of

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import Swapped, Unchanged
 from sfumato.methods.modify import columns_of_layout
+from sfumato.methods.modify.facts import Swapped, Unchanged
 from sfumato.methods.modify.rules import grow_on
 from sfumato.methods.modify.swap import swap_in_leaves, swap_ranks
 from tests.examples import examples

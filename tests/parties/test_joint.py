@@ -26,18 +26,18 @@ from sfumato.core.errors import (
     SfumatoError,
     TableError,
 )
-from sfumato.core.facts import BoundsKept, Joint, Opened
+from sfumato.core.facts import BoundsKept
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.options import PublishOptions
 from sfumato.parties.channel import LocalChannel, PartyError, local_channels
+from sfumato.parties.facts import Joint, Opened
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointPlan, leaks_of
 from sfumato.parties.publish import joint_in_one_process, own_part, run_party
 from sfumato.parties.run import JointDetails
 from sfumato.parties.session import plain_sessions
-from sfumato.publish.agreement import unfit_method
 from sfumato.publish.release import Release
-from sfumato.publish.verify import verify_release
+from sfumato.publish.verify import method_check, verify_release
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import at_length, sized
 
@@ -201,7 +201,7 @@ def test_bounds_that_were_declared_are_kept_and_the_certificate_says_so(people: 
     (held,) = (fact for fact in release.certificate.facts if isinstance(fact, BoundsKept))
     assert set(held.columns) == {"age", "pressure", "spent"}
     certificate = release.certificate
-    assert unfit_method(certificate.method, certificate.parameters, certificate.facts) is None
+    assert method_check(certificate).holds
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])
@@ -243,8 +243,7 @@ def test_a_line_of_the_ledger_in_other_words_does_not_follow_from_the_plan(
     released: Callable[[str], list[Release]],
 ) -> None:
     certificate = released("horizontal")[0].certificate
-    told = (certificate.method, certificate.parameters)
-    assert unfit_method(*told, certificate.facts) is None
+    assert method_check(certificate).holds
     place, line = next((place, fact) for place, fact in enumerate(certificate.facts) if isinstance(fact, Opened))
     changes: list[dict[str, Any]] = [
         {"label": "nothing"},
@@ -256,7 +255,7 @@ def test_a_line_of_the_ledger_in_other_words_does_not_follow_from_the_plan(
     for change in changes:
         facts = list(certificate.facts)
         facts[place] = dataclasses.replace(line, **change)
-        assert unfit_method(*told, facts) is not None, change
+        assert not method_check(dataclasses.replace(certificate, facts=tuple(facts))).holds, change
 
 
 @pytest.mark.parametrize("partition", ["vertical", "horizontal"])

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SchemaError
-from sfumato.core.facts import CountsKept, Opened
+from sfumato.core.groups.facts import CountsKept
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
+from sfumato.parties.facts import Opened
 from sfumato.parties.plan import JointPlan
 from sfumato.parties.publish import joint_in_one_process, own_part
 from sfumato.publish.verify import verify_release

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.facts import TailsCoded
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.plan import JointPlan
 from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.release import Release
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.field import DateStep
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 

@@ -17,27 +17,18 @@ import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.attacks.membership import LEAVES
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import (
-    Celled,
-    Chained,
-    ColumnRulesKept,
-    Fact,
-    HeldOut,
-    PersonsBounded,
-    RareValues,
-    RowsDrawn,
-    Shuffled,
-    Stratified,
-    TailsCoded,
-)
+from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
+from sfumato.core.groups.facts import Celled
 from sfumato.engines import memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
 from sfumato.engines.partitions.spill import FileSpill
 from sfumato.methods.chain import columns as of_chain
+from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
+from sfumato.tables.facts import ColumnRulesKept, RareValues, RowsDrawn, TailsCoded
 from sfumato.tables.source import open_source
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as at_the_command_line  # noqa: F401 - a fixture

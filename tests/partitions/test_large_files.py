@@ -18,7 +18,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.facts import Celled
+from sfumato.core.groups.facts import Celled
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import sanitize_partition
 from sfumato.publish import engine_choice

@@ -12,11 +12,13 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import Celled, HeldOut, Noised, Shuffled, Untouched
+from sfumato.core.facts import HeldOut, Shuffled, Untouched
+from sfumato.core.groups.facts import Celled
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions import sampling
 from sfumato.engines.plan import make_plan, prepare
+from sfumato.methods.perturb.facts import Noised
 from sfumato.options import RunOptions
 from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release

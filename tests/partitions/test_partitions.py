@@ -15,37 +15,23 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
-from sfumato.core.facts import (
-    Celled,
-    ClassPure,
-    ColumnRulesKept,
-    Fact,
-    Grouped,
-    HeldOut,
-    PersonsApart,
-    Randomized,
-    RareValues,
-    Shuffled,
-    Stratified,
-    TailsCoded,
-)
+from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
+from sfumato.core.groups.facts import Celled, Grouped
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.partitions.first_pass import witnesses
 from sfumato.engines.partitions.gather import PartitionSettings
-from sfumato.engines.partitions.memory_limit import (
-    needed_bytes,
-    parse_size,
-    partition_rows,
-    usual_memory,
-)
+from sfumato.engines.partitions.memory_limit import needed_bytes, parse_size, partition_rows, usual_memory
 from sfumato.engines.partitions.partition import merge_facts
 from sfumato.engines.partitions.run import FileRows, run_partitioned
 from sfumato.engines.partitions.sampling import RowBlock, RowHash
 from sfumato.engines.partitions.spill import FileSpill, Spill
 from sfumato.engines.partitions.tree import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.methods.condense.compact import compact_groups
+from sfumato.methods.condense.facts import ClassPure, PersonsApart
+from sfumato.methods.randomize.facts import Randomized
 from sfumato.options import RunOptions
+from sfumato.tables.facts import ColumnRulesKept, RareValues, TailsCoded
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.source import TableSource, open_source
 from tests.examples import examples

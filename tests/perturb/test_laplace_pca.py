@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sfumato as sf
-from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, TableError
-from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Grouped
+from sfumato.core.facts import Fact, draw_claims
+from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
+from sfumato.methods.perturb.facts import ComponentNoise
 from sfumato.methods.perturb.laplace_pca import (
     LaplacePCA,
     component_noise,

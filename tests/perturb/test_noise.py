@@ -19,9 +19,10 @@ from scipy import stats
 import sfumato as sf
 from sfumato.core.distributions.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import BoundsKept, Enhanced, Noised, Shuffled, Untouched
+from sfumato.core.facts import BoundsKept, Enhanced, Shuffled, Untouched
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
+from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.tables.codec import Codec

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from sfumato.assess.algebra import SHARE, Number, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.report import Report
-from sfumato.core.facts import CountsKept, Drawn, Fact, Grouped, Noised, Shuffled, Synthesized
+from sfumato.core.facts import Drawn, Fact, Shuffled
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.perturb.facts import Noised
 from sfumato.publish.policy import Policy
 
 TRIES = 4_000

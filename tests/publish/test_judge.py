@@ -10,9 +10,12 @@ import pytest
 
 from sfumato.assess.findings import Direction, Family, Finding, Tries, difference_interval, exact_interval, not_run
 from sfumato.assess.report import Report
-from sfumato.core.facts import DomainsObserved, EpochPublished, Fact, Grouped, Maintained, Untouched
+from sfumato.core.facts import Fact, Untouched
+from sfumato.core.groups.facts import Grouped
+from sfumato.methods.randomize.facts import DomainsObserved
 from sfumato.publish.judge import Ruling, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.stream.facts import EpochPublished, Maintained
 from tests.examples import sized
 from tests.publish.cases import (
     AREAS,

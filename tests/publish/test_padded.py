@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import TableError
-from sfumato.publish.verify_rows import look_at_table
+from sfumato.publish.verify_rows import read_released
 from sfumato.tables.files import FileForm, FileFormat, write_file
 
 ROWS = 60
@@ -53,12 +53,12 @@ def test_a_padded_workbook_is_refused_or_read_in_little_memory(tmp_path: Path, n
     code = (
         "import resource, sys; from pathlib import Path; import sfumato as sf\n"
         "from sfumato.core.errors import TableError\n"
-        "from sfumato.publish.verify_rows import look_at_table\n"
+        "from sfumato.publish.verify_rows import read_released\n"
         "import python_calamine, pyarrow.compute\n"
         "schema = sf.Schema((sf.Field('age', sf.Kind.INTEGER), sf.Field('pay', sf.Kind.CONTINUOUS)))\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10\n"
         "before = peak()\n"
-        "try: look_at_table(Path(sys.argv[1]), schema, int(sys.argv[2]))\n"
+        "try: read_released(Path(sys.argv[1]), schema, int(sys.argv[2]))\n"
         "except TableError: pass\n"
         "print(peak() - before)"
     )
@@ -70,11 +70,11 @@ def test_a_padded_workbook_is_refused_or_read_in_little_memory(tmp_path: Path, n
 def test_cells_far_from_the_certified_rows_are_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
     path = padded(tmp_path / name, PADDING[name])
     with pytest.raises(TableError, match="spans more than 65780 cells"):
-        look_at_table(path, SCHEMA, ROWS)
+        read_released(path, SCHEMA, ROWS)
 
 
 @pytest.mark.parametrize("form", ["xlsx", "ods"])
 def test_a_workbook_with_few_empty_rows_more_is_read(tmp_path: Path, form: str) -> None:
     some = {"xlsx": b'<row r="70"><c r="A70"/></row>', "ods": b"<table:table-row><table:table-cell/></table:table-row>"}
     path = padded(tmp_path / f"table.{form}", some[form])
-    assert look_at_table(path, SCHEMA, ROWS).rows == ROWS
+    assert read_released(path, SCHEMA, ROWS).rows == ROWS

@@ -10,8 +10,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import FormulaTexts
 from sfumato.publish.verify import verify_release
+from sfumato.tables.facts import FormulaTexts
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 
 CITIES = ("=HYPERLINK(0)", "-Bonn", "Kyiv")

@@ -19,7 +19,7 @@ from sfumato.certificate.signature import Signer
 from sfumato.core.errors import OptionError, TableError
 from sfumato.publish import verify_rows
 from sfumato.publish.verify import _digest, certificate_beside, verify_release
-from sfumato.publish.verify_rows import look_at_table
+from sfumato.publish.verify_rows import read_released
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
 from sfumato.tables.source import open_source
@@ -192,7 +192,7 @@ def test_a_cell_outside_a_declared_domain_is_seen_and_an_empty_one_is_missing(
 ) -> None:
     path = tmp_path / "table.csv"
     path.write_text("age,sex\n" + cells)
-    found = look_at_table(path, Schema((AGE, SEX)), 5)
+    found = read_released(path, Schema((AGE, SEX)), 5)
     assert (found.declared, found.outside, found.rows) == (2, outside, cells.count("\n"))
 
 
@@ -201,14 +201,14 @@ def test_an_open_end_of_a_domain_bounds_nothing(tmp_path: Path) -> None:
     path.write_text("age\n-5\n99\n")
     for low, high, outside in ((None, 10, True), (0, None, True), (None, 99, False), (-5, None, False)):
         field = Field("age", Kind.INTEGER, domain=Domain(declared=True, low=low, high=high))
-        assert look_at_table(path, Schema((field,)), 5).outside == (("age",) if outside else ())
+        assert read_released(path, Schema((field,)), 5).outside == (("age",) if outside else ())
 
 
 def test_columns_without_a_declared_domain_are_not_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("age,pay\n99,5\n")
     observed = Field("pay", Kind.INTEGER, domain=Domain(low=0, high=1))
-    found = look_at_table(path, Schema((AGE, observed)), 5)
+    found = read_released(path, Schema((AGE, observed)), 5)
     assert (found.declared, found.outside) == (1, ("age",))
 
 
@@ -216,9 +216,9 @@ def test_a_table_may_unpack_to_exactly_what_is_granted(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     pa.parquet.write_table(pa.table({"age": pa.array([1] * 1000, pa.int64())}), path)
     size = sum(part.nbytes for part in open_source(path).batches(["age"], 10_000))
-    assert look_at_table(path, Schema((AGE,)), 1000, size).rows == 1000
+    assert read_released(path, Schema((AGE,)), 1000, most_bytes=size).rows == 1000
     with pytest.raises(TableError, match="unpacks to more than 0 MiB, too much for 1000 rows of 1 columns"):
-        look_at_table(path, Schema((AGE,)), 1000, size - 1)
+        read_released(path, Schema((AGE,)), 1000, most_bytes=size - 1)
 
 
 def test_what_a_table_may_unpack_to_grows_with_its_certified_cells(
@@ -227,9 +227,9 @@ def test_what_a_table_may_unpack_to_grows_with_its_certified_cells(
     monkeypatch.setattr(verify_rows, "_FREE", 0)
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(b"age,sex\n" + b"5,f\n" + b"5," + b"m" * 5000 + b"\n"))
-    assert look_at_table(path, Schema((AGE,)), 3).rows == 2
+    assert read_released(path, Schema((AGE,)), 3).rows == 2
     with pytest.raises(TableError, match="too much for 2 rows of 2 columns"):
-        look_at_table(path, Schema((AGE,)), 2)
+        read_released(path, Schema((AGE,)), 2)
 
 
 def test_reading_stops_behind_the_certified_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,6 +237,6 @@ def test_reading_stops_behind_the_certified_rows(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(verify_rows, "_BATCH_CELLS", 20)
     path = tmp_path / "table.parquet"
     pa.parquet.write_table(pa.table({"age": list(range(5)) * 6 + [99] * 30}), path)
-    assert look_at_table(path, Schema((AGE,)), 60).outside == ("age",)
-    assert look_at_table(path, Schema((AGE,)), 20).rows == 40
-    assert look_at_table(path, Schema((AGE,)), 20).outside == ()
+    assert read_released(path, Schema((AGE,)), 60).outside == ("age",)
+    assert read_released(path, Schema((AGE,)), 20).rows == 40
+    assert read_released(path, Schema((AGE,)), 20).outside == ()

@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.facts import Chained, ClassPure, CountsKept, Fact, Grouped, Noised, Stratified
+from sfumato.core.facts import Fact, Stratified
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.chain.facts import Chained
+from sfumato.methods.condense.facts import ClassPure
+from sfumato.methods.perturb.facts import Noised
 from sfumato.publish.verify import verify_release
 from tests.publish.test_reviewed import failing, lay_out, text_of
 from tests.publish.test_steps import golden, redrawn, the
@@ -53,7 +57,7 @@ def test_a_cell_that_is_not_of_its_kind_is_seen(
 def test_a_number_of_columns_that_the_table_does_not_show_is_seen(
     name: str, kind: type[Fact] | None, changed: dict[str, int], says: str, tmp_path: Path
 ) -> None:
-    from sfumato.core.facts import Maintained
+    from sfumato.stream.facts import Maintained
 
     certificate = redrawn(golden(name), the(kind or Maintained, golden(name), **changed))
     found = failing(

@@ -19,11 +19,12 @@ from sfumato.core.distributions.domains import Dates, Integers, Labels, Reals
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import DomainsObserved, Randomized, Shuffled, Untouched
+from sfumato.core.facts import Shuffled, Untouched
 from sfumato.core.records import Records
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.protocol import MethodResult
 from sfumato.methods.randomize import Randomization
+from sfumato.methods.randomize.facts import DomainsObserved, Randomized
 from tests.examples import examples
 from tests.randomize.tables import (
     ROWS,

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.core.distributions.domains import Dates, Integers, Labels, Universe
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import Randomized
+from sfumato.methods.randomize.facts import Randomized
 from sfumato.tables.field import DateStep
 
 ROWS = 3000

@@ -16,14 +16,15 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER
 from sfumato.assess.study import study_of
 from sfumato.certificate.certificate import Certificate
-from sfumato.certificate.randomized import read_spec, specs_of
 from sfumato.core.distributions.domains import Integers, Labels, Reals
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.randomness import Randomness
 from sfumato.methods.randomize import Randomization
+from sfumato.methods.randomize.facts import specs_of
 from sfumato.publish.verify import verify_release
 from sfumato.survey.reconstruct import reconstruct
+from sfumato.survey.specification_files import read_spec
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table

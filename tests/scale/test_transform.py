@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from sfumato.assess.attacks.unknown_input import find_factor
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, SfumatoError, TableError
-from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, ShuffledWithin, Transformed, Untouched
+from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, ShuffledWithin, Untouched
 from sfumato.engines.partitions.batches import MovedFile, transform_file
 from sfumato.methods.geometry import Add, Hybrid, Key, Mult, Rotate, invert
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from sfumato.tables.source import runs_of_rows

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.certificate.claims import draw_claims
 from sfumato.core.errors import PrivacyRefusal, SfumatoError
-from sfumato.core.facts import EpochPublished, Maintained, Shuffled
+from sfumato.core.facts import Shuffled, draw_claims
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.publish.release import Release
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.epochs import Publication, renew
+from sfumato.stream.facts import EpochPublished, Maintained
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import RowsKept
 from sfumato.publish.verify import verify_release
 from sfumato.stream import session as session_room
 from sfumato.stream.entries import UNKNOWN, cut_batches, families_left
 from sfumato.stream.epochs import renew
+from sfumato.stream.facts import RowsKept
 from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.stream.publish import attack_epochs, attack_tables, publish_stream
 from sfumato.stream.run import forget_rows, init_stream

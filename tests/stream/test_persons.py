@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Maintained, PersonRowsBounded
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
+from sfumato.stream.facts import Maintained, PersonRowsBounded
 from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError

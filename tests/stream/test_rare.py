@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import RareValues
 from sfumato.stream.rare import counts_of_bytes
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError
 from sfumato.stream.verb import Stream
+from sfumato.tables.facts import RareValues
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
 from tests.examples import examples

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.facts import RareValues
-from sfumato.publish.verify_rows import ModifiedRows
+from sfumato.core.facts import Context
+from sfumato.tables.facts import Aggregated, RareValues
 from sfumato.tables.hierarchies import (
     CalendarHierarchy,
     Icd10Hierarchy,
@@ -241,6 +241,7 @@ def test_rows_made_anew_say_at_which_level_their_labels_are(tmp_path: Path, meth
     assert found["generalized values"].holds
     assert found["generalized values"].checked
     altered = release.table.set_column(0, "code", pa.array(["a1"] * 300))
-    rows = ModifiedRows(release.certificate.facts)
-    rows.add(altered, release.released)
+    context = Context(release.certificate.facts)
+    rows = context.the(Aggregated).row_check(release.released, context)
+    rows.add(altered)
     assert not all(check.holds for check in rows.checks())

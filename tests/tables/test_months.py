@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError
-from sfumato.core.facts import ColumnRulesKept, DatesCoarsened
 from sfumato.tables.codec import Codec
 from sfumato.tables.dates import month_starts, nearest_month_starts
+from sfumato.tables.facts import ColumnRulesKept, DatesCoarsened
 from sfumato.tables.schema import DateStep, Domain, Field, Kind, Schema
 from tests.examples import examples
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.methods.protocol import Mechanism
+from sfumato.tables.facts import RareValues
 from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples

@@ -18,9 +18,9 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.study import study_of
 from sfumato.assess.utility.rules import COLUMN_RULES
 from sfumato.core.errors import SchemaError
-from sfumato.core.facts import ColumnRulesKept
 from sfumato.engines.outcome import Recipe
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import ColumnRulesKept
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, read_rules
 from sfumato.tables.schema import Schema
 from tests.examples import examples

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import TailsCoded
 from sfumato.core.randomness import Randomness
 from sfumato.tables.cells import numbers_of_cells
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.field import DateStep, Role
 from sfumato.tables.schema import Domain, Field, Kind, Schema
 from sfumato.tables.tails import TailMethod, Tails, fit_tails

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.assess.study import Column, ColumnPair
 from sfumato.assess.utility.comparison import marginal_distance
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.facts import TailsCoded, WeightsScaled
+from sfumato.tables.facts import TailsCoded, WeightsScaled
 from sfumato.tables.persons import scale_to_total
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 from tests.examples import examples

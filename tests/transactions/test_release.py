@@ -15,7 +15,7 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.facts import RulesHidden, TransactionPersons, TransactionsRandomized, TransactionsReleased
+from sfumato.transactions.facts import RulesHidden, TransactionPersons, TransactionsRandomized, TransactionsReleased
 from sfumato.transactions.verb import TransactionSource
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.transactions.slow_miner import draw_transactions

@@ -11,8 +11,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import TransactionsRandomized, TransactionsReleased
 from sfumato.publish import verify_rows
+from sfumato.transactions import facts
+from sfumato.transactions.facts import TransactionsRandomized, TransactionsReleased
 from sfumato.transactions.verb import TransactionSource
 
 
@@ -63,5 +64,5 @@ def test_many_made_up_entries_are_warned_of_and_verify_all_the_same(
     monkeypatch.setattr(verify_rows, "_FREE", 1 << 10)
     monkeypatch.setattr(verify_rows, "_CELL", 1)
     assert sf.verify(tmp_path / "out" / "release").holds
-    monkeypatch.setattr(verify_rows, "_ENTRY", 0)
+    monkeypatch.setattr(facts, "_BYTES", 0)
     assert not sf.verify(tmp_path / "out" / "release").holds

@@ -21,8 +21,10 @@ import numpy as np
 from sfumato.assess.bounded import bounded_study
 from sfumato.assess.findings import Direction, Family, Finding, Tries, is_rate, not_run
 from sfumato.assess.study import ColumnPair, Places, Study, sample
-from sfumato.core.facts import Chained, Fact, Grouped
+from sfumato.core.facts import Fact
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.threads import one_thread
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [

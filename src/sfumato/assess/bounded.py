@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato.assess.study import Column, ColumnPair, Study, once
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.facts import TailsCoded
 from sfumato.tables.evidence import least_evidence
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.tails import NUMERIC, person_maxima
 
 __all__ = ["bounded_study"]

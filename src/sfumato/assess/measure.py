@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from sfumato.assess.utility.association import Coordinates, association_differen
 from sfumato.assess.utility.comparison import associations_of, marginal_distances
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import EpochPublished, Fact, Maintained
+from sfumato.core.facts import Context, Fact
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails
@@ -191,7 +192,7 @@ def epoch_findings(
 
     Of the facts there are no findings without the ledger of the epochs; ``before`` and ``after`` are their rows.
     """
-    ledger = [fact for fact in facts if isinstance(fact, EpochPublished)]
+    ledger = Context(tuple(facts)).all("epoch-published")
     if not ledger:
         return ()
     return EPOCHS.findings(
@@ -199,11 +200,12 @@ def epoch_findings(
     )
 
 
-def _fewest(facts: Sequence[Fact], ledger: Sequence[EpochPublished]) -> Values | NotRun:
+def _fewest(facts: Sequence[Fact], ledger: Sequence[Any]) -> Values | NotRun:
     changed = [line.fresh for line in ledger if line.renewed]
     if not changed:
         return NotRun("nothing has changed in any epoch")
-    floor = next((float(fact.k) for fact in facts if isinstance(fact, Maintained)), None)
+    kept = Context(tuple(facts)).one("maintained")
+    floor = None if kept is None else float(kept.k)
     bounds = (0.0, float(max(line.rows for line in ledger)))
     return Values(float(min(changed)), baseline=floor, range=bounds)
 

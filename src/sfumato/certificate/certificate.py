@@ -9,17 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.certificate.claims import draw_claims
-from sfumato.certificate.statements import Claim, Refused, counted
 from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
-from sfumato.core.errors import BadInput
-from sfumato.core.facts import Chained, Fact, Grouped, Maintained, PrivatelyMeasured, fact_from_json, fact_to_json
+from sfumato.core.errors import BadInput, PrivacyRefusal
+from sfumato.core.facts import Claim, Fact, Refused, UnknownFact, counted, draw_claims, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 
 __all__ = ["FORMAT", "AlteredCertificate", "Certificate", "CertificateEntries", "certify"]
 
 _VERSION = re.compile(r"\d+(\.\d+)*([a-z]+\d+)?(\.[a-z]+\d+)?(\+[a-z0-9.]+)?")
 _METHOD = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FORM = "the certificate is not in the form that sfumato writes; it was altered"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -137,32 +136,18 @@ class Certificate:
     @property
     def levels(self) -> dict[str, int]:
         """Size of the smallest group or leaf, number of groups, and records in groups below their privacy level."""
-        kept = next((fact for fact in self.facts if isinstance(fact, Maintained)), None)
-        grouped = next((fact for fact in self.facts if isinstance(fact, Grouped)), None)
-        chained = next((fact for fact in self.facts if isinstance(fact, Chained)), None)
-        if kept is not None:
-            met = (kept.smallest, kept.groups, kept.short)
-        elif grouped is not None:
-            met = (grouped.smallest, grouped.groups, grouped.violations)
-        elif chained is not None:
-            met = (min(chained.smallest, default=0), sum(chained.leaves), chained.violations)
-        else:
-            return {}
-        return dict(zip(("smallest_group", "groups", "violations"), met, strict=True))
+        sizes = next((fact.group_sizes for fact in self.facts if fact.group_sizes is not None), None)
+        return {} if sizes is None else dict(zip(("smallest_group", "groups", "violations"), sizes, strict=True))
 
     @property
     def privacy(self) -> dict[str, Any] | None:
         """The proved guarantee and what each step spent, in zCDP; None if nothing of the kind is proved."""
-        fact = next((fact for fact in self.facts if isinstance(fact, PrivatelyMeasured)), None)
-        if fact is None:
-            return None
-        ledger = [{"step": step, "rho": rho} for step, rho in zip(fact.steps, fact.spent, strict=True)]
-        stated = {name: getattr(fact, name) for name in ("epsilon", "delta", "rho", "unit", "neighbours")}
-        levels = [
-            {"epsilon": epsilon, "weight": weight / 64}
-            for epsilon, weight in zip(fact.epsilons, fact.weights, strict=True)
-        ]
-        return {**stated, "ledger": ledger} | ({"levels": levels} if levels else {})
+        return next((fact.privacy for fact in self.facts if fact.privacy is not None), None)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the facts that this version does not know."""
+        return tuple(dict.fromkeys(fact.name for fact in self.facts if isinstance(fact, UnknownFact)))
 
     def to_document(self) -> dict[str, Any]:
         """Write the certificate as plain values, in the order of the file."""
@@ -198,6 +183,11 @@ class Certificate:
         levels, facts = entries.pop("levels"), tuple(map(_fact, entries.pop("facts")))
         privacy = entries.pop("privacy")
         certificate = cls(**entries, facts=facts)
+        if certificate.unknown:  # which may state sizes of groups, or a budget
+            stated = {"levels": levels} if privacy is None else {"levels": levels, "privacy": privacy}
+            if write_json(certificate.to_document() | stated, "pretty") != text:
+                raise AlteredCertificate(_FORM)
+            return certificate
         if (certificate.rows_in is None) != (certificate.privacy is not None):  # a proof covers the number of records
             raise _strange("rows_in")
         if certificate.levels != levels:
@@ -205,7 +195,7 @@ class Certificate:
         if certificate.privacy != privacy:
             raise AlteredCertificate("the privacy budget on the certificate does not match its facts; it was altered")
         if certificate.to_json() != text:
-            raise AlteredCertificate("the certificate is not in the form that sfumato writes; it was altered")
+            raise AlteredCertificate(_FORM)
         return certificate
 
 
@@ -228,7 +218,16 @@ def certify(
     schema_sha256: str,
     created: str | None = None,
 ) -> Certificate:
-    """Draw the claims that the facts support and put them on a certificate, created at the given time or now."""
+    """Draw the claims that the facts support and put them on a certificate, created at the given time or now.
+
+    Raises
+    ------
+    PrivacyRefusal
+        If the facts contradict each other, or one of them is unknown.
+    """
+    unknown = [fact.name for fact in facts if isinstance(fact, UnknownFact)]
+    if unknown:
+        raise PrivacyRefusal(f"the fact {unknown[0]!r} is not known, so nothing can be certified; use a newer version")
     claims, refused = draw_claims(facts)
     return Certificate(
         sfumato=version,

@@ -29,23 +29,7 @@ from sfumato.cli.options import (
     whereabouts,
 )
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import (
-    Alike,
-    Blocked,
-    Chained,
-    ClassPure,
-    Downgraded,
-    Fact,
-    FormulaTexts,
-    Randomized,
-    RareValues,
-    Sampled,
-    Swapped,
-    Synthesized,
-    TailsCoded,
-    TargetMoved,
-    Transformed,
-)
+from sfumato.core.facts import Context
 from sfumato.core.option import Panel, options_of, spelled_option
 from sfumato.options import PublishOptions, RunOptions, given, options_from
 from sfumato.tables.reading import FileReading, describe_reading, read_people
@@ -56,7 +40,7 @@ if TYPE_CHECKING:
     from sfumato.publish.release import Release
     from sfumato.tables.files import FileForm
 
-__all__ = ["rare_words", "sanitize"]
+__all__ = ["sanitize"]
 
 
 @click.command(cls=WithMethods)
@@ -232,30 +216,11 @@ def _tell(console: Console, release: Release, folder: Path, form: FileForm, *, p
 
 def fact_lines(certificate: Certificate, form: FileForm) -> list[tuple[int, str]]:
     """Lines about a release written in a format, each with its rank; a higher rank is left out first."""
-    parts = [(4, _group_words(certificate))]
+    context, found = Context(certificate.facts), []
     for fact in certificate.facts:
-        match fact:
-            case Transformed():
-                known = "1 row" if fact.known_rows == 1 else f"{fact.known_rows} rows"
-                parts.append((0, f"Outsourcing obfuscation: anyone who knows {known} can reverse it."))
-            case TargetMoved():
-                moved = f"The target {fact.column!r} was transformed like every other number; --public keeps it as is."
-                parts.append((3, moved))
-            case RareValues():
-                parts.append((3, rare_words(fact)))
-            case TailsCoded():
-                parts.append((3 if fact.method == "keep" else 6, tail_words(fact)))
-            case FormulaTexts() if not fact.quoted and form.format.value == "csv":
-                begin = f"{fact.cells} cells and {fact.names} column names begin like a spreadsheet formula"
-                parts.append((1, f"{begin}; --spreadsheet-safe writes them as text."))
-            case _ if (words := _modified_words(fact)) is not None:
-                parts.append((0, words))
-    spent = [fact.epsilon for fact in certificate.facts if isinstance(fact, Randomized)]
-    if spent:
-        bounded = [epsilon for epsilon in spent if epsilon is not None]
-        total = f"local epsilon {sum(bounded):.3g} per row" if len(bounded) == len(spent) else "no bound"
-        parts.append((3, f"{len(spent)} columns randomized: {total}. The certificate has their noise distributions."))
-    return parts
+        summary = fact.summary(context, form.format.value)
+        found += [] if summary is None else [summary]
+    return [(4, _group_words(certificate)), *found]
 
 
 def _group_words(certificate: Certificate) -> str:
@@ -266,8 +231,8 @@ def _group_words(certificate: Certificate) -> str:
     levels, counts = certificate.levels, f"{certificate.rows_in} records in, {certificate.rows_out}"
     if not levels:
         return f"{counts} rows out; the method forms no groups, so there is no minimum group size."
-    kind = "synthetic " if any(isinstance(fact, Chained | Synthesized) for fact in certificate.facts) else ""
-    chained = any(isinstance(fact, Chained) for fact in certificate.facts)
+    kind = "synthetic " if any(fact.synthetic for fact in certificate.facts) else ""
+    chained = Context(certificate.facts).has("chained")
     groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
     smallest, size = levels["smallest_group"], _size_words(certificate)
     return f"{counts} {kind}rows out; {groups}, smallest {smallest}; every minimum group size is met.{size}"
@@ -275,50 +240,10 @@ def _group_words(certificate: Certificate) -> str:
 
 def _size_words(certificate: Certificate) -> str:
     """Group size that class-wise condensation chose; empty if it was given."""
-    fact = next((fact for fact in certificate.facts if isinstance(fact, ClassPure) and fact.size), None)
-    if fact is None:
+    fact = Context(certificate.facts).one("class-pure")
+    if fact is None or not fact.size:
         return ""
     return f" Group size {fact.size}: approximate GCD of the class sizes, in units of {_counted(fact.unit, 'record')}."
-
-
-def _modified_words(fact: Fact) -> str | None:
-    """How rows that are not synthetic were modified, in one line; None for other facts."""
-    match fact:
-        case Swapped():
-            more = f" and {len(fact.columns) - 3} more" if len(fact.columns) > 3 else ""
-            changed = f"{sum(fact.changed)} of {fact.rows * len(fact.columns)} values"
-            return f"Swapped values of {', '.join(map(repr, fact.columns[:3]))}{more}: {changed} changed."
-        case Sampled():
-            return (
-                f"A sample of {fact.drawn} of {fact.persons} people with their original rows, which are not protected."
-            )
-        case Blocked():
-            values = f"{sum(fact.cells)} values of the quasi-identifiers"
-            return f"Blocked {values}: each combination that remains belongs to at least {fact.least} people."
-        case Downgraded():
-            rules = f"no remaining rule gives more than {fact.most:.2g} bits; see owner/rules.txt"
-            return f"Hid the label of {fact.hidden} rows and {sum(fact.cells)} other values: {rules}."
-        case Alike() if fact.alone:
-            return f"{fact.alone} of {fact.rows} rows are unique."
-        case _:
-            return None
-
-
-def rare_words(fact: RareValues) -> str:
-    """How rare categories were treated."""
-    fewer = f"(fewer than {fact.k} persons)"
-    if fact.shown:
-        return f"Rare categories {fewer} are released as they are."
-    dropped = ""
-    if fact.dropped:
-        dropped = f"; {_counted(len(fact.dropped), 'column')} with rare categories only dropped"
-    return f"Rare categories {fewer}: none is released{dropped}."
-
-
-def tail_words(fact: TailsCoded) -> str:
-    """How extreme values of numeric and date columns were treated."""
-    treated = {"code": "coded to random cut-offs", "smooth": "drawn from a smooth tail", "keep": "released as they are"}
-    return f"Extreme values (fewer than {fact.k} persons): {treated[fact.method]}."
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

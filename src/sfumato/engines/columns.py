@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError, no_column, shown
-from sfumato.core.facts import PersonsLinked
 from sfumato.core.records import Records
+from sfumato.methods.condense.facts import PersonsLinked
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import RunOptions
 from sfumato.tables.cells import MISSING_MARKS, absent_cells, plain

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.assess.risk.uniqueness import population_uniqueness
 from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import Chained, ColumnRulesKept, Fact
+from sfumato.core.facts import Fact
 from sfumato.core.persons import number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
@@ -30,10 +30,12 @@ from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions.tree import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
 from sfumato.engines.private import run_private
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions
 from sfumato.tables.cells import plain, write_numbers
 from sfumato.tables.codec import Codec, Unseen
+from sfumato.tables.facts import ColumnRulesKept
 from sfumato.tables.field import Kind
 from sfumato.tables.grid import unbounded_grid
 from sfumato.tables.kept_rules import RuleEnforcement, enforce_rules

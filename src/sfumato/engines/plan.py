@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
 from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
@@ -36,6 +36,7 @@ from sfumato.methods.protocol import Mechanism, parameters_of
 from sfumato.options import RunOptions
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
+from sfumato.tables.facts import DatesCoarsened
 from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level

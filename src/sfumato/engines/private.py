@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.core.arrays import Ints
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import ColumnRulesKept, ColumnsDropped, DatesCoarsened, Drawn, Fact
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact
 from sfumato.core.records import RowRequest
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import Plan
@@ -34,6 +34,7 @@ from sfumato.methods.protocol import parameters_of
 from sfumato.tables.cells import absent_cells, declared_type, plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.declared_rules import DeclaredRules
+from sfumato.tables.facts import ColumnRulesKept, DatesCoarsened
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.levels import Condition, meets_all, parse_epsilons
 from sfumato.tables.persons import persons_of_table

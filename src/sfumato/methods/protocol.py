@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.core.arguments import check_argument, types_of
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Fact, RowsDrawn
+from sfumato.core.facts import Fact
 from sfumato.core.records import Records
+from sfumato.tables.facts import RowsDrawn
 
 __all__ = [
     "CoarsenedColumn",

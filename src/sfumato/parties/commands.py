@@ -220,7 +220,7 @@ def _phases(rounds: int) -> Iterator[None]:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: str, sent: int, seconds: float) -> None:
-    from sfumato.core.facts import Joint
+    from sfumato.parties.facts import Joint
 
     certificate, groups = release.certificate, release.certificate.levels["groups"]
     rounds = next(fact.rounds for fact in certificate.facts if isinstance(fact, Joint))

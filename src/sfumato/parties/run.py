@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Joint, Opened, TailsCoded
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
@@ -23,6 +23,7 @@ from sfumato.methods.perturb.laplace_pca import most_components, state_facts
 from sfumato.options import RunOptions
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import count_cells, joint_codec
+from sfumato.parties.facts import Joint, Opened
 from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.part import Agreement, OwnPart, agree
@@ -31,6 +32,7 @@ from sfumato.parties.row_tails import joint_tails
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import align_keys
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.files import FileForm
 from sfumato.tables.tails import NUMERIC
 from sfumato.version import __version__

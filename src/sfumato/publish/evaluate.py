@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.assess.report import Report
 from sfumato.certificate.certificate import Certificate
 from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, TableError
-from sfumato.core.facts import ColumnsDropped, DatesCoarsened, RareValues, UnlabelledRows, is_quoted
+from sfumato.core.facts import ColumnsDropped, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
 from sfumato.engines.memory import measured_part
@@ -29,6 +29,7 @@ from sfumato.publish.suggest import suggesting_another
 from sfumato.publish.verify import certificate_beside
 from sfumato.tables.align import AlignedTable, align
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import DatesCoarsened, RareValues, is_quoted
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.persons import check_weight_cells

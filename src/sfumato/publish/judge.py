@@ -28,21 +28,11 @@ from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, Un
 from sfumato.assess.risks import FAMILIES
 from sfumato.core.distributions.accounting import membership_bounds, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
-from sfumato.core.facts import (
-    Chained,
-    CountsKept,
-    DespitePolicy,
-    DomainsObserved,
-    Fact,
-    Grouped,
-    Maintained,
-    PrivatelyMeasured,
-    RareValues,
-    TransactionsReleased,
-    Untouched,
-)
+from sfumato.core.facts import DespitePolicy, Fact
 from sfumato.engines.outcome import Recipe
+from sfumato.methods.private.facts import PrivatelyMeasured
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, proof_to_try, what_to_try
+from sfumato.tables.facts import RareValues
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release
@@ -359,9 +349,7 @@ def _requirements(
 
 def _smallest_group(facts: Sequence[Fact]) -> int | None:
     """Smallest group or leaf by its number of persons; None of a method without them."""
-    sizes = [fact.smallest for fact in facts if isinstance(fact, Grouped | Maintained)]
-    sizes += [min(fact.smallest) for fact in facts if isinstance(fact, Chained)]
-    return min(sizes) if sizes else None
+    return min((fact.group_sizes.smallest for fact in facts if fact.group_sizes is not None), default=None)
 
 
 def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool | None:
@@ -370,11 +358,7 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
     It is hidden where no category leaves as it is, whatever stands in the table, where as many persons were counted for
     each before anything was drawn, and where the rarest that does is held by enough people.
     """
-    as_they_are = any(
-        isinstance(fact, TransactionsReleased | DomainsObserved)
-        or (isinstance(fact, CountsKept | Maintained | Untouched) and fact.category_columns > 0)
-        for fact in facts
-    )
+    as_they_are = any(fact.shows_categories for fact in facts)
     least = int(policy.require.get("min_group_size", _USUAL_PERSONS))
     counted = any(isinstance(fact, RareValues) and not fact.shown and fact.k >= least for fact in facts)
     if facts and (counted or not as_they_are):

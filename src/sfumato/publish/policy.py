@@ -17,9 +17,11 @@ from typing import Any
 from sfumato.assess.report import ExceededLimit, Report
 from sfumato.core.documents import CommentedValue, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
-from sfumato.core.facts import Chained, Fact, Grouped, Joint, Maintained, TransactionsReleased
+from sfumato.core.facts import Context, Fact
+from sfumato.core.groups.facts import Grouped
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.catalogue import all_parameters
+from sfumato.methods.chain.facts import Chained
 
 __all__ = [
     "BUILT_IN",
@@ -271,9 +273,9 @@ def what_to_try(
     met by.
     """
     told = ("--policy", _option_of(policy)) if asked else ()
-    if any(isinstance(fact, Joint | TransactionsReleased) for fact in facts):
+    if Context(tuple(facts)).has("joint", "transactions-released"):
         return ()  # the owners have to agree on anything else; transactions have no groups
-    if any(isinstance(fact, Maintained) for fact in facts):
+    if Context(tuple(facts)).has("maintained"):
         line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *told]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
     words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *told]
@@ -362,11 +364,7 @@ def _option_of(policy: Policy) -> str:
 def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: bool) -> list[tuple[str, ...]]:
     """Options for a chain or larger groups where attacks gain, and for groups as large as a requirement asks."""
     asked = int(policy.require.get("min_group_size", 1))
-    groups = [
-        fact.smallest if isinstance(fact, Grouped) else fact.k
-        for fact in facts
-        if isinstance(fact, Grouped | Maintained)
-    ]
+    groups = [fact.smallest for fact in facts if isinstance(fact, Grouped)]
     most = report.rows_original // 2
     leaves = [fact.leaf for fact in facts if isinstance(fact, Chained)]
     if leaves:

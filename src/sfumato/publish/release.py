@@ -17,7 +17,7 @@ from sfumato.certificate.certificate import Certificate, certify
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.certificate.signing_key import own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Fact, RareValues, Unmeasured, is_quoted
+from sfumato.core.facts import Fact, Unmeasured
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.engines.outcome import Outcome, Recipe
@@ -30,6 +30,7 @@ from sfumato.publish.assessment import Suggest, assess_outcome
 from sfumato.publish.earlier import OWNER_SCHEMA
 from sfumato.publish.folder import plain_errors, replacing_folder, sha256_of, write_report, write_text
 from sfumato.publish.judge import despite_facts, refuse_unmet
+from sfumato.tables.facts import RareValues, is_quoted
 from sfumato.tables.field import NO_COMMON_VALUE
 from sfumato.tables.files import FileForm, FileFormat, write_file
 from sfumato.tables.frames import to_arrow

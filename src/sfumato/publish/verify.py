@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.certificate.certificate import AlteredCertificate, Certificate
 from sfumato.certificate.signature import SIGNATURE_FILE, expected_signer, read_signature
-from sfumato.certificate.statements import counted
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, shown
-from sfumato.core.facts import (
-    ColumnRulesKept,
-    DatesCoarsened,
-    FormulaTexts,
-    RowsDrawn,
-    TransactionsReleased,
-    WeightsScaled,
-    is_quoted,
-)
+from sfumato.core.facts import Check, Context, Fact, check_facts, counted, draw_claims, has_parameters
 from sfumato.core.randomness import Mode
 from sfumato.core.replacing import reason
-from sfumato.publish.agreement import Check, agreement_checks, are_possible, columns_check
 from sfumato.publish.folder import sha256_of
 from sfumato.publish.verify_columns import ColumnCells
-from sfumato.publish.verify_rows import MOST_BYTES, ModifiedRows, PersonRows, ScannedTable, look_at_table
-from sfumato.registry import vertical_checks
+from sfumato.publish.verify_rows import MOST_BYTES, read_released
+from sfumato.registry import load_own_method
+from sfumato.tables.facts import FormulaTexts, is_quoted
 from sfumato.tables.schema import Schema
 
-__all__ = ["Check", "Verification", "certificate_beside", "verify_release"]
+__all__ = [
+    "Check",
+    "Verification",
+    "certificate_beside",
+    "columns_check",
+    "fact_checks",
+    "method_check",
+    "verify_release",
+]
 
 _MOST_NAMED = 5
 _UNSIGNED = "Intact, but not signed: this proves integrity, not authorship. Anyone could have written it."
@@ -101,6 +100,7 @@ def verify_release(
     signer: str | Path | None = None,
     require_signature: bool = False,
     most_bytes: int | None = None,
+    allow_unknown: bool = False,
 ) -> Verification:
     """Check hashes, the certificate against the table and its own facts, the dry run mark and the signature.
 
@@ -116,6 +116,9 @@ def verify_release(
     most_bytes : int, optional
         Bytes that a file may have and the table may unpack to. By default 64 GiB, and for the table what the certified
         rows and columns need.
+    allow_unknown : bool
+        Whether facts that this version does not know may remain unchecked, with the claims that rest on them. By
+        default they fail verification. Extensions are never loaded.
 
     Raises
     ------
@@ -131,9 +134,9 @@ def verify_release(
     except AlteredCertificate as altered:
         return Verification((*checks, Check("certificate", False, str(altered))))
     checks.append(_files(path, certificate, most_bytes or MOST_BYTES))
-    if are_possible(certificate.facts):  # rows are read by what facts say
+    if _are_possible(certificate.facts):  # rows are read by what facts say
         checks.extend(_table(path, certificate, most_bytes))
-    checks.extend(agreement_checks(certificate))
+    checks.extend(fact_checks(certificate, allow_unknown=allow_unknown))
     dry_run = certificate.randomness != Mode.RELEASE.value
     checks.append(
         Check(
@@ -169,7 +172,7 @@ def certificate_beside(table: Path) -> tuple[Certificate | None, str | None]:
         return None, None
     if digest != certificate.table_sha256 or sha256_of(table) != digest:
         return None, "the certificate in the folder of the released table is for another table and was not used"
-    if not all(check.holds for check in agreement_checks(certificate)):
+    if not all(check.holds for check in fact_checks(certificate)):
         return None, "the certificate in the folder of the released table contradicts itself and was not used"
     return certificate, None
 
@@ -255,26 +258,100 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(shown, names[:_MOST_NAMED])) + more
 
 
+def fact_checks(certificate: Certificate, *, allow_unknown: bool = False) -> Iterator[Check]:
+    """Compare claims, levels and the method of a certificate with its facts."""
+    unknown = certificate.unknown
+    if unknown:
+        detail = f"{counted(len(unknown), 'fact is', 'facts are')} not known to this version: {_listed([*unknown])}"
+        then = "; what rests on them was not checked" if allow_unknown else "; accept this with --allow-unknown"
+        yield Check("facts known", allow_unknown, detail + then, checked=False)
+    yield _claims(certificate)
+    yield _levels(certificate)
+    yield method_check(certificate, allow_unknown=allow_unknown)
+
+
+def _claims(certificate: Certificate) -> Check:
+    """Draw the claims again; beside an unknown fact, others than the known facts support are not checked."""
+    name, stated = "claims follow from facts", (*certificate.claims, *certificate.refused)
+    try:
+        claims, refused = draw_claims(certificate.facts)
+    except SfumatoError:
+        return Check(name, False, "the facts contradict each other or the claims")
+    drawn = (*claims, *refused)
+    modes = [fact.mode for fact in Context(certificate.facts).all("drawn")]
+    more = [each for each in stated if each not in drawn]
+    if modes != [certificate.randomness] or (drawn != stated and not certificate.unknown):
+        return Check(name, False, "the claims do not follow from the facts")
+    if [each for each in stated if each in drawn] != [*drawn]:
+        return Check(name, False, "the claims do not follow from the known facts")
+    detail = f"{len(claims)} claims and {len(refused)} refused claims follow from {len(certificate.facts)} facts"
+    not_checked = f"; {counted(len(more), 'other was', 'others were')} not checked" if more else ""
+    return Check(name, True, detail + not_checked, checked=not more)
+
+
+def _levels(certificate: Certificate) -> Check:
+    """Compare the numbers of records and rows with those of all facts."""
+    name, levels = "privacy levels met", certificate.levels
+    if not Context(certificate.facts).counts_agree(certificate.rows_in, certificate.rows_out):
+        return Check(name, False, "the numbers of records, groups and rows contradict each other")
+    if not levels:
+        return Check(name, True, "this method makes no groups")
+    groups = counted(levels["groups"], "group or leaf", "groups or leaves")
+    return Check(name, True, f"{groups}, the smallest with {levels['smallest_group']}")
+
+
+def method_check(certificate: Certificate, *, allow_unknown: bool = False) -> Check:
+    """Check whether the method, with these parameters, can have stated the facts."""
+    name, method, parameters = "method follows from facts", certificate.method, certificate.parameters
+    stating = [fact for fact in certificate.facts if fact.methods]
+    if not stating and certificate.unknown:
+        return Check(name, allow_unknown, f"{method} is not known to this version", checked=False)
+    if not stating or any(method not in fact.methods for fact in stating):
+        return Check(name, False, "the facts are not those of the method")
+    try:
+        fit = _fits(certificate)
+    except (SfumatoError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        fit = False  # values that no such method takes
+    detail = f"{method} with {counted(len(parameters), 'parameter', 'parameters')}"
+    return Check(name, fit, detail if fit else "the facts do not match the parameters")
+
+
+def _fits(certificate: Certificate) -> bool:
+    method, parameters = certificate.method, certificate.parameters
+    make = load_own_method(method)
+    mechanism = None if make is None else make(**parameters)
+    if mechanism is not None and (mechanism.method != method or not has_parameters(mechanism, parameters)):
+        return False
+    context = Context(certificate.facts, method, parameters, mechanism)
+    return all(fact.fits(context) for fact in certificate.facts)
+
+
+def _are_possible(facts: Sequence[Fact]) -> bool:
+    """Whether no fact contradicts itself or another, so that a table can be compared with them."""
+    try:
+        check_facts(facts)
+    except SfumatoError:
+        return False
+    return True
+
+
 def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list[Check]:
-    """Compare the table with the certificate's row count and the released schema."""
+    """Compare the table with the certificate's row count, the released schema and the facts."""
     tables = (name for name in certificate.files if name.startswith("table.") and Path(name).name == name)
-    name = next(tables, "table.csv")
+    file, context = path / next(tables, "table.csv"), Context(certificate.facts)
+    quoted = is_quoted(context)
     try:
         schema = Schema.from_toml(read_text(path / "schema.toml", "schema", "ask for the release again", linked=False))
-        quoted = is_quoted(certificate.facts)
-        rules = tuple(rule for fact in certificate.facts if isinstance(fact, ColumnRulesKept) for rule in fact.rules)
-        months = tuple(name for fact in certificate.facts if isinstance(fact, DatesCoarsened) for name in fact.columns)
-        where = "".join(fact.where for fact in certificate.facts if isinstance(fact, RowsDrawn))
-        scaled = next((fact for fact in certificate.facts if isinstance(fact, WeightsScaled)), None)
-        weight = None if scaled is None else scaled.column
-        modified, persons = ModifiedRows(certificate.facts), PersonRows.of(certificate.facts)
-        cells = ColumnCells(certificate.facts)
-        entries = sum(fact.entries for fact in certificate.facts if isinstance(fact, TransactionsReleased))
-        table = look_at_table(
-            path / name, schema, certificate.rows_out, most_bytes,
-            quoted=quoted, rules=rules, monthly=months, where=where, weight=weight, modified=modified, entries=entries,
-            persons=persons, columns=cells,
-        )  # fmt: skip
+        found = [fact.row_check(schema, context) for fact in context]
+        table = read_released(
+            file,
+            schema,
+            certificate.rows_out,
+            [ColumnCells(context, schema), *(check for check in found if check is not None)],
+            most_bytes=most_bytes,
+            more_bytes=sum(fact.most_bytes for fact in context),
+            quoted=quoted,
+        )
     except SfumatoError as error:
         return [Check("table readable", False, str(error))]
     more = table.rows > certificate.rows_out
@@ -286,44 +363,34 @@ def _table(path: Path, certificate: Certificate, most_bytes: int | None) -> list
     if table.outside:
         domains = f"{counted(len(table.outside), 'column has', 'columns have')} values outside the declared domain"
     return [
-        *(Check(*found) for found in vertical_checks(path / name, certificate.facts, most_bytes)),
+        *(check for fact in context for check in fact.table_checks(file, most_bytes)),
         Check("rows", rows, height if rows or more else f"{height}, certified are {certificate.rows_out}"),
         Check("columns", columns, width if columns else f"{width}, not those of the schema"),
-        columns_check(certificate, table.names),
+        columns_check(context, table.names),
         Check("domains", not table.outside, domains),
-        *cells.checks(schema),
-        *_row_checks(table, rules, months, where, scaled),
-        *modified.checks(),
-        *(() if persons is None else (persons.check(),)),
-        *_formulas(certificate, table.formulas.facts(quoted=quoted)),
+        *table.checks,
+        *_formulas(context, table.formulas.facts(quoted=quoted)),
     ]
 
 
-def _row_checks(
-    table: ScannedTable, rules: tuple[str, ...], months: tuple[str, ...], where: str, scaled: WeightsScaled | None
-) -> Iterator[Check]:
-    """Check rules, months, the condition on rows and the sum of weights against the facts."""
-    if rules:
-        broken, kept = len(table.broken), f"{counted(len(rules), 'rule holds', 'rules hold')} in every row"
-        wrong = f"{counted(broken, 'rule does', 'rules do')} not hold in every row"
-        yield Check("rules", not broken, wrong if broken else kept)
-    if months:
-        days, kept = len(table.days), f"{counted(len(months), 'column has', 'columns have')} dates by month only"
-        yield Check(
-            "dates by month", not days, f"{counted(days, 'column shows', 'columns show')} days" if days else kept
-        )
-    if where:
-        violating, kept = table.violating, "every row satisfies the condition"
-        wrong = f"{counted(violating, 'row does', 'rows do')} not satisfy the condition"
-        yield Check("row condition", not violating, wrong if violating else kept)
-    if scaled is not None:
-        holds = abs(table.weights - scaled.total) <= scaled.step + 1e-6 * scaled.total
-        yield Check("weights", holds, f"their sum is {'' if holds else 'not '}the certified one")
+def columns_check(facts: Iterable[Fact], names: Sequence[str]) -> Check:
+    """Compare the columns that facts name and drop with those of the table."""
+    facts, released = tuple(facts), set(names)
+    named = {name for fact in facts for name in fact.named_columns()}
+    dropped = {name for fact in facts for name in fact.dropped_columns()}
+    detail = (
+        f"the table has {counted(len(named), 'named column', 'named columns')} and none of {len(dropped)} dropped ones"
+    )
+    if not named <= released:
+        detail = f"{counted(len(named - released), 'column', 'columns')} in the facts but not in the table"
+    elif dropped & released:
+        detail = f"{counted(len(dropped & released), 'dropped column is', 'dropped columns are')} in the table"
+    return Check("columns in facts", named <= released and not dropped & released, detail)
 
 
-def _formulas(certificate: Certificate, found: tuple[FormulaTexts, ...]) -> list[Check]:
+def _formulas(context: Context, found: tuple[FormulaTexts, ...]) -> list[Check]:
     """Compare the texts that a spreadsheet would run as formulas with those of the certificate; no check if none."""
-    certified = tuple(fact for fact in certificate.facts if isinstance(fact, FormulaTexts))
+    certified = tuple(context.all(FormulaTexts))
     if not certified and not found:
         return []
     count = counted(sum(fact.cells + fact.names for fact in found), "text begins", "texts begin")

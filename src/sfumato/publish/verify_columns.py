@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.certificate.statements import counted
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import (
-    ClassPure,
-    ColumnRulesKept,
-    CountsKept,
-    Fact,
-    Grouped,
-    Maintained,
-    Noised,
-    Scored,
-    Stratified,
-    Transformed,
-    Untouched,
-)
-from sfumato.publish.agreement import Check
-from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain
+from sfumato.core.facts import Check, Context, ReleasedColumns, counted
+from sfumato.tables.cells import absent_cells, numbers_of_cells, plain
 from sfumato.tables.dates import microseconds_of_cells
 from sfumato.tables.field import Domain, Field, Kind
-from sfumato.tables.rules import read_rules
+from sfumato.tables.row_checks import gap_field
 from sfumato.tables.schema import Schema
 
-__all__ = ["ColumnCells", "gap_field"]
+__all__ = ["ColumnCells"]
 
 _CATEGORIES = (Kind.NOMINAL, Kind.BOOLEAN)
 _MOST_VALUES = 1 << 16
@@ -39,16 +25,16 @@ _MOST_VALUES = 1 << 16
 class ColumnCells:
     """Counts the cells of every column, batch by batch."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
-        self._facts = facts
-        self._counted = {fact.column: _most_values(fact) for fact in facts if isinstance(fact, ClassPure | Stratified)}
+    def __init__(self, context: Context, schema: Schema) -> None:
+        self._context, self._schema = context, schema
+        self._counted = {name: most for fact in context for name, most in fact.most_values().items()}
         self._values: dict[str, set[object]] = {}
         self.gaps = set[str]()  # columns with a missing cell
         self.strange = set[str]()  # columns with a cell that is not of their kind
 
-    def add(self, batch: pa.Table, schema: Schema) -> None:
-        """Look at some more rows."""
-        for field in schema:
+    def add(self, batch: pa.Table) -> None:
+        """Read some more rows."""
+        for field in self._schema:
             if field.name not in batch.column_names:
                 continue
             cells = batch.column(field.name)
@@ -84,49 +70,25 @@ class ColumnCells:
         lacking = int(field.name in self._counted and field.name in self.gaps)
         return len(seen) + lacking <= most
 
-    def checks(self, schema: Schema) -> list[Check]:
+    def checks(self) -> list[Check]:
         """Check the cells against the kinds of columns, and the counts of columns against the facts."""
-        of_kind = f"{counted(len(schema.names), 'column contains', 'columns contain')} only cells of their kind"
+        of_kind = f"{counted(len(self._schema.names), 'column contains', 'columns contain')} only cells of their kind"
         if self.strange:
             of_kind = f"{counted(len(self.strange), 'column contains', 'columns contain')} cells of another kind"
-        wrong = sorted(set(self._wrong_counts(schema)))
+        wrong = sorted(set(self._wrong_counts()))
         counts = "the facts count no more columns than the table has, and no fewer with missing cells"
         if wrong:
             counts = f"the certificate states another number of {', '.join(wrong)}"
         return [Check("column kinds", not self.strange, of_kind), Check("column counts", not wrong, counts)]
 
-    def _wrong_counts(self, schema: Schema) -> Iterator[str]:
-        categories = sum(field.kind in (*_CATEGORIES, Kind.ORDINAL) for field in schema)
-        numbers = sum(field.kind not in _CATEGORIES for field in schema)
-        gaps = len(self.gaps - set(_made_by_rules(self._facts, schema)))
-        moved = {name for fact in self._facts if isinstance(fact, Transformed) for name in fact.columns}
-        stated = [fact for fact in self._facts if isinstance(fact, CountsKept | Maintained | Untouched)]
-        for fact in stated:
-            if fact.category_columns > (categories if not moved else len(schema.names) - len(moved)):
-                yield "categorical columns"
-            if fact.missing_columns < gaps:
-                yield "columns with missing cells"
-        if gaps and not stated and any(isinstance(fact, Grouped) for fact in self._facts):
-            yield "columns with missing cells"
-        for each in self._facts:
-            if isinstance(each, Noised | Scored) and each.columns > numbers:
-                yield "numeric columns"
-
-
-def _most_values(fact: ClassPure | Stratified) -> int:
-    return fact.classes if isinstance(fact, ClassPure) else fact.strata
-
-
-def _made_by_rules(facts: Iterable[Fact], schema: Schema) -> Iterator[str]:
-    """Columns that rules between columns speak of, some of which the rule makes and nothing else counts."""
-    for fact in facts:
-        if isinstance(fact, ColumnRulesKept):
-            for rule in read_rules(fact.rules, schema.names):
-                yield from rule.columns
-
-
-def gap_field(cells: pa.ChunkedArray, field: Field) -> Field:
-    """Field of a column that CSV wrote, with nothing for a missing cell."""
-    if is_text(cells.type) and "" not in (*field.missing, *(field.domain.categories or ())):
-        return dataclasses.replace(field, missing=(*field.missing, ""))
-    return field
+    def _wrong_counts(self) -> Iterator[str]:
+        names = self._schema.names
+        derived = {name for fact in self._context for name in fact.derived_columns(names)}
+        released = ReleasedColumns(
+            names,
+            categories=sum(field.kind in (*_CATEGORIES, Kind.ORDINAL) for field in self._schema),
+            numbers=sum(field.kind not in _CATEGORIES for field in self._schema),
+            missing=frozenset(self.gaps - derived),
+        )
+        for fact in self._context:
+            yield from fact.wrong_columns(released, self._context)

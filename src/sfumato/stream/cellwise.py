@@ -21,7 +21,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.documents import Unparsable, from_json, write_json
-from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
@@ -37,6 +36,7 @@ from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import EpochLine, StateError, StreamSettings
 from sfumato.stream.tails import StreamTails
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import RareValues
 
 __all__ = [
     "CellChange",

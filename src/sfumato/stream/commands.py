@@ -314,8 +314,8 @@ def publish(
 
     Send FOLDER/release/; keep FOLDER/owner/ private. Exits with 3 if no release is allowed yet.
     """
-    from sfumato.cli.sanitize import rare_words
-    from sfumato.core.facts import EpochPublished, RareValues
+    from sfumato.stream.facts import EpochPublished
+    from sfumato.tables.facts import RareValues
 
     check_output(output, overwrite=overwrite)
     try:
@@ -335,7 +335,7 @@ def publish(
     )
     for fact in release.certificate.facts:
         if isinstance(fact, RareValues):
-            console.say(rare_words(fact))
+            console.say(fact.treatment)
     if release.certificate.randomness != "release":
         console.say("DRY RUN: made with a seed, not for release.")
     console.say(f"To send:      {output / 'release'}")

@@ -20,17 +20,7 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.differencing import PublicationSummary, StreamPublications
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import PrivacyLeakWarning, PrivacyRefusal
-from sfumato.core.facts import (
-    ColumnsDropped,
-    Drawn,
-    EpochPublished,
-    Fact,
-    Maintained,
-    PersonRowsBounded,
-    RowsKept,
-    Shuffled,
-    Stratified,
-)
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled, Stratified
 from sfumato.core.groups import count_near_identical
 from sfumato.core.groups.generate import generate
 from sfumato.core.randomness import Randomness
@@ -41,6 +31,7 @@ from sfumato.methods.condense import ALGORITHMS
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, PublishMarks
 from sfumato.methods.condense.synthesize import generate_coded
 from sfumato.options import RunOptions
+from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
 from sfumato.stream.measuring import KeptSample
 from sfumato.stream.rare import USUAL, hidden_schema
 from sfumato.stream.settings import EpochLine, StateEntry, StateError

@@ -28,7 +28,6 @@ from sfumato.assess.findings import Finding
 from sfumato.certificate.signature import Signer
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, shown
-from sfumato.core.facts import EpochPublished, is_quoted
 from sfumato.core.randomness import Randomness
 from sfumato.options import PublishOptions
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable, without_control
@@ -48,12 +47,14 @@ from sfumato.stream.cellwise import (
     following,
 )
 from sfumato.stream.epochs import run_epoch
+from sfumato.stream.facts import EpochPublished
 from sfumato.stream.pending import open_vault
 from sfumato.stream.rare import USUAL
 from sfumato.stream.screen import source_of_levels
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import EpochLine, HandedOver
 from sfumato.stream.spark import PersonsSoFar, changes_of, start_stream
+from sfumato.tables.facts import is_quoted
 from sfumato.tables.files import FileForm, FileFormat, read_file
 from sfumato.tables.frames import frame_of
 from sfumato.tables.spreadsheet import unquote_formulas

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import Unparsable, from_json, write_json
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import RareValues
 from sfumato.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.stream.state import State
 from sfumato.stream.strata import LISTED, category_places
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import RareValues
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.rare import lost_cells
 from sfumato.tables.recoding import MinimumFrequencies, RareTreatment, Recoding, recode, recode_counts

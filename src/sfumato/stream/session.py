@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import RareValues
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.methods.condense import effective_levels
@@ -54,6 +53,7 @@ from sfumato.stream.state import State
 from sfumato.stream.strata import strata_of
 from sfumato.stream.tails import StreamTails
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import RareValues
 from sfumato.tables.schema import Role
 from sfumato.tables.stored_codec import codec_from_document
 

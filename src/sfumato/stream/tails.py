@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.facts import TailsCoded
 from sfumato.core.records import Block
 from sfumato.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.stream.state import State
 from sfumato.tables.codec import Codec, EncodedColumn
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.field import Kind
 from sfumato.tables.grid import cut_grid
 

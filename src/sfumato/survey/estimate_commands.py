@@ -131,7 +131,7 @@ def reconstruct(
     --query. Missing values are skipped. Exits with 3 if the records are too few for the noise and, with --strict, if
     the values do not fit the noise distribution.
     """
-    from sfumato.certificate.randomized import read_spec
+    from sfumato.survey.specification_files import read_spec
 
     check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)

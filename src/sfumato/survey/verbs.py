@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.certificate.randomized import read_spec
 from sfumato.core.arguments import checked
 from sfumato.core.distributions.domains import Dates, Labels
 from sfumato.core.distributions.spec import NoiseSpec
@@ -20,6 +19,7 @@ from sfumato.core.errors import OptionError, SchemaError, TooFew
 from sfumato.survey.reconstruct import CrossTable, Reconstruction, Regression, cross_table, regress
 from sfumato.survey.reconstruct import reconstruct as reconstruct_values
 from sfumato.survey.reconstruct.bands import LEAST
+from sfumato.survey.specification_files import read_spec
 from sfumato.tables.cells import absent_cells, is_text, plain
 from sfumato.tables.dates import fitting_formats, microseconds_of_cells
 from sfumato.tables.field import Field, Kind

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
-from sfumato.core.facts import WeightsScaled
 from sfumato.tables.cells import absent_cells, numbers_of_cells, plain, write_numbers
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import WeightsScaled
 from sfumato.tables.rules import rules_within
 from sfumato.tables.schema import Kind, Role, Schema
 from sfumato.tables.tails import Tail

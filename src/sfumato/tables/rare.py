@@ -12,22 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import RareValues
 from sfumato.core.persons import count_persons
 from sfumato.tables.cells import absent_cells, plain, read_codes
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.evidence import Evidence
+from sfumato.tables.facts import RareValues
 from sfumato.tables.field import NO_COMMON_VALUE, Field, Kind, Role
 from sfumato.tables.infer import complete_field
-from sfumato.tables.recoding import (
-    Codes,
-    Mask,
-    MinimumFrequencies,
-    RareTreatment,
-    Recoding,
-    recode,
-    recode_column,
-)
+from sfumato.tables.recoding import Codes, Mask, MinimumFrequencies, RareTreatment, Recoding, recode, recode_column
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, rules_within, tied_columns
 from sfumato.tables.schema import Schema
 

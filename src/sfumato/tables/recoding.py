@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError, closest_name, shown
-from sfumato.core.facts import Aggregated
 from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.tables.cells import (
     absent_cells,
@@ -29,6 +28,7 @@ from sfumato.tables.cells import (
 )
 from sfumato.tables.codec import MOST_CATEGORIES
 from sfumato.tables.dates import microseconds_of_cells, unit_of
+from sfumato.tables.facts import Aggregated
 from sfumato.tables.field import Category, Domain, Field, Kind
 from sfumato.tables.grid import label_of
 from sfumato.tables.hierarchies import MOST_LEVELS, Hierarchy, parse_hierarchy, read_hierarchy

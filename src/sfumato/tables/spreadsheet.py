@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import FormulaTexts
 from sfumato.tables.cells import NUMBER, is_text, written_type
+from sfumato.tables.facts import FormulaTexts
 from sfumato.tables.workbook import EXACT, as_text
 
 __all__ = [

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import TailsCoded
 from sfumato.core.persons import count_persons
 from sfumato.tables.cells import is_span, is_text, numbers_of_cells, plain, write_numbers
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import Grid, cut_grid, fit_grid, refuse_misfits, unbounded_grid
 from sfumato.tables.infer import complete_field

@@ -32,8 +32,8 @@ from sfumato.options import RunOptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sfumato.core.facts import TransactionsRandomized
     from sfumato.publish.release import Release
+    from sfumato.transactions.facts import TransactionsRandomized
 
 __all__ = ["transactions"]
 
@@ -234,7 +234,7 @@ def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
 
 
 def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
-    from sfumato.core.facts import RulesBlocked, RulesHidden, TransactionsRandomized, TransactionsReleased
+    from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionsRandomized, TransactionsReleased
 
     certificate, report = release.certificate, release.report
     verdict = None if report is None else report.verdict

@@ -19,10 +19,11 @@ from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
 from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.errors import TooFew
-from sfumato.core.facts import Fact, RulesBlocked, RulesHidden, TransactionsRandomized
+from sfumato.core.facts import Fact
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
 from sfumato.core.itemsets.transactions import Bitmaps, Transactions, are_within, least_count, partial_counts
 from sfumato.transactions.estimate import estimate_itemsets, least_told, merged
+from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionsRandomized
 
 __all__ = [
     "MEASURES",
@@ -92,7 +93,7 @@ def assess_transactions(
 
 def _law(facts: Sequence[Fact]) -> TransactionOperator | None:
     """How transactions were randomized; None where they were not."""
-    return next((TransactionOperator.of(fact) for fact in facts if isinstance(fact, TransactionsRandomized)), None)
+    return next((fact.as_operator() for fact in facts if isinstance(fact, TransactionsRandomized)), None)
 
 
 def _told(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from sfumato.core.distributions.transaction_operators import OPERATORS, OperatorName, TransactionOperator
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.methods.protocol import check_parameters
+from sfumato.transactions.facts import TransactionsRandomized
 from sfumato.transactions.mechanism import SanitizedTransactions, TransactionRule
 from sfumato.transactions.table import TransactionTable
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import RulesBlocked, RulesHidden
 from sfumato.core.itemsets.transactions import Transactions, are_within, distinct_keys, least_count
 from sfumato.methods.protocol import check_parameters
 from sfumato.transactions.confidence import confidence_bounds
 from sfumato.transactions.estimate import merged
+from sfumato.transactions.facts import RulesBlocked, RulesHidden
 from sfumato.transactions.mechanism import NamedRuleMethod, SanitizedTransactions, TransactionRule, count_sets, holding
 from sfumato.transactions.table import TransactionTable
 

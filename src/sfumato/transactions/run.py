@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from sfumato.assess.report import Report
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled, TransactionPersons
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.options import RunOptions
 from sfumato.tables.persons import hold_out
+from sfumato.transactions.facts import TransactionPersons
 from sfumato.transactions.measures import TransactionPair, assess_transactions
 from sfumato.transactions.mechanism import TransactionMechanism, TransactionRule, read_rules
 from sfumato.transactions.table import TransactionTable

@@ -24,14 +24,14 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Ints
-from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column, shown
-from sfumato.core.facts import Fact, TransactionsReleased
+from sfumato.core.errors import OptionError, TableError, no_column, shown
 from sfumato.core.itemsets.transactions import Transactions
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import read_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
+from sfumato.transactions.facts import TransactionsReleased
 
 __all__ = [
     "ITEMS",
@@ -39,7 +39,6 @@ __all__ = [
     "UNKNOWN",
     "TransactionReading",
     "TransactionTable",
-    "check_released",
     "read_transactions",
     "transactions_of_table",
 ]
@@ -480,17 +479,3 @@ def _from_columns(table: pa.Table, whose: Ints | None, dropped: tuple[str, ...])
                          "each item with --transaction and --item, or drop them")  # fmt: skip
     labels = _check_labels(table.column_names)
     return _table(np.concatenate(rows), np.concatenate(codes), table.num_rows, labels, persons=whose, dropped=dropped)
-
-
-def check_released(table: Path, facts: Sequence[Fact], most_bytes: int | None) -> list[tuple[str, bool, str]]:
-    """Count the transactions, items and entries of a released table again; nothing for other tables."""
-    certified = [fact for fact in facts if isinstance(fact, TransactionsReleased)]
-    if not certified:
-        return []
-    try:
-        found = read_transactions(table, most_bytes=most_bytes).counted()
-    except SfumatoError:
-        return [("transactions", False, "the table cannot be read as transactions")]
-    counts = f"{found.entries} entries of {found.items} items, {found.unknown} unknown"
-    same = certified == [found]
-    return [("transactions", same, counts if same else f"{counts}, not as certified")]

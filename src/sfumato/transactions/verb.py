@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.randomness import Randomness
 from sfumato.options import PublishOptions
 from sfumato.publish.verify import certificate_beside
 from sfumato.transactions.estimate import Estimates, estimate_itemsets, interval_itemsets
+from sfumato.transactions.facts import TransactionsRandomized
 from sfumato.transactions.table import TransactionTable, read_transactions
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class TransactionSource:
             raise OptionError("longest must lie between 1 and 15; it is the most items of a set")
         held, count = self.table.transactions, len(self.table.transactions)
         if self.randomized is not None:
-            law = TransactionOperator.of(self.randomized)
+            law = self.randomized.as_operator()
             found = estimate_itemsets(law, held, self.table.sizes, min_support, longest=longest)
             rules = None
             if min_confidence is not None:

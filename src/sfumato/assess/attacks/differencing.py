@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, Finding, wilson
 from sfumato.assess.study import Matrix, Places, Study
-from sfumato.core.facts import EpochPublished, Fact, Joint
+from sfumato.core.facts import Context, Fact
 from sfumato.core.neighbours import nearest
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
 from sfumato.methods.protocol import OwnerDetails
@@ -183,7 +183,7 @@ def _compare(claim: Matrix, true: Matrix, block: Block) -> tuple[NDArray[np.bool
 
 
 def _applies(facts: Sequence[Fact]) -> str | None:
-    if sum(isinstance(fact, EpochPublished) for fact in facts) > 1:
+    if len(Context(tuple(facts)).all("epoch-published")) > 1:
         return None
     return "the table is not one of several publications of a stream, so there is no difference to take"
 
@@ -307,7 +307,7 @@ def paired_moves(count: Places, total: Matrix, blur: Matrix, *, apart: float = 4
 
 
 def _not_opened(facts: Sequence[Fact]) -> str | None:
-    joint = next((fact for fact in facts if isinstance(fact, Joint)), None)
+    joint = Context(tuple(facts)).one("joint")
     if joint is None:
         return "the table was not made by several owners together"
     return None if joint.centres == "each" else "cluster centres were not opened round by round"

@@ -20,7 +20,7 @@ from sfumato.assess.algebra import COUNT, SHARE, Measure, Need, NotRun, Number, 
 from sfumato.assess.findings import Family, Tries, wilson
 from sfumato.assess.plain import KNOWN_ROWS
 from sfumato.assess.study import Matrix, Places, Study, drawn_note, given, sample
-from sfumato.core.facts import Transformed
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers, step_of_numbers
 
 __all__ = [

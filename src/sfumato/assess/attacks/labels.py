@@ -28,7 +28,7 @@ from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
 from sfumato.assess.numbers import percent
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, given, sample
-from sfumato.core.facts import Downgraded, Swapped
+from sfumato.methods.modify.facts import Downgraded, Swapped
 
 __all__ = ["HIDDEN_LABEL", "LABEL_INFERENCE", "SWAPPED_ROWS", "gain_interval"]
 

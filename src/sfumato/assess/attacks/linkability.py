@@ -21,7 +21,7 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.attacks.linkage import most_people
 from sfumato.assess.findings import Family, Tries, wilson
 from sfumato.assess.study import Matrix, Places, Study, bits_of, drawn_note, given, row_keys
-from sfumato.core.facts import Grouped
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.neighbours import nearest
 
 __all__ = ["GROUP_LINKAGE", "LINKABILITY", "chance_in_common", "likeliest_groups", "pick_near", "split_columns"]

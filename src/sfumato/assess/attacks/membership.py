@@ -16,8 +16,8 @@ import numpy as np
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values, success, where
 from sfumato.assess.findings import Family, Tries
 from sfumato.assess.study import Matrix, Places, Study, once, sample
-from sfumato.core.facts import Chained
 from sfumato.core.neighbours import nearest
+from sfumato.methods.chain.facts import Chained
 
 __all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "accuse_outliers", "area", "area_tries", "threshold"]
 

@@ -24,8 +24,10 @@ from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places,
 from sfumato.core.distributions.domains import Dates, Labels, Universe
 from sfumato.core.distributions.operators import Additive, Operator, likelihoods
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.facts import ComponentNoise, Fact, Noised, Randomized
+from sfumato.core.facts import Fact
 from sfumato.core.records import BlockKind
+from sfumato.methods.perturb.facts import ComponentNoise, Noised
+from sfumato.methods.randomize.facts import Randomized
 from sfumato.tables.dates import unit_of
 from sfumato.tables.grid import label_of
 

@@ -18,7 +18,8 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.attacks.known_input import CLOSE, NOTHING, MovedColumns, moved_columns, not_moved
 from sfumato.assess.findings import Family, redraw_interval, wilson
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, given, sample
-from sfumato.core.facts import Fact, Transformed
+from sfumato.core.facts import Fact
+from sfumato.methods.geometry.facts import Transformed
 from sfumato.tables.grid import decimals_of_numbers
 
 __all__ = ["COMPONENTS", "DIGITS", "find_factor", "find_spacing", "match_components", "unmix"]

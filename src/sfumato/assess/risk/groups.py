@@ -17,8 +17,10 @@ import numpy as np
 from sfumato.assess.algebra import COUNT, SCORE, SHARE, SIZE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, median_interval, wilson
 from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, given, sample
-from sfumato.core.facts import Chained, Fact, Grouped
+from sfumato.core.facts import Fact
+from sfumato.core.groups.facts import Grouped
 from sfumato.core.neighbours import nearest
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [

@@ -15,8 +15,8 @@ from sfumato.assess.algebra import SHARE, Measure, NotRun, Number, Scale, Stated
 from sfumato.assess.findings import Family, distance_interval
 from sfumato.assess.study import Matrix, Places, Study, bits_of, row_keys, sample
 from sfumato.assess.utility.prediction import FEW, is_class, within
-from sfumato.core.facts import Transformed
 from sfumato.core.groups.centres import nearest_centre
+from sfumato.methods.geometry.facts import Transformed
 
 __all__ = ["CLUSTERING", "agreement", "cluster_count", "error"]
 

@@ -17,8 +17,8 @@ from sfumato.assess.algebra import COUNT, SHARE, SIZE, Measure, Need, NotRun, Nu
 from sfumato.assess.findings import Family, Finding, redraw_interval
 from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
-from sfumato.core.facts import Aggregated
 from sfumato.core.neighbours import nearest
+from sfumato.tables.facts import Aggregated
 
 __all__ = ["CHANGES", "COSTS", "DISTANCES", "PERTURBATION", "SECURITY", "cost_findings", "distortion", "security"]
 

@@ -18,8 +18,8 @@ from sfumato.assess.findings import Family, wilson
 from sfumato.assess.study import Matrix, Places, Study, given, sample
 from sfumato.assess.utility.clustering import cluster_count, error
 from sfumato.assess.utility.prediction import within
-from sfumato.core.facts import Transformed
 from sfumato.core.neighbours import nearest
+from sfumato.methods.geometry.facts import Transformed
 
 __all__ = ["OWN_CLUSTERS", "density_clusters", "k_means", "misclassified", "tree_clusters"]
 

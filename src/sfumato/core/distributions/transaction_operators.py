@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.facts import TransactionsRandomized
 from sfumato.core.itemsets.transactions import Transactions, are_within
 
 __all__ = ["MOST_SIZE", "OPERATORS", "OperatorName", "TransactionOperator", "hypergeometric"]
@@ -83,12 +82,6 @@ class TransactionOperator:
             raise OptionError("cutoff must be 1 or more; it is how many items are cut out of a transaction at most")
         if self.gamma is not None and not 1 < self.gamma < 1e12:
             raise OptionError("gamma must be above 1 and below 1e12; 19 lets 5 % become 50 % at most")
-
-    @classmethod
-    def of(cls, fact: TransactionsRandomized) -> TransactionOperator:
-        """The operator that a fact tells of."""
-        name = cast(OperatorName, fact.operator)
-        return cls(name, fact.width, fact.keep, fact.insert, fact.cutoff, fact.gamma)
 
     @property
     def shows_size(self) -> bool:

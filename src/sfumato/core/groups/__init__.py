@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.core.facts import CountsKept, Grouped
+from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.core.records import BlockKind, Layout, Records, width
 
 __all__ = [

@@ -14,16 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.facts import (
-    ColumnsDropped,
-    Drawn,
-    Fact,
-    Shuffled,
-    ShuffledWithin,
-    TargetMoved,
-    Transformed,
-    Untouched,
-)
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, Untouched
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
@@ -34,6 +25,7 @@ from sfumato.engines.partitions.sampling import RowHash
 from sfumato.engines.plan import Plan, PreparedRun, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
+from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.options import RunOptions, first_needing_all_rows

@@ -14,20 +14,19 @@ from numpy.typing import NDArray
 
 from sfumato.assess.risk.uniqueness import PopulationUniqueness
 from sfumato.core.documents import parse_json, write_json
-from sfumato.core.facts import ClassPure, Fact, HeldOut, fact_from_json, fact_to_json
+from sfumato.core.facts import Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.partitions.allocate import AllocationCounts
-from sfumato.engines.partitions.first_pass import (
-    Preparation,
-)
+from sfumato.engines.partitions.first_pass import Preparation
 from sfumato.engines.partitions.partition import LEVEL, PartitionResult, merge_facts
 from sfumato.engines.partitions.population import PopulationCounts
 from sfumato.engines.partitions.sampling import SAMPLE_ROWS
 from sfumato.engines.partitions.spill import Spill, frame_of, table_of
 from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
+from sfumato.methods.condense.facts import ClassPure
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileForm

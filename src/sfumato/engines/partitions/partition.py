@@ -13,28 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import (
-    Celled,
-    Chained,
-    ClassPure,
-    ColumnRulesKept,
-    CountsKept,
-    Fact,
-    Grouped,
-    PersonsApart,
-    PersonsBounded,
-    RowsDrawn,
-    Scored,
-    Shuffled,
-    Synthesized,
-)
+from sfumato.core.facts import Fact, Shuffled
+from sfumato.core.groups.facts import Celled, CountsKept, Grouped
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.memory import MadeRows, MeasuredRows, details_of_part, draw_measured_rows, make_rows
 from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, PreparedRun
+from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.condense.facts import ClassPure, PersonsApart, Scored, Synthesized
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
+from sfumato.tables.facts import ColumnRulesKept, RowsDrawn
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
 from sfumato.tables.tails import Tails

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Chained, Fact, PersonsBounded, Shuffled
+from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.option import offered
 from sfumato.core.persons import count_persons
 from sfumato.core.records import BlockKind, Records, RowRequest, width
+from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.methods.condense import check_k, effective_levels
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, rows_drawn
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError
-from sfumato.core.facts import Chained
 from sfumato.core.records import CellsByColumn, Layout, Records, RowRequest, cells_of_block, smallest_codes
 from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import ColumnStep, DrawnCells, SourceRecords, grow_on
+from sfumato.methods.chain.facts import Chained
 from sfumato.methods.chain.trees import MOST_BINS, Tree
 
 __all__ = ["MOST_GROWN", "ChainRows", "LeafLikelihood", "RegrownTrees", "begin_rows", "draw_head", "without_cells"]

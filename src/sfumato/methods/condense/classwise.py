@@ -12,10 +12,10 @@ import numpy as np
 
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import ClassPure
 from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
+from sfumato.methods.condense.facts import ClassPure
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, PrivacyRefusal
-from sfumato.core.facts import PersonsApart
 from sfumato.core.records import Layout, Records
+from sfumato.methods.condense.facts import PersonsApart
 from sfumato.methods.condense.partition import can_begin, partition
 from sfumato.methods.condense.synthesize import group_facts, redraw_coded
 from sfumato.methods.protocol import MethodResult, OwnerDetails

@@ -14,12 +14,13 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import PrivacyLeakWarning
-from sfumato.core.facts import Fact, PersonsApart, Scored, Shuffled, Synthesized
+from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
 from sfumato.core.persons import count_persons
 from sfumato.core.records import Block, BlockKind, Layout, Records
+from sfumato.methods.condense.facts import PersonsApart, Scored, Synthesized
 from sfumato.methods.condense.slots import MISSING
 from sfumato.methods.protocol import MethodResult, OwnerDetails, rows_drawn
 

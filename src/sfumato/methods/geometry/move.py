@@ -10,8 +10,9 @@ import numpy as np
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.noise import Means, Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Enhanced, Fact, Shuffled, TargetMoved, Transformed, Untouched
+from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
 from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
+from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import hybrid
 from sfumato.methods.protocol import MethodResult, OwnerDetails

@@ -10,8 +10,9 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, closest_name
-from sfumato.core.facts import Alike, Fact, Shuffled, Unchanged
+from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
+from sfumato.methods.modify.facts import Alike, Unchanged
 from sfumato.methods.protocol import MethodResult, OwnerDetails, refuse_levels, refuse_strata
 
 __all__ = [

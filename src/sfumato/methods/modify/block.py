@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.facts import Blocked, Shuffled
+from sfumato.core.facts import Shuffled
 from sfumato.core.option import offered
 from sfumato.core.persons import count_persons
 from sfumato.core.records import Records
@@ -28,6 +28,7 @@ from sfumato.methods.modify import (
     shuffled,
     unchanged,
 )
+from sfumato.methods.modify.facts import Blocked
 from sfumato.methods.protocol import (
     CoarsenedColumn,
     MethodResult,

@@ -12,10 +12,10 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, Notice, OptionError
-from sfumato.core.facts import Downgraded
 from sfumato.core.option import offered
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.methods.modify import ColumnCells, columns_of_layout, modifiable, named_columns, people_of, released
+from sfumato.methods.modify.facts import Downgraded
 from sfumato.methods.modify.swap import people_drawn
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 

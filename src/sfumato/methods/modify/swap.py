@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import Sampled, Shuffled, Swapped
+from sfumato.core.facts import Shuffled
 from sfumato.core.option import offered
 from sfumato.core.persons import number_of_persons
 from sfumato.core.records import Records
@@ -26,6 +26,7 @@ from sfumato.methods.modify import (
     shuffled,
     unchanged,
 )
+from sfumato.methods.modify.facts import Sampled, Swapped
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters
 
 __all__ = ["WITHIN", "Subsampling", "Swapping", "people_drawn", "swap_in_leaves", "swap_ranks"]

@@ -27,9 +27,10 @@ from sfumato.core.distributions.noise import (
     snap,
 )
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import Enhanced, Fact, Noised, Shuffled, Untouched
+from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
 from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records
+from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 
 __all__ = [

@@ -13,13 +13,14 @@ from sfumato.core.distributions.amplification import GUARANTEES, solve_b
 from sfumato.core.distributions.exact import draw_laplace
 from sfumato.core.distributions.noise import DiscreteLaplace, snap
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
-from sfumato.core.facts import ComponentNoise, Fact, Shuffled
+from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights
 from sfumato.core.option import offered
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
 from sfumato.methods.perturb import number_blocks
+from sfumato.methods.perturb.facts import ComponentNoise
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters
 
 __all__ = [

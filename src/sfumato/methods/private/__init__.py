@@ -12,11 +12,12 @@ import numpy as np
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.accounting import rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import PrivatelyMeasured, Shuffled
+from sfumato.core.facts import Shuffled
 from sfumato.core.option import offered
 from sfumato.core.records import CellsByColumn, Records, columns_of
 from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
+from sfumato.methods.private.facts import PrivatelyMeasured
 from sfumato.methods.private.ledger import Ledger
 from sfumato.methods.private.measure import measure
 from sfumato.methods.private.people import People

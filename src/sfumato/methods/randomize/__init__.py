@@ -11,12 +11,13 @@ import numpy as np
 
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import DomainsObserved, Fact, Randomized, Shuffled, Untouched
+from sfumato.core.facts import Fact, Shuffled, Untouched
 from sfumato.core.option import offered
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 from sfumato.methods.randomize.columns import RandomizedColumn, fit_column, places_of_layout, spec_for_epsilon
+from sfumato.methods.randomize.facts import DomainsObserved, Randomized
 
 __all__ = ["Randomization", "answer", "check_spec"]
 

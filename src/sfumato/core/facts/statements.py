@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Any, Literal
-
-from sfumato.core.facts import Fact
+from typing import Literal
 
 __all__ = [
     "NOTHING",
@@ -16,7 +14,6 @@ __all__ = [
     "RAN_AS_WRITTEN",
     "SECRET_RANDOMNESS",
     "Claim",
-    "ClaimsOf",
     "Refused",
     "Statements",
     "at_least",
@@ -56,9 +53,6 @@ class Refused:
 
 Statements = Iterator[Claim | Refused]
 """Claims and refused claims of a fact, in the order of the certificate."""
-
-ClaimsOf = dict[type[Fact], Callable[[Any, tuple[Fact, ...]], Statements]]
-"""For some kinds of facts, the function that draws the claims of one fact, given all facts."""
 
 
 def counted(count: int, one: str, many: str) -> str:

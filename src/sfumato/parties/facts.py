@@ -1,27 +1,29 @@
-"""Claims about a table that several data owners made together, against each other [BCG10, sec. 4].
+"""Facts about a table that several data owners made together, with claims against each other [BCG10, sec. 4].
 
-The claims about noise, against readers, are drawn in `perturbed`.
+Claims about noise, against readers, are those of `ComponentNoise`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sfumato.certificate.statements import (
-    SECRET_RANDOMNESS,
-    Claim,
-    ClaimsOf,
-    Refused,
-    Statements,
-    at_least,
-    counted,
-    joined,
-)
+from sfumato.core.documents import fits, write_json
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import ComponentNoise, CountsKept, Fact, Joint, Opened
+from sfumato.core.facts import SECRET_RANDOMNESS, Claim, Context, Fact, Refused, Statements, at_least, counted, joined
+from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.perturb.facts import ComponentNoise
 
-__all__ = ["CLAIMS"]
+if TYPE_CHECKING:
+    from sfumato.parties.plan import JointPlan
 
+__all__ = [
+    "Joint",
+    "Opened",
+]
+
+_UNKNOWN = "a fact is not known to this version of sfumato, so nothing can be certified; use a newer version"
 _SEMI_HONEST = "all parties are semi-honest"
 _ENGINES = {
     "cheetah": "CHEETAH is secure computation by two parties, and a single share is uniformly random.",
@@ -31,34 +33,121 @@ _PLAIN = "plain"
 _PARTITIONS = {"horizontal": "some of the rows", "vertical": "some of the columns of all rows"}
 
 
-def of_joint(fact: Joint, facts: tuple[Fact, ...]) -> Statements:
-    """State what the data owners of a joint run hid from each other, what that rests on, and what they did not hide.
+@dataclass(frozen=True)
+class Joint(Fact):
+    """Several owners made the table together, none showing the others its cells.
 
-    Raises
-    ------
-    PrivacyRefusal
-        If the facts of the run contradict each other or the ledger is missing.
+    ``partition`` says whether each had some of the rows or some of the columns. ``computing`` are those that held
+    shares, and ``engine`` what they computed with: "plain" where all ran in one process, in the clear. ``centres`` says
+    when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
+    ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two, or all cells
+    of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
     """
-    ledger = [line for line in facts if isinstance(line, Opened)]
-    _check(fact, ledger)
-    if fact.engine == _PLAIN:
-        yield Refused(
-            "The data owners hid their cells from each other.",
-            "All of them ran in one process that had every table in the clear. This trial of the protocol protects "
-            "against readers alone.",
+
+    methods = ("joint-laplace-pca",)
+    grouped = True
+
+    partition: str
+    parties: tuple[str, ...]
+    computing: tuple[str, ...]
+    engine: str
+    centres: str
+    noise: str
+    rounds: int
+    bare: int = 0
+
+    def claims(self, context: Context) -> Statements:
+        """State what the data owners hid from each other, what that rests on, and what they did not hide.
+
+        Raises
+        ------
+        PrivacyRefusal
+            If the facts of the run contradict each other or the ledger is missing.
+        """
+        ledger = [line for line in context if isinstance(line, Opened)]
+        _check(self, ledger)
+        if self.engine == _PLAIN:
+            yield Refused(
+                "The data owners hid their cells from each other.",
+                "All of them ran in one process that had every table in the clear. This trial of the protocol protects "
+                "against readers alone.",
+            )
+        else:
+            yield from _of_secure_run(self, ledger)
+        yield from _of_any_owners(self)
+        marked = context.has(CountsKept)
+        if self.bare if self.partition == "vertical" else marked:
+            yield _of_marks(self)
+        if self.partition == "vertical":
+            noise = context.one(ComponentNoise)
+            yield from _of_two_noises(self, noise) if self.engine != _PLAIN else []
+            yield from _of_columns(self, noise)
+        else:
+            yield from _of_rows(self)
+
+    def check(self) -> bool:
+        return self.centres in ("", "last", "each") and self.noise in ("", "each", "split")
+
+    def fits(self, context: Context) -> bool:
+        from sfumato.methods.perturb.laplace_pca import LaplacePCA
+        from sfumato.parties.plan import JointPlan
+
+        plan = JointPlan.from_document(context.parameters)
+        stated = {key: value for key, value in plan.document().items() if key != "seed"}
+        vertical = plan.partition == "vertical"
+        return (
+            all(
+                fits(JointPlan, {key: value}) or fits(LaplacePCA, {key: value})
+                for key, value in context.parameters.items()
+            )
+            and write_json(stated, "canonical") == write_json(context.parameters, "canonical")
+            and (self.partition, self.parties) == (plan.partition, plan.parties)
+            and self.engine in (plan.engine, "plain")
+            and (self.centres, self.noise) == (("", plan.noise) if vertical else (plan.centres, ""))
+            and self.rounds <= plan.rounds
+            and all(line.is_declared(plan) for line in context.all(Opened))
+            and (vertical or plan.few == "allow" or not self.bare)
+            and context.the(ComponentNoise).fits_mechanism(plan.mechanism, context.the(Grouped))
         )
-    else:
-        yield from _of_secure_run(fact, ledger)
-    yield from _of_any_owners(fact)
-    marked = any(isinstance(other, CountsKept) for other in facts)
-    if fact.bare if fact.partition == "vertical" else marked:
-        yield _of_marks(fact)
-    if fact.partition == "vertical":
-        noise = next((other for other in facts if isinstance(other, ComponentNoise)), None)
-        yield from _of_two_noises(fact, noise) if fact.engine != _PLAIN else []
-        yield from _of_columns(fact, noise)
-    else:
-        yield from _of_rows(fact)
+
+
+@dataclass(frozen=True)
+class Opened(Fact):
+    """A line of a joint run's ledger: this was seen in the clear by these parties.
+
+    ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
+    """
+
+    methods = ("joint-laplace-pca",)
+    grouped = repeatable = True
+
+    label: str
+    what: str
+    action: str
+    to: tuple[str, ...]
+    numbers: int
+    times: int
+
+    def claims(self, context: Context) -> Statements:
+        """Draw nothing from a line of the ledger: the claims of the joint run cover it."""
+        if not context.has(Joint):
+            raise PrivacyRefusal(_UNKNOWN)
+        return iter(())
+
+    def check(self) -> bool:
+        return self.action in ("opened", "sum", "told")
+
+    def agrees(self, context: Context) -> bool:
+        return context.has(Joint)
+
+    def is_declared(self, plan: JointPlan) -> bool:
+        """Whether the protocol of the plan declares this disclosure, in these words and to this number of parties."""
+        from sfumato.parties.plan import leaks_of
+
+        leak = leaks_of(plan).get(self.label)
+        if leak is None or self.times <= 0 or (self.what, self.action) != (leak.what, leak.action):
+            return False
+        return self.to == plan.parties if leak.to == "all" else len(self.to) == 1
 
 
 def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
@@ -250,6 +339,3 @@ def _of_bare_rows(fact: Joint) -> Refused:
 
 def _named(names: Sequence[str]) -> str:
     return joined([repr(name) for name in names])
-
-
-CLAIMS: ClaimsOf = {Joint: of_joint}
