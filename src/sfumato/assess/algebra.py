@@ -240,7 +240,7 @@ class Number:
     name: str  # ends with a slash where each column or class has a number of its own; the column's name follows
     spoken: str = ""  # the name as a person says it; read as it stands where none is given
     scale: Scale = SCORE
-    figure: str | None = None  # the figure that shows it, where it is not that of the measure
+    figure: str | None = None  # the figure that shows it, if it is not that of the measure
     family: Family | None = None  # where it is not that of the measure
     # one sentence that a steward understands, without its full stop; ``{column}`` stands for the column
     meaning: str = ""
@@ -336,7 +336,7 @@ class Measure:
     # the numbers that are listed where there are no rows to compare, and what they mean; by default all as declared
     uncompared: Mapping[str, str] | None = None
     of_groups: bool = False  # whether it looks at the groups alone, and so does not ask for released rows
-    figure: str = ""  # the figure of the report that shows its numbers; none where it is empty
+    figure: str = ""  # the figure of the report that shows its numbers; none if it is empty
     exact: bool = False  # whether it sees extreme numbers as they are, in place of bounded ones
     numbers: tuple[Number, ...] = ()  # what it finds
 

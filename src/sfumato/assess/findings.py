@@ -241,7 +241,7 @@ class Finding:
 
     name: str
     family: Family
-    value: float | None  # None where it was not run
+    value: float | None  # None if it was not run
     direction: Direction
     range: tuple[float | None, float | None]  # worst and best possible value in numeric order; None for an open end
     meaning: str  # one sentence that a steward understands
@@ -255,7 +255,7 @@ class Finding:
     unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
     control_interval: tuple[float, float] | None = None  # where the control may lie, 95 %
     attempts: int | None = None  # how many people were attacked, or rows tested, for it
-    # where the baseline of an attack may lie, 95 %; None where it is reckoned
+    # where the baseline of an attack may lie, 95 %; None if it is reckoned
     baseline_interval: tuple[float, float] | None = None
     # inside, outside: of an attack: what value and control rest on
     inside: Tries | None = None

@@ -177,7 +177,7 @@ class Column:
         return Column(self.values[rows], self.absent[rows])
 
     def codes(self, cuts: Matrix | None) -> Places:
-        """Place of each cell among the parts between cuts, or among the categories; -1 where it is missing."""
+        """Place of each cell among the parts between cuts, or among the categories; -1 if it is missing."""
         codes = self.values.astype(np.int64) if cuts is None else np.searchsorted(cuts, self.values, side="left")
         return np.where(self.absent, -1, codes)
 
@@ -233,7 +233,7 @@ def read_pairs(original: pa.Table, released: pa.Table, codec: Codec) -> tuple[Co
 
 
 def value_codes(*columns: Column) -> Places:
-    """A number for each cell of some columns, the same for equal values; 0 where it is missing."""
+    """A number for each cell of some columns, the same for equal values; 0 if it is missing."""
     codes = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)[1].astype(np.int64)
     return np.where(np.concatenate([column.absent for column in columns]), 0, codes + 1)
 
@@ -319,7 +319,7 @@ class Study:
     entropy: tuple[int, ...]  # from which each measure's own generator is made
     rules: tuple[str, ...] = ()  # between columns, that every row of the original obeys
     rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
-    persons: Places | None = None  # whom each original row is about; None where each is about a person of its own
+    persons: Places | None = None  # whom each original row is about; None if each is about a person of its own
     held_persons: Places | None = None  # the same of the rows held out
     quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
     linked: Places | None = None  # released person of each released row, where rows of a person stay together

@@ -86,7 +86,7 @@ class Signature:
 
 
 def read_signature(folder: Path) -> Signature | None:
-    """Read the signature of a release; None where there is none.
+    """Read the signature of a release; None if there is none.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _written_fingerprint(text: str) -> str:
 
 
 def _private_key(data: bytes, name: str, ask: Callable[[], str] | None) -> Any:
-    """Read a private key, and ask for a passphrase only where it needs one."""
+    """Read a private key, and ask for a passphrase only if it needs one."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     passphrase = None

@@ -32,13 +32,13 @@ class SigningKey:
     Parameters
     ----------
     path : Path
-        Where the private key lies.
+        File of the private key.
     fingerprint : str
         What recipients receive by another channel than the release, as ``ssh-keygen -l`` shows it.
     public_key : str
         The public key as a line ``ssh-ed25519 AAAA...``.
     kept : Path or None
-        Where the key lies that this one has replaced.
+        File of the key that this one has replaced.
     """
 
     path: Path
@@ -69,7 +69,7 @@ def signing_key_path() -> Path:
     Raises
     ------
     OptionError
-        Where the user has no home folder.
+        If the user has no home folder.
     """
     told = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     if told.is_absolute():  # others are to be passed over, says the standard
@@ -91,7 +91,7 @@ def signing_key(*, ask: Callable[[], str] | None = None) -> SigningKey:
     Raises
     ------
     BadInput
-        Where there is none, or it cannot be read.
+        If there is none, or it cannot be read.
     """
     path = signing_key_path()
     if not os.path.lexists(path):
@@ -108,7 +108,7 @@ def own_signer(*, ask: Callable[[], str] | None = None) -> Signer:
     Raises
     ------
     BadInput
-        Where there is none and none can be made, or it cannot be read.
+        If there is none and none can be made, or it cannot be read.
     """
     path = signing_key_path()
     try:
@@ -137,7 +137,7 @@ def new_signing_key(*, replace: bool = False) -> SigningKey:
     Raises
     ------
     OptionError
-        Where there is one that is not to be replaced, or the folder cannot be written.
+        If there is one that is not to be replaced, or the folder cannot be written.
     """
     path = signing_key_path()
     kept = None
@@ -188,7 +188,7 @@ def _unwritable(folder: Path, error: OSError) -> OptionError:
 
 @contextmanager
 def _locked_folder(folder: Path) -> Iterator[None]:
-    """The folder of the key, made where it is lacking, closed to others, and for one process at a time."""
+    """The folder of the key, made if it is lacking, closed to others, and for one process at a time."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     handle = os.open(folder, os.O_RDONLY)

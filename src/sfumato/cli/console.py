@@ -75,7 +75,7 @@ class Console:
 
     @contextmanager
     def progress(self, *, lines: bool = False) -> Iterator[None]:
-        """Show how far the work has come, where there is a terminal; elsewhere, if asked, in a line now and then."""
+        """Show how far the work has come, if there is a terminal; elsewhere, if asked, in a line now and then."""
         if self.quiet or not sys.stderr.isatty():
             with listening(_lines() if lines and not self.quiet else None):
                 yield

@@ -192,7 +192,7 @@ def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> Da
     Raises
     ------
     OptionError
-        Where the driver of a server is not installed.
+        If the driver of a server is not installed.
     DatabaseFault
     """
     if location.file is None:
@@ -292,7 +292,7 @@ class FileLock:
 
     @property
     def acknowledged(self) -> int | None:
-        """Number of the last acknowledged commit, None where no commit was made here."""
+        """Number of the last acknowledged commit, None if no commit was made here."""
         found = b"" if self._handle is None else os.pread(self._handle, _NUMBER.size, 0)
         if not found:
             return None
@@ -331,7 +331,7 @@ class FileLock:
 
 
 def file_identity(file: Path) -> tuple[int, int] | None:
-    """What identifies a file until another takes its name; None where there is none."""
+    """What identifies a file until another takes its name; None if there is none."""
     try:
         found = file.stat()
     except OSError:

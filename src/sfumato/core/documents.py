@@ -44,7 +44,7 @@ _PLAIN = frozenset((str, int, float, bool, NoneType))
 
 _WIDEST = 116  # characters of a line of TOML, where a list or a comment can go on in the next
 UNLESS_DEFAULT: Mapping[str, bool] = {"unless default": True}
-"""Metadata of a dataclass field that is written only where it is not its default."""
+"""Metadata of a dataclass field that is written only if it is not its default."""
 
 
 class DocumentMismatch(Unparsable):

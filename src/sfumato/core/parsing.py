@@ -88,7 +88,7 @@ def read_bytes(path: str | Path, what: str, do: str, *, most: int = MOST_BYTES, 
     Raises
     ------
     OptionError
-        Where there is none, or it is no regular file, or larger.
+        If there is none, or it is no regular file, or larger.
     """
     try:
         with open_regular(path, linked=linked) as file:
@@ -176,7 +176,7 @@ def parse_json(text: str | bytes, *, most: int | None = None, verbatim: bool = F
     ----------
     text : str or bytes
     most : int, optional
-        How long it may be, where nobody has bounded it before.
+        How long it may be, if no one has bounded it before.
     verbatim : bool
         Of records: numbers are given as the texts that they are, whatever their size, and texts are not checked.
 

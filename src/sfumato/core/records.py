@@ -64,7 +64,7 @@ class Extent:
     """Values that a column may take, in its own units.
 
     ``declared`` ones are public knowledge; others were read off the data. Plain numbers have ``low``, ``high`` and
-    ``step``, each None where it is open; categories and places in an order have ``labels``, as their cells are written.
+    ``step``, each None if it is open; categories and places in an order have ``labels``, as their cells are written.
     For places in an order, and of one category among very many, the coordinate times ``unit`` plus ``origin`` is the
     place. ``dates`` is the step of a column of dates, which count in it since 1970 (those by months in days), by
     ``unit`` and ``origin`` too; ``first`` and ``last`` are the dates that the column can hold at all.
@@ -201,9 +201,9 @@ class Records:
     layout : tuple of Block
         Which coordinates belong to which column.
     levels : ndarray of shape (n,)
-        Privacy level that each record asks for; 0 where it asks for none of its own.
+        Privacy level that each record asks for; 0 if it asks for none of its own.
     strata : ndarray of shape (n,)
-        Groups never cross a stratum; all zero where there is one.
+        Groups never cross a stratum; all zero if there is one.
     target : str, optional
         The column that will be mined: a class or a response.
     moved : frozenset of str
@@ -215,7 +215,7 @@ class Records:
         Columns of numbers, orders or dates that got noise: bounds that were only observed do not bring them back, for
         that would move their mean. Type, step and declared bounds stay.
     persons : ndarray of shape (n,), optional
-        Whom each record is about; None where each is about a person of its own.
+        Whom each record is about; None if each is about a person of its own.
     answers : tuple of Answers
         Columns that leave as values of another kind; their coordinates hold a value that fits each answer best, to
         compare them by.
@@ -224,9 +224,9 @@ class Records:
     linked : bool
         Rows drawn for a person stay together: released ones name their person, too.
     among : int
-        How many records the table has that these are a cell of; 0 where they are all of them.
+        How many records the table has that these are a cell of; 0 if they are all of them.
     highest : int
-        Highest level that a record of that table asks for; 0 where they are all of them.
+        Highest level that a record of that table asks for; 0 if they are all of them.
     public_level : int
         Level that may be stated of the whole table; 0 if it is not known.
     """
@@ -349,7 +349,7 @@ class CellsByColumn:
     ----------
     layout : tuple of Block
     columns : mapping of str to ndarray of shape (n,)
-        The coordinate of a number, NaN where it is missing, or the place of a category, -1 where it is missing.
+        The coordinate of a number, NaN if it is missing, or the place of a category, -1 if it is missing.
     """
 
     def __init__(self, layout: Layout, columns: Mapping[str, NDArray[Any]]) -> None:

@@ -74,7 +74,7 @@ def kept_folder(target: Path) -> Iterator[Path]:
     Raises
     ------
     SfumatoError
-        Where another run works in it.
+        If another run works in it.
     """
     folder = kept_path(target)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -243,7 +243,7 @@ def with_persons(
 
 
 def released_persons(released: pa.Table, original: pa.Table) -> NDArray[np.int64] | None:
-    """Released person of each row, by the column that `with_persons` adds; None where there is none."""
+    """Released person of each row, by the column that `with_persons` adds; None if there is none."""
     if RELEASED_PERSON not in released.column_names or RELEASED_PERSON in original.column_names:
         return None
     cells = released.column(RELEASED_PERSON).combine_chunks()

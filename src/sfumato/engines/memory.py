@@ -216,7 +216,7 @@ def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native:
 
 
 def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
-    """How an attacker scores people who grows the trees of a chain on released rows; None where no chain drew them."""
+    """How an attacker scores people who grows the trees of a chain on released rows; None if no chain drew them."""
     from sfumato.methods.chain.rows import MOST_GROWN, RegrownTrees
 
     stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
@@ -229,7 +229,7 @@ def _with_wanted(seen: Records, job: PreparedRun, plan: Plan, codec: Codec, kept
     Raises
     ------
     PrivacyRefusal
-        Where fewer persons fulfil the rule than a cell must come from.
+        If fewer persons fulfil the rule than a cell must come from.
     """
     if plan.options.rows is None and plan.options.where is None:
         return seen
@@ -267,7 +267,7 @@ def _check_where(released: pa.Table, job: PreparedRun, plan: Plan) -> None:
 
 
 def _scaled(released: pa.Table, job: PreparedRun) -> tuple[pa.Table, tuple[Fact, ...]]:
-    """Released rows whose weights, where there are some, add up to those of the rows they were made from."""
+    """Released rows whose weights, if there are some, add up to those of the rows they were made from."""
     if job.codec.schema.weight is None:
         return released, ()
     tail = job.tails.columns.get(job.codec.schema.weight.name)

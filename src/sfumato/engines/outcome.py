@@ -39,7 +39,7 @@ _RUNS = {
     "stream": "sfumato stream init FILE --state STATE --recipe THIS",
     "joint-laplace-pca": "sfumato party --config PARTY --recipe THIS, at every owner",
 }
-"""What runs a recipe again, where it is not sanitize."""
+"""What runs a recipe again, if it is not sanitize."""
 
 
 _OPTIONS = tuple(name for name, each in options_of(RunOptions) if each.in_recipe)
@@ -130,9 +130,9 @@ class Comparison:
     linked : ndarray, optional
         Released person whom each released row belongs to, where rows of a person stay together.
     workings : Workings, optional
-        How these rows were made, where they are not all of the table.
+        How these rows were made, if they are not all of the table.
     standings : tuple of PopulationUniqueness
-        How these people stand in the whole tables, column by column, where they are not all.
+        How these people stand in the whole tables, column by column, if they are not all.
     """
 
     original: pa.Table

@@ -48,7 +48,7 @@ class Traits:
     synthetic : bool
         No released row descends from one original row, so that nothing can be passed through beside it.
     floor : int, optional
-        Fewest records of any group, whatever levels ask for; None where it makes no groups, or chooses from the data.
+        Fewest records of any group, whatever levels ask for; None if it makes no groups, or chooses from the data.
     min_frequency : int, optional
         Fewest persons who hold a category that may leave, whatever levels ask for; by default as many as ``floor``.
     level_1 : bool
@@ -105,7 +105,7 @@ class OwnerDetails:
 
     ``labels`` is the group of each original record and ``levels`` the level that was met for it; both are None where
     the mechanism makes no groups. ``drawn_from`` is the group that each released row was drawn from, ``origin`` the
-    original row that each released row descends from; None where there is no such thing. Where records are known by
+    original row that each released row descends from; None if there is no such thing. Where records are known by
     their groups alone, ``sizes`` are the records of each group and ``highest`` the level that it had to meet. ``kept``
     are the places of the records that labels and levels speak of, where some were left out. ``likelihood`` scores
     people, by their coordinates, as an attacker can who knows the algorithm and the trees, ``regrown`` as one

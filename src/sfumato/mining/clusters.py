@@ -92,7 +92,7 @@ class GroupKMeans:
         Raises
         ------
         BadInput
-            Where there are fewer groups, or fewer different centroids, than clusters.
+            If there are fewer groups, or fewer different centroids, than clusters.
         """
         self._check(groups)
         best = np.inf
@@ -288,7 +288,7 @@ class GroupMixture:
         ----------
         groups : Groups
         responsibilities : array of shape (g, n_components), optional
-            Where to start; by default the clusters of `GroupKMeans`.
+            Starting point; by default the clusters of `GroupKMeans`.
         """
         self._check(groups)
         best = -np.inf

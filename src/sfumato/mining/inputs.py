@@ -70,7 +70,7 @@ def whiteners(covariance: Floats) -> tuple[Floats, Floats]:
     Raises
     ------
     numpy.linalg.LinAlgError
-        Where a covariance is not positive definite.
+        If a covariance is not positive definite.
     """
     lower = np.linalg.cholesky(covariance)
     log_det = 2.0 * np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)

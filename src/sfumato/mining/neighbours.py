@@ -64,7 +64,7 @@ def parts_of_labels(groups: Groups, labels: Any) -> GroupClassParts:
     Raises
     ------
     BadInput
-        Where there is not one label for each group, or a single class.
+        If there is not one label for each group, or a single class.
     """
     check_groups(groups)
     names = np.asarray(labels)

@@ -65,7 +65,7 @@ class PartyChannel(Protocol):
         Raises
         ------
         PartyError
-            Where any party has given up, is gone or stays silent too long.
+            If any party has given up, is gone or stays silent too long.
         """
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:

@@ -107,7 +107,7 @@ def read_columns(table: pa.Table, schema: Schema) -> list[ReadColumn]:
     Raises
     ------
     SchemaError
-        Where a domain is not declared or cells do not fit it.
+        If a domain is not declared or cells do not fit it.
     """
     _check_declared(schema)
     check_columns(table, schema)
@@ -178,9 +178,9 @@ def count_cells(session: Session, table: pa.Table, schema: Schema, *, few: str =
     Raises
     ------
     SchemaError
-        Where a domain is not declared or cells lie outside it, here.
+        If a domain is not declared or cells lie outside it, here.
     PartyError
-        Where another owner's columns differ.
+        If another owner's columns differ.
     PrivacyRefusal
         At every owner, before any sum of cells is opened.
     """

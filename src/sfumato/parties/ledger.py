@@ -206,7 +206,7 @@ def check(transcript: Transcript, leaks: Mapping[str, Leak]) -> None:
     Raises
     ------
     PrivacyRefusal
-        Where anything was shown that is not declared, or to more parties than declared, or a share had one holder.
+        If anything was shown that is not declared, or to more parties than declared, or a share had one holder.
     """
     for entry in transcript.entries:
         where = f"step {entry.number} ({entry.phase})"

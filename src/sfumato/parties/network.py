@@ -74,9 +74,9 @@ class NetworkChannel(PartyChannel):
         Raises
         ------
         PartyMismatch
-            Where two do not take the run to be the same, or a certificate is not the pinned one.
+            If two do not take the run to be the same, or a certificate is not the pinned one.
         PartyError
-            Where one does not come in time.
+            If one does not come in time.
         """
         channel = cls(settings)
         channel._thread.start()
@@ -305,7 +305,7 @@ def connected(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChanne
     Raises
     ------
     PartyError
-        Where another party, or the way to it, fails.
+        If another party, or the way to it, fails.
     """
     with notifying_others(config, version):
         _check_engine(config)

@@ -116,7 +116,7 @@ def own_part(
     BadInput
         Where table, schema and plan do not fit.
     PrivacyRefusal
-        Where the run would give another owner's rows away.
+        If the run would give another owner's rows away.
     """
     arrow = _chosen(to_arrow(table)[0], columns, key)
     keys = None
@@ -283,7 +283,7 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
     Raises
     ------
     BadInput
-        Where parties differ, which is named.
+        If parties differ, which is named.
     """
     schema, written = part.schema.public_part().to_toml(), f"{form.format.value} {form.delimiter}"
     own = _Announcement(__version__, part.plan.digest, written, schema, part.dropped, part.empty)

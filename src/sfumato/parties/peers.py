@@ -64,7 +64,7 @@ class Identity:
     key: Path
     certificate: Path
     authority: Path | None = None  # certificate of the authority that signed those of the others
-    trusted: tuple[Path, ...] = ()  # the certificates of the others, where there is no authority
+    trusted: tuple[Path, ...] = ()  # the certificates of the others, if there is no authority
 
     def __repr__(self) -> str:
         return f"Identity({str(self.certificate)!r})"

@@ -40,7 +40,7 @@ def written_together(
     Raises
     ------
     SfumatoError
-        Where any party could not write, or has written something else; then nothing stays here.
+        If any party could not write, or has written something else; then nothing stays here.
     """
 
     def agree(work: Path) -> None:
@@ -157,7 +157,7 @@ def joint_in_one_process(
     key : str, optional
         Of a vertical partition: the column that says which rows belong together.
     folders : sequence of paths, optional
-        Where each party writes its release; without, nothing is written.
+        Folder of each party's release; without it nothing is written.
     form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}
     report : bool
         Whether each party measures its own part.

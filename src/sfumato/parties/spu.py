@@ -80,7 +80,7 @@ class SpuEngine:
     Attributes
     ----------
     sent : int
-        Bytes that this party's engine has sent, by the system's count of what it writes; 0 where that is not told.
+        Bytes that this party's engine has sent, by the system's count of what it writes; 0 if that is not told.
     cpu_seconds : float
         Processor time of the worker so far.
     """

@@ -65,9 +65,9 @@ class TlsStream:
         Raises
         ------
         ssl.SSLError
-            Where one end refuses the other.
+            If one end refuses the other.
         ConnectionLost
-            Where the connection ends.
+            If the connection ends.
         """
         while True:
             try:

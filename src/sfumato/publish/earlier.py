@@ -55,7 +55,7 @@ class Contents(StrEnum):
 
 
 def own_files(folder: Path, contents: Contents, *, named: Path | None = None) -> list[Path]:
-    """Files of the earlier output that a folder holds, by their paths in it; none where it is empty.
+    """Files of the earlier output that a folder holds, by their paths in it; none if it is empty.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def own_files(folder: Path, contents: Contents, *, named: Path | None = None) ->
     Raises
     ------
     OptionError
-        Where the folder holds anything else: another file, a folder, a link, a hidden file.
+        If the folder holds anything else: another file, a folder, a link, a hidden file.
     """
     named = folder if named is None else named
     try:

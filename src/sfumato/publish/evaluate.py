@@ -328,7 +328,7 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
     Raises
     ------
     TableError
-        Where the released table lacks a column that would be measured.
+        If the released table lacks a column that would be measured.
     """
     lacking = [field.name for field in schema.encoded if field.name not in released.column_names]
     if lacking:

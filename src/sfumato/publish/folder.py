@@ -159,7 +159,7 @@ def find_browser() -> str:
     Raises
     ------
     OptionError
-        Where there is none.
+        If there is none.
     """
     found = os.environ.get("SFUMATO_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
@@ -173,9 +173,9 @@ def print_summary(folder: str | Path) -> Path:
     Raises
     ------
     OptionError
-        Where there is no browser, or no such page.
+        If there is no browser, or no such page.
     SfumatoError
-        Where the browser did not print.
+        If the browser did not print.
     """
     page, target = Path(folder, "owner", "summary.html").absolute(), Path(folder, "owner", "summary.pdf").absolute()
     browser = find_browser()

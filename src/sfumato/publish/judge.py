@@ -213,7 +213,7 @@ def judge(
     """Verdict of a policy on a release; of limits that are exceeded the worst stands first, beside what it allows.
 
     *Does not meet* where a limit is exceeded or a requirement not met, else *cannot tell* where something lacks, else
-    *meets*. ``facts`` are empty where they are not known, as of a table of another tool; ``command`` are the words that
+    *meets*. ``facts`` are empty if they are not known, as of a table of another tool; ``command`` are the words that
     made or measured the table, for what to try next. ``asked`` is false where the owner named no policy.
     """
     proved = next((fact for fact in facts if isinstance(fact, PrivatelyMeasured)), None)
@@ -353,7 +353,7 @@ def _smallest_group(facts: Sequence[Fact]) -> int | None:
 
 
 def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool | None:
-    """Whether a category that fewer people have than a group must shows in the release; None where nobody knows.
+    """Whether a category that fewer people have than a group must shows in the release; None if no one knows.
 
     It is hidden where no category leaves as it is, whatever stands in the table, where as many persons were counted for
     each before anything was drawn, and where the rarest that does is held by enough people.
@@ -412,7 +412,7 @@ def asked_policy(policy: Policy | str | Path | None, *, report: bool = True, des
     Raises
     ------
     OptionError
-        Where there is no such policy, or nothing is measured that it could judge.
+        If there is no such policy, or nothing is measured that it could judge.
     """
     if policy is None:
         if despite:
@@ -431,7 +431,7 @@ def judge_report(
     Raises
     ------
     PrivacyRefusal
-        Where nothing was measured.
+        If nothing was measured.
     """
     if report is None:
         raise PrivacyRefusal(

@@ -179,7 +179,7 @@ class Policy:
         Raises
         ------
         OptionError
-            Where there is neither, or the file holds no policy.
+            If there is neither, or the file holds no policy.
         """
         if isinstance(name_or_path, Policy):
             return name_or_path

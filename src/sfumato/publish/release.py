@@ -58,7 +58,7 @@ class Release:
         The full schema; the owner's.
     certificate : Certificate
     report : Report or None
-        None where no report was asked for.
+        None if no report was asked for.
     recipe : Recipe
         Options of the run; the owner's.
     released : Schema
@@ -72,7 +72,7 @@ class Release:
     together : bool
         Several owners write the same release, so that a page about the part of one stays with that one.
     folder : Path or None
-        Where it was written, with ``release/``, which leaves, and ``owner/``, which stays.
+        The written folder, with the public ``release/`` and the private ``owner/``.
     signed_by : str or None
         Fingerprint of the key that signed what was written.
     """
@@ -253,9 +253,9 @@ def signer_of(
     Raises
     ------
     BadInput
-        Where the key cannot be read, or lies in the folder.
+        If the key cannot be read, or lies in the folder.
     PrivacyRefusal
-        Where someone is to sign a dry run.
+        If a dry run is to be signed.
     """
     if sign is False or (sign is None and dry_run):
         return None

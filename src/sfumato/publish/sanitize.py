@@ -107,9 +107,9 @@ class SanitizeRun:
     reading : FileReading
         How the file is or was read.
     folder : path, optional
-        Where the release is written.
+        Folder of the release.
     new_key : path, optional
-        Where a key that is drawn is written.
+        File that a drawn key is written to.
     inputs : tuple
         Other files that the run reads, which the folder must not hold.
     """

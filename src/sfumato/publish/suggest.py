@@ -323,7 +323,7 @@ class _Search:
         return sorted(tried, key=lambda each: (not each[1].clear, each[1].after))
 
     def _outlook(self, table: pa.Table, plan: Plan) -> Outlook | None:
-        """How near a plan comes to the limits on a table; None where it cannot be run."""
+        """How near a plan comes to the limits on a table; None if it cannot be run."""
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
                 return try_plan(table, plan, self.options).outlook
@@ -409,7 +409,7 @@ class ColumnChange:
     """One column dropped, or coarsened to a level of a hierarchy."""
 
     column: str
-    hierarchy: str | None = None  # None where the column is dropped
+    hierarchy: str | None = None  # None if the column is dropped
     level: int = 0
 
     @property
@@ -428,7 +428,7 @@ class ColumnChange:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Words of the command line; none where it takes a schema."""
+        """Words of the command line; none if it takes a schema."""
         return ("--identifier", self.column) if self.hierarchy is None else ()
 
     def applied(self, schema: Schema) -> Schema:

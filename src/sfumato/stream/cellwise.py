@@ -158,7 +158,7 @@ def take_in(
     Parameters
     ----------
     body : bytes or None
-        State of the cell; None where nothing has come to it yet.
+        State of the cell; None if nothing has come to it yet.
     values, levels
         Of records, in the order in which they join; levels are effective ones.
     vault : Vault or None

@@ -225,7 +225,7 @@ def rows_of_entries(
     Raises
     ------
     StateError
-        Where an entry is not as long as a group of d coordinates.
+        If an entry is not as long as a group of d coordinates.
     """
     lengths = [{"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1) for name in _FIELDS]
     if any(len(body) != 8 * sum(lengths) for body in held):
@@ -289,7 +289,7 @@ def absorb_traced(
     levels: NDArray[np.int64],
     strata: NDArray[np.int64] | None = None,
 ) -> tuple[AbsorptionResult, NDArray[np.int64]]:
-    """Let records join, and tell the family that each joined; -1 where that is not known.
+    """Let records join, and tell the family that each joined; -1 if that is not known.
 
     Groups that split within a call are gone when it ends, so few records are absorbed at once; how they are cut changes
     no group. Not known are those who had to wait, and those who joined a group that came and went within a call.
@@ -342,7 +342,7 @@ def create_state(
     quarantined: int = 0,
     empty: tuple[str, ...] = (),
 ) -> None:
-    """Write a new state, whole or not at all; raises OptionError where there is a state already.
+    """Write a new state, whole or not at all; raises OptionError if there is a state already.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ _NUMBER = np.dtype("<i4")
 
 
 def empty_tally(layout: Layout) -> CategoryTally | None:
-    """A tally for columns of very many categories; None where there are none, and nothing need be counted."""
+    """A tally for columns of very many categories; None if there are none, and nothing need be counted."""
     tally = CategoryTally(layout)
     return tally if tally.blocks else None
 
@@ -417,7 +417,7 @@ def tally_of_bytes(body: bytes, blocks: Sequence[Block], count: int) -> list[NDA
     Raises
     ------
     StateError
-        Where the bytes tell of other categories than the columns have, or of more or fewer records.
+        If the bytes tell of other categories than the columns have, or of more or fewer records.
     """
     numbers = np.frombuffer(body[: len(body) // 4 * 4], dtype=_NUMBER).astype(np.int64)
     found, start = [], 0
@@ -446,7 +446,7 @@ def _unreadable() -> StateError:
 def tally_on_disk(
     state: State, layout: Layout, ids: NDArray[np.int64], count: NDArray[np.int64]
 ) -> CategoryTally | None:
-    """The tally of all groups on disk; None where no column has very many categories."""
+    """The tally of all groups on disk; None if no column has very many categories."""
     blocks = [block for block in layout if block.kind is BlockKind.CODE]
     if not blocks:
         return None

@@ -143,7 +143,7 @@ def renew(
     Raises
     ------
     PrivacyRefusal
-        Where nothing has left before and nothing is due.
+        If nothing has left before and nothing is due.
     """
     marks = maintainer.publish_marks()
     due = marks.due if gated else np.ones(len(marks.family), dtype=np.bool_)
@@ -162,8 +162,8 @@ def renew(
 class DueGroups:
     """Groups that leave in their present state, with the families that they are; the owner's.
 
-    ``held`` are the places of the categories of each group in columns of very many, None where there are no such
-    columns; ``fresh`` is the least number of fresh records behind a family, 0 where none leaves.
+    ``held`` are the places of the categories of each group in columns of very many, None if there are no such
+    columns; ``fresh`` is the least number of fresh records behind a family, 0 if none leaves.
     """
 
     rows: GroupRows
@@ -366,7 +366,7 @@ def _watched(
     earlier: pa.Table | None,
     epoch: int,
 ) -> dict[str, Any]:
-    """What the difference of the last two epochs is tried on, where there are two and rows are kept."""
+    """What the difference of the last two epochs is tried on, if there are two and rows are kept."""
     if sampled is None or earlier is None:
         return {}
     return {
@@ -401,7 +401,7 @@ def _facts(
     randomness: Randomness,
     dropped: tuple[str, ...],
 ) -> tuple[Fact, ...]:
-    """State what was done; warn where groups are so small that their statistics are their members."""
+    """State what was done; warn if groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
     rare, kept, tiny = session.rare, session.kept, int((publication.count <= _TINY).sum())
     if tiny:

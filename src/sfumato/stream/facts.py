@@ -128,7 +128,7 @@ class Maintained(Fact):
 class EpochPublished(Fact):
     """One epoch of a stream: ``changed`` families of groups left in a new state, the others repeated their rows.
 
-    ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 where no
+    ``fresh`` is the least number of records behind a new state that had not been behind an earlier one; 0 if no
     family left. ``rows`` are those of all families.
     """
 

@@ -209,7 +209,7 @@ class KeptRows:
         return [entry_of_left(entries)]
 
     def read(self, current: Counts) -> KeptSample | None:
-        """All rows, decrypted, where there is a key and rows are kept; ``current`` are the families of all groups."""
+        """All rows, decrypted, if there is a key and rows are kept; ``current`` are the families of all groups."""
         if not self.active or self.vault is None:
             return None
         rows = [self._read(SAMPLE, rank) for rank in self._ranks[SAMPLE]]

@@ -144,7 +144,7 @@ class Vault:
         Raises
         ------
         StateError
-            Where the key is not the one that it was encrypted with, or the record is not as long.
+            If the key is not the one that it was encrypted with, or the record is not as long.
         """
         plain = self.unlock(str(place), body)
         if len(plain) != 8 * (1 + d):

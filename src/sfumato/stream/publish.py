@@ -109,7 +109,7 @@ def publish_stream(
     PolicyNotMet
         If the policy is not met or the verdict is inconclusive. The epoch is kept; the next call uses the same rows.
     PrivacyRefusal
-        Where nothing has left before and no family has enough fresh records.
+        If nothing has left before and no family has enough fresh records.
     """
     check_folder(folder, overwrite=overwrite, inputs=(state, sign, measure_key, policy))
     asked = asked_policy(policy, report=report, despite=despite_policy)
@@ -142,7 +142,7 @@ def _as_frame(release: Release, kind: str) -> Release:
 class EpochPair:
     """Two epochs: ``changed`` of the ``rows`` of the later one, and ``arrived`` records of the sample between them.
 
-    ``fresh`` is the fewest fresh records behind any group whose rows changed; None where none did.
+    ``fresh`` is the fewest fresh records behind any group whose rows changed; None if none did.
     """
 
     first: int
@@ -431,7 +431,7 @@ def write_batch(
     Raises
     ------
     OptionError
-        Where the folder is of another query, so that the same numbers would stand for other rows.
+        If the folder is of another query, so that the same numbers would stand for other rows.
     """
     place = folder / f"{_BATCH}{batch:08d}"
     last = last_batch(folder, first, before=batch)

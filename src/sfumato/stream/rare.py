@@ -112,7 +112,7 @@ class HeldValues:
         Raises
         ------
         PrivacyRefusal
-            Where a class of the target is rare and its treatment is not given.
+            If a class of the target is rare and its treatment is not given.
         """
         listed = [column.field for column in self._columns if column.field.kind in LISTED]
         k = settings.k // settings.person_rows

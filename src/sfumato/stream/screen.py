@@ -236,7 +236,7 @@ class CountedPersons:
 
 
 def digests_of(column: pa.ChunkedArray, missing: tuple[str, ...], vault: Vault) -> list[str | None]:
-    """Keyed digest of each cell, as text; None where it is missing."""
+    """Keyed digest of each cell, as text; None if it is missing."""
     array = plain(column)
     absent = absent_cells(array, missing)
     cells = array.to_pylist()

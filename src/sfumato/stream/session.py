@@ -132,9 +132,9 @@ class StreamSession:
         Raises
         ------
         StateError
-            Where there is no state, it is damaged, or another process writes to it.
+            If there is no state, it is damaged, or another process writes to it.
         OptionError
-            Where the key does not go with the state.
+            If the key does not go with the state.
         """
         state = State.open(place, write=write)
         try:
@@ -156,7 +156,7 @@ class StreamSession:
 
     @property
     def over(self) -> HandedOver | None:
-        """How a cluster goes on with the stream; None where it goes on here."""
+        """How a cluster goes on with the stream; None if it goes on here."""
         return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
 
     @property
@@ -165,7 +165,7 @@ class StreamSession:
         return rare_on_disk(self._state)
 
     def left(self) -> Publication | None:
-        """What has left last, before a new epoch is begun; None where nothing has, or its folder is not written yet."""
+        """What has left last, before a new epoch is begun; None if nothing has, or its folder is not written yet."""
         return self._published() if self._progress.epoch and self._progress.delivered else None
 
     def tables_delivered(self) -> dict[int, str]:
@@ -176,7 +176,7 @@ class StreamSession:
         }
 
     def measured_by(self) -> KeptSample | None:
-        """Rows kept for measuring, decrypted; None where none are, or there is no key."""
+        """Rows kept for measuring, decrypted; None if none are, or there is no key."""
         return self.kept.read(self.maintainer.family)
 
     @property
@@ -251,7 +251,7 @@ class StreamSession:
         Raises
         ------
         PrivacyRefusal
-            Where too many records would wait; the batches before stay.
+            If too many records would wait; the batches before stay.
         """
         self._check_here()
         if self.settings.pending == "encrypted" and self._pending.vault is None:
@@ -384,7 +384,7 @@ class StreamSession:
         Raises
         ------
         OptionError
-            Where it has published or keeps what a cluster cannot go on with.
+            If it has published or keeps what a cluster cannot go on with.
         """
         self._check_whole()
         if self._progress.epoch or self._pending.count:

@@ -61,7 +61,7 @@ def damaged(name: str, why: str) -> StateError:
 
 
 def whole_number(written: str | bytes) -> int:
-    """Number that a key or an entry tells: a count, or a place in an order; raises StateError where it is none.
+    """Number that a key or an entry tells: a count, or a place in an order; raises StateError if it is none.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Head:
 
     @classmethod
     def from_body(cls, body: bytes, name: str) -> Head:
-        """Read a head; raises StateError where it is of another format, or not what was written."""
+        """Read a head; raises StateError if it is of another format, or not what was written."""
         try:
             document = parse_json(body)
             if document["format"] != FORMAT:
@@ -137,9 +137,9 @@ _MOST_ROWS = 1_000  # of a person
 class StreamSettings:
     """What does not change while a stream lives.
 
-    ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None where no key is used.
+    ``pending_key`` is how the state tells a wrong key: an encrypted nothing, None if no key is used.
     ``decimals`` are those that published numbers of a column are written with. ``measure_rows`` are kept at most to
-    measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 where none are.
+    measure by, of those taken in and again of those who are not, who are ``measure_share`` of all; 0 if none are.
     ``measure_key`` is how the state tells a wrong key of theirs. Of each ``person``, a column, ``person_rows`` are
     taken in at most, and all levels, k too, are as many times what was asked; ``person_key`` tells a wrong
     key. ``rare`` is what becomes of categories held by too few persons. ``tails`` says whether values beyond those
@@ -228,7 +228,7 @@ class HandedOver:
 class EpochLine:
     """One line of the ledger: families that left in a new state, families that repeat their rows, rows of all.
 
-    ``fresh`` is the least number of fresh records behind a family that left, 0 where none did.
+    ``fresh`` is the least number of fresh records behind a family that left, 0 if none did.
     """
 
     epoch: int
@@ -247,7 +247,7 @@ def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine | HandedOve
 
 
 def document_of(shape: type[D], body: bytes) -> D:
-    """Read one of these back; raises StateError where it is not what this version writes."""
+    """Read one of these back; raises StateError if it is not what this version writes."""
     try:
         return from_json(shape, body)
     except ValueError:

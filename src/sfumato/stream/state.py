@@ -70,7 +70,7 @@ class StateStore:
 
     @classmethod
     def create(cls, place: str | Path, entries: Iterable[StateEntry]) -> None:
-        """Write a new state, whole or not at all; raises OptionError where there is one already."""
+        """Write a new state, whole or not at all; raises OptionError if there is one already."""
         location = _located(place)
         with _plain_errors(location):
             if location.file is not None:
@@ -90,7 +90,7 @@ class StateStore:
         Raises
         ------
         StateError
-            Where there is none, it is damaged, or another process writes to it.
+            If there is none, it is damaged, or another process writes to it.
         """
         location = _located(place)
         if location.file is not None and not location.file.is_file():
@@ -375,7 +375,7 @@ class State:
         Raises
         ------
         StateError
-            Where there is none, where it is damaged, or where another process writes to it.
+            If there is none, where it is damaged, or where another process writes to it.
         """
         store = StateStore.open(place, write=write)
         try:

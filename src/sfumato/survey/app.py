@@ -214,7 +214,7 @@ def _domain(domain: Universe) -> dict[str, Any]:
 
 
 def _bounds(one: NoiseSpec | Survey) -> list[float] | None:
-    """How sure someone can be after, for each prior; None where there is no bound."""
+    """How sure someone can be after, for each prior; None if there is no bound."""
     bounds = [one.bound(prior) for prior in _PRIORS]
     return None if min(bounds) >= 1.0 else bounds
 

@@ -34,13 +34,13 @@ class Calculation:
     ----------
     spec : NoiseSpec
     found : Breach or None
-        What an answer tells about the property; None where none was asked about.
+        What an answer tells about the property; None if none was asked about.
     rho1 : float or None
         Prior probability that the bound is stated for.
     solution : Solution or None
         The parameter that keeps rho1 from becoming rho2, where that was asked.
     entropy : dict or None
-        Uncertainty before and after an answer; None where there are too many values to look at them one by one.
+        Uncertainty before and after an answer; None if there are too many values to look at them one by one.
     """
 
     spec: NoiseSpec
@@ -149,7 +149,7 @@ def breach(
 
 
 def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> Floats | None:
-    """Prior that was given; none where nobody asks for it and the domain is too large to write it out."""
+    """Prior that was given; none if no one asks for it and the domain is too large to write it out."""
     if isinstance(given, np.ndarray):
         return given
     if str(given) != "uniform":
@@ -213,7 +213,7 @@ class Solution:
     gamma : float
         Largest amplification that meets the wish.
     parameter, value : str or None, float or None
-        What to set, rounded to the safe side at six digits (more or fewer where those miss the wish); none where no
+        What to set, rounded to the safe side at six digits (more or fewer where those miss the wish); none if no
         value of it meets the wish.
     spec : NoiseSpec or None
         The specification with that value.

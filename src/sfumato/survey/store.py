@@ -106,7 +106,7 @@ class AnswerStore:
     def open(cls, place: str, *, create: bool = True) -> AnswerStore:
         """Open a database by its URL, or an SQLite file by its path; a new file is for its owner only.
 
-        The URL is ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. File and tables are made where there are none.
+        The URL is ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. File and tables are made if there are none.
         """
         location = locate(place)
         if location.file is not None:

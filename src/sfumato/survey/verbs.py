@@ -46,7 +46,7 @@ def reconstruct(table: Any, column: str, spec: NoiseSpec | str | Path, **options
     Raises
     ------
     TooFew
-        Where the records are too few for the noise.
+        If the records are too few for the noise.
     DoesNotFit
         If strict, where the values do not look like anything that the law can have made.
     """
@@ -112,7 +112,7 @@ def relate(
     Raises
     ------
     TooFew
-        Where the records are too few for the noise.
+        If the records are too few for the noise.
     DoesNotFit
         If strict, where the values do not look like anything that the laws can have made.
     """

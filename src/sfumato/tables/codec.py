@@ -217,7 +217,7 @@ class Codec:
         return Records(coordinates, layout, levels, strata, None if target is None else target.name)
 
     def misfits(self, table: pa.Table) -> dict[str, int]:
-        """Number of cells that lie outside the domain of each column, where there are some; for the owner."""
+        """Number of cells that lie outside the domain of each column, if there are some; for the owner."""
         found = {each.field.name: _nearest_cells(table.column(each.field.name), each)[1] for each in self.columns}
         return {name: count for name, count in found.items() if count}
 

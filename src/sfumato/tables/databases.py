@@ -41,7 +41,7 @@ def read_sqlite(
     Raises
     ------
     OptionError
-        Where there is no such table, or there are several to choose from.
+        If there is no such table, or there are several to choose from.
     TableError
         For a file that is damaged, a table without any row, of more than ``most_cells``, or with binary cells.
     """

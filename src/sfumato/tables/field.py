@@ -191,7 +191,7 @@ class Field:
     Raises
     ------
     SchemaError
-        Where the domain or the format makes no sense for the kind.
+        If the domain or the format makes no sense for the kind.
     """
 
     name: str

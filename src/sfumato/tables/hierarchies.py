@@ -58,7 +58,7 @@ class Hierarchy:
     """Generalized labels of values; level 0 is the value itself."""
 
     levels: int | None = None
-    """How many levels there are above the values; None where that depends on them."""
+    """How many levels there are above the values; None if that depends on them."""
 
     def label(self, value: Any, level: int) -> str:
         """Label of a value at a level from 1 on; beyond the last level, one label for all."""

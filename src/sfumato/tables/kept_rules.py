@@ -68,7 +68,7 @@ class RuleEnforcement:
         Raises
         ------
         SfumatoError
-            Where a row would break a rule, which is a defect.
+            If a row would break a rule, which is a defect.
         """
         maker = _RowBuilder(self, seen, {} if native is None else self.codec.native_types)
         maker.order()

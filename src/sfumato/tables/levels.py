@@ -158,7 +158,7 @@ def levels_of_table(
     """Level that each record requests, 0 if none, and the schema with the level column marked.
 
     ``spec`` is a column, a number for all, or rules; None takes the schema's level column, if it has one. Level 1,
-    which is no protection, is asked for only where it is allowed. No level is higher than the number of records: those
+    which is no protection, is asked for only if it is allowed. No level is higher than the number of records: those
     of the table, or one part in ``among`` of it.
     """
     if isinstance(spec, str) and spec not in schema.names:

@@ -35,7 +35,7 @@ def persons_of_table(table: pa.Table, schema: Schema) -> Ints | None:
     Raises
     ------
     SchemaError
-        Where a row does not say whom it is about.
+        If a row does not say whom it is about.
     """
     field = next((field for field in schema if field.role is Role.PERSON), None)
     if field is None or field.name not in table.column_names:
@@ -159,7 +159,7 @@ def refuse_weight(schema: Schema, where: str) -> None:
 def scale_to_total(weights: Floats, total: float, step: float, low: float, high: float) -> Floats | None:
     """Weights multiplied by one factor, rounded to a step and kept in bounds, so that they sum to a total.
 
-    Those that reach a bound stay there, and the others are multiplied by more; None where no such weights are found.
+    Those that reach a bound stay there, and the others are multiplied by more; None if no such weights are found.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def scale_weights(
     Raises
     ------
     OptionError
-        Where declared bounds leave no room for that.
+        If declared bounds leave no room for that.
     """
     field = codec.schema.weight
     assert field is not None

@@ -138,7 +138,7 @@ def pool_rare_values(
     rng : numpy.random.Generator
         Draws the margin and the records that cells are filled from.
     most : int, optional
-        Categories that a column may keep; of more the smallest join others. None where there is no end.
+        Categories that a column may keep; of more the smallest join others. None if there is no end.
     stated : int
         Number of persons that the fact states, at most k; by default k.
     decisions : callable, optional

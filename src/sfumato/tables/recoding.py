@@ -224,7 +224,7 @@ def known_columns(known: Iterable[str], schema: Schema) -> tuple[str, ...]:
     Raises
     ------
     OptionError
-        Where one of them is no column that is measured, or has no such level, or is named twice.
+        If one of them is no column that is measured, or has no such level, or is named twice.
     """
     measured = [field.name for field in schema.encoded]
     texts = [text for hint in known for text in ([hint] if hint in measured else hint.split(","))]
@@ -268,7 +268,7 @@ class Recoding:
     """How the categories of one column are recoded.
 
     ``places`` says for each category before which one after it is, -1 if its cells take the category of another record;
-    ``rest`` is where categories go that nobody has, -1 where they become missing cells. ``lifted`` where some became
+    ``rest`` is where categories go that nobody has, -1 if they become missing cells. ``lifted`` where some became
     wider ones of a hierarchy, ``hides`` if a category that someone holds does not stay. ``after`` is None if no
     category would be left held by enough persons.
     """

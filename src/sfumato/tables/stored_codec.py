@@ -79,7 +79,7 @@ def codec_from_document(document: dict[str, Any]) -> Codec:
     Raises
     ------
     BadInput
-        Where the document is not one of a codec.
+        If the document is not one of a codec.
     """
     try:
         stored = typed(_StoredCodec, document)

@@ -92,7 +92,7 @@ def assess_transactions(
 
 
 def _law(facts: Sequence[Fact]) -> TransactionOperator | None:
-    """How transactions were randomized; None where they were not."""
+    """How transactions were randomized; None if they were not."""
     return next((fact.as_operator() for fact in facts if isinstance(fact, TransactionsRandomized)), None)
 
 
@@ -233,7 +233,7 @@ def _hidden(pair: TransactionPair, limits: _Limits) -> Iterator[Stated]:
 def _margins(
     transactions: Transactions, unknown: Transactions | None, secret: Sequence[Rule], limits: _Limits
 ) -> NDArray[np.float64]:
-    """How far the support or the confidence of each rule is below its threshold, as a share of it; 0 where it holds."""
+    """How far the support or the confidence of each rule is below its threshold, as a share of it; 0 if it holds."""
     items = np.unique([item for rule in secret for side in rule for item in side])
     sure = Bitmaps.of(transactions, items)
     possible = sure if unknown is None else Bitmaps.of(merged(transactions, unknown), items)

@@ -77,7 +77,7 @@ class RuleHiding(NamedRuleMethod):
         Raises
         ------
         PrivacyRefusal
-            Where that cannot be done by this strategy.
+            If that cannot be done by this strategy.
         """
         if self.strategy != "itemsets" and any(not rule.left for rule in rules):
             raise OptionError("a set without an arrow is hidden by its support alone; use --strategy itemsets")
@@ -298,7 +298,7 @@ class RuleBlocking(NamedRuleMethod):
         Raises
         ------
         PrivacyRefusal
-            Where a rule certainly holds all the same.
+            If a rule certainly holds all the same.
         """
         held, unknown = table.transactions, np.empty(0, dtype=np.int64)
         for rule in sorted(rules, key=lambda each: len(each.items)):

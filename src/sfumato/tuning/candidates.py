@@ -30,7 +30,7 @@ TUNED = {"chain": "leaf", "condense": "k", "classwise": "k", "condense-paper": "
 """Methods whose size can be tuned, the simplest first, and the parameter that is the size."""
 
 USUAL = ("chain", "condense", "classwise")
-"""Methods that are tried where none is named, as far as they apply to the table."""
+"""Methods that are tried if none is named, as far as they apply to the table."""
 
 _SMALL = (3, 5)
 _EFFORT = "fast"  # of grouping: a tenth of the time, so that ten times as much can be tried
@@ -87,7 +87,7 @@ class Candidate:
 
 
 def check_methods(methods: Iterable[str] | str | None) -> tuple[str, ...] | None:
-    """Methods that were named, each of which has a size; None where none was."""
+    """Methods that were named, each of which has a size; None if none was."""
     if methods is None:
         return None
     named = [each.strip() for each in (methods.split(",") if isinstance(methods, str) else methods)]

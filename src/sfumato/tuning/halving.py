@@ -194,7 +194,7 @@ class Difference:
 
 
 def compare(one: Mapping[str, Score], other: Mapping[str, Score]) -> Difference | None:
-    """One use less another, row by row and part by part; None where they share no part.
+    """One use less another, row by row and part by part; None if they share no part.
 
     The variance is the larger of two: that of the rows' differences, doubled because the released rows were drawn as
     well, and that of the parts' differences, corrected for rows that parts share.

@@ -101,7 +101,7 @@ class Tuning:
 
     @property
     def best(self) -> Confirmation | None:
-        """The recommended candidate, confirmed; None where nothing qualifies."""
+        """The recommended candidate, confirmed; None if nothing qualifies."""
         return next((each for each in self.confirmed if each.holds), None)
 
     @property
@@ -182,7 +182,7 @@ class Tuning:
 
     @property
     def recipe(self) -> Recipe | None:
-        """Recipe of the best release; None where nothing qualifies."""
+        """Recipe of the best release; None if nothing qualifies."""
         if self.best is None:
             return None
         reading, told = self.best.reading, self.told

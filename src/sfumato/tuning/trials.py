@@ -53,7 +53,7 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
-    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty where it has no parts.
+    """Use of one table on one split, 1 at best; ``parts`` is what each test row adds, empty if it has no parts.
 
     ``smallest`` is the accuracy on the smallest class with enough test rows [KCG12, fig. 9]; None without classes.
     """

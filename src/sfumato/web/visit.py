@@ -392,7 +392,7 @@ class Visit:
         return figures
 
     def packed(self, part: Part) -> Path | None:
-        """A zip file of a part of the release; None where there is none."""
+        """A zip file of a part of the release; None if there is none."""
         source = self.folder / OUTPUT / part
         if self.result is None or not source.is_dir():
             return None

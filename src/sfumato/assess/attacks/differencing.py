@@ -78,7 +78,7 @@ class StreamPublications(OwnerDetails):
 
 
 def difference(before: PublicationSummary, after: PublicationSummary, *, apart: bool) -> Matrix:
-    """Claims of who arrived between two publications: one claim a record, none where nothing differs.
+    """Claims of who arrived between two publications: one claim a record, none if nothing differs.
 
     Units that are in both to the last bit cancel. Of the others sums and counts are subtracted: those of a single
     arrival are the arrival itself, those of several give no more than their mean, which is claimed for each.

@@ -219,7 +219,7 @@ def _hits(guesses: Matrix | float, truth: Matrix, tolerance: float) -> NDArray[n
 def attack_column(
     study: Study, reader: Reader, secret: str, known: Sequence[str], attempts: int, rng: np.random.Generator
 ) -> ColumnAttack | None:
-    """Attack on people of the original and the control group; None where nobody has anything in the column to guess."""
+    """Attack on people of the original and the control group; None if no one has anything in the column to guess."""
     pair, tolerance = study.pair(secret), tolerance_of(study.pair(secret))
     people = study.attacked(attempts, rng, np.flatnonzero(~pair.original.absent))
     if not len(people):

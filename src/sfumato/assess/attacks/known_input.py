@@ -185,7 +185,7 @@ class _Path:
 
 
 def find_turns(before: Matrix, after: Matrix, rounding: Matrix) -> tuple[Turn, ...] | None:
-    """Pairs and angles that explain the known rows; None where none do.
+    """Pairs and angles that explain the known rows; None if none do.
 
     Of at least two known rows each column is counted in the unit in which it was turned; ``rounding`` is by how much
     each released number may have been rounded.

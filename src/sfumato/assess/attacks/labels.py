@@ -54,7 +54,7 @@ class _ClassedPeople:
 def _draw(
     coordinates: Matrix, cells: tuple[Column, ...], target: int, draw: Callable[[Places], Places]
 ) -> _ClassedPeople | None:
-    """People drawn from those who have a class; None where nobody has."""
+    """People drawn from those who have a class; None if no one has."""
     places = draw(np.flatnonzero(~cells[target].absent))
     return _ClassedPeople(places, coordinates, cells, cells[target].values[places]) if len(places) else None
 
@@ -226,7 +226,7 @@ def _run_windows(study: Study) -> Iterator[Stated]:
 
 
 def _bounds(pair: ColumnPair, people: Places, reach: float | None) -> tuple[Matrix, Matrix] | None:
-    """Lowest and highest cell that each person's may have been exchanged for; None where it may be any of a leaf."""
+    """Lowest and highest cell that each person's may have been exchanged for; None if it may be any of a leaf."""
     if reach is None or not pair.is_number:
         return None
     ranked = np.sort(pair.original.present)

@@ -34,7 +34,7 @@ class _Tables:
 
     keys: list[Places]  # the combination of categories of each row, by a number that is the same in all tables
     counts: list[Places]  # how many persons of the original, and how many released rows, have each combination
-    units: list[Matrix]  # numbers in standard deviations of the original; NaN where they are missing
+    units: list[Matrix]  # numbers in standard deviations of the original; NaN if they are missing
 
     @classmethod
     def of(cls, study: Study) -> _Tables:
@@ -57,7 +57,7 @@ class _Tables:
     def read_off(self, side: int, people: Places) -> tuple[Matrix, Matrix]:
         """Each person's mean absolute error by the mean of the released rows of their combination, and by medians.
 
-        Cells that are missing on either side are left out; NaN where nothing can be compared.
+        Cells that are missing on either side are left out; NaN if nothing can be compared.
         """
         numbers, wanted, released, keys = self.units[side][people], self.keys[side][people], self.units[1], self.keys[1]
         known = ~np.isnan(released)

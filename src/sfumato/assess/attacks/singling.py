@@ -255,7 +255,7 @@ def _values_by_coincidence(study: Study, predicates: Predicates) -> Tries:
 
 
 def _by_strangers(study: Study) -> Tries | None:
-    """Success of descriptions that are made from one part of the original on the other; None where it has few rows."""
+    """Success of descriptions that are made from one part of the original on the other; None if it has few rows."""
     for part in split_in_two(study):
         rng = part.generator("singling-out")
         ordered = np.array([pair.is_number for pair in part.pairs])

@@ -160,7 +160,7 @@ COMPONENTS = Measure(
 
 
 def find_factor(released: Matrix) -> float | None:
-    """Factor by which numbers in steps of a power of ten were multiplied; None where no spacing stands out.
+    """Factor by which numbers in steps of a power of ten were multiplied; None if no spacing stands out.
 
     Of all powers of ten the one is taken that leaves the factor nearest to 1.
 

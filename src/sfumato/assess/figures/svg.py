@@ -55,7 +55,7 @@ MAIN, MAIN_FILL = "main", "main-fill"
 """The released table: line and area."""
 HEAT = tuple(f"heat-{step}" for step in range(11))
 """From -1 to 1 in eleven steps."""
-_LARGEST = 1.5  # pixels of the page for a point of the drawing, where there is room
+_LARGEST = 1.5  # pixels of the page for a point of the drawing, if there is room
 _VARIABLE = re.compile(r"var\(--([a-z0-9-]+)\)")
 
 

@@ -35,7 +35,7 @@ _FEWEST = 100
 class InferenceTargets:
     """The people whose cells are guessed, and the released rows that speak of them.
 
-    ``people`` and ``outside`` are places in the original and among the rows held out; ``outside`` is None where there
+    ``people`` and ``outside`` are places in the original and among the rows held out; ``outside`` is None if there
     is no control. ``near`` gives for each column and person the places of released rows, nearest first. Where rows
     ``descend`` it is the one row that descends from the person, whichever the column.
     """
@@ -51,7 +51,7 @@ def look_up(study: Study) -> InferenceTargets | None:
     """People drawn at random, and for each the released rows that an intruder would take for theirs.
 
     Where it is known which row descends from whom the intruder knows it too. Else the intruder knows all of a person's
-    columns but one and takes the rows nearest in those. None where there is one column and so nothing to go by.
+    columns but one and takes the rows nearest in those. None if there is one column and so nothing to go by.
     """
     if study.workings.origin is None:
         return _nearest_by_column(study)
@@ -89,7 +89,7 @@ def _most(study: Study) -> int:
 
 
 def first(cells: Column, places: Places) -> Matrix:
-    """Number of the nearest row that has one; the column's median, which teaches nothing, where none has."""
+    """Number of the nearest row that has one; the column's median, which teaches nothing, if none has."""
     has = ~cells.absent[places]
     place = places[np.arange(len(places)), has.argmax(axis=1)]
     return np.where(has.any(axis=1), cells.values[place], _middle(cells))

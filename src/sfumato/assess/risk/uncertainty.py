@@ -67,7 +67,7 @@ def interval_privacy(original: Matrix, released: Matrix, *, partners: Places, co
 
 
 def counterparts(labels: Places, drawn_from: Places, rng: np.random.Generator) -> Places:
-    """A released row of its own group for each record, each row to as few records as can be; -1 where none is.
+    """A released row of its own group for each record, each row to as few records as can be; -1 if none is.
 
     [KCG12] does not say what a record is compared with. With rows of its own group, and not with the group's mean,
     the privacy printed in its table 2 comes out: 0.65 for 0.66 (breast cancer, 180), 1.42 for 1.44 (ionosphere, 45),
@@ -216,7 +216,7 @@ _Who = tuple[Column, Places, Places]  # a table's column, the places of people i
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bits:
-    """Surprise of each person's cell in bits, NaN where it is missing, what to add to its mean, and the prior's."""
+    """Surprise of each person's cell in bits, NaN if it is missing, what to add to its mean, and the prior's."""
 
     each: Matrix
     more: float
@@ -259,7 +259,7 @@ def _run(study: Study) -> Iterator[Stated]:
 def _best(
     study: Study, pair: ColumnPair, who: _Who, guessed: InferenceTargets, rng: np.random.Generator
 ) -> _Bits | None:
-    """Of a few ways to estimate the one that leaves the intruder least; None where it cannot be said."""
+    """Of a few ways to estimate the one that leaves the intruder least; None if it cannot be said."""
     cells, people, near = who
     here = ~cells.absent[people]
     present = pair.original.present

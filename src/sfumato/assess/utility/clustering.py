@@ -81,7 +81,7 @@ def _note(study: Study, lessons: tuple[Matrix, Matrix], count: int, looked: int)
 def cluster_count(study: Study, rows: Matrix) -> int | None:
     """The owner's number of clusters, else one for each class of the target, else `_USUAL`; fewer than different rows.
 
-    None where there are not two clusters to be found.
+    None if there are not two clusters to be found.
     """
     wanted = _USUAL
     if study.options.clusters is not None:

@@ -90,7 +90,7 @@ def marginal_distances(pairs: Sequence[ColumnPair], rng: np.random.Generator) ->
 
 
 def marginal_distance(pair: ColumnPair, rng: np.random.Generator, weight: ColumnPair | None = None) -> Values:
-    """How far the present values of one column moved; 1 where no value is left. Rows count by a weight, if any."""
+    """How far the present values of one column moved; 1 if no value is left. Rows count by a weight, if any."""
     first, second = pair.original.present, pair.released.present
     if not len(first) or not len(second):
         return Values(1.0, None, 0.0)

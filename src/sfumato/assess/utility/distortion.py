@@ -1,6 +1,6 @@
 """How far the release moved people, and the distances between them on which clustering rests [OZ03; JS07, 2.6].
 
-The distances of two rows before, a, and after, b, differ by |b - a| / max(a, b): 0 where it stayed, 1 where one of them
+The distances of two rows before, a, and after, b, differ by |b - a| / max(a, b): 0 if it stayed, 1 where one of them
 is 0. Being bounded it is averaged: a median would not see that a tenth of the rows moved. Far pairs shape the clusters
 of K-means, near ones those of methods that look at density.
 
@@ -31,7 +31,7 @@ _BASELINE = "0 is best. Baseline: rows shuffled among people"
 
 
 def distortion(before: Matrix, after: Matrix) -> Matrix:
-    """Change of each distance, as a part of the longer of both; 0 where they are equal but for rounding.
+    """Change of each distance, as a part of the longer of both; 0 if they are equal but for rounding.
 
     Examples
     --------

@@ -159,7 +159,7 @@ def _run(study: Study) -> Iterator[Stated]:
 
 
 def _terms(pairs: Sequence[ColumnPair], here: Places, there: Places) -> Matrix:
-    """The model's terms: main effects, then all squares and products, or the squares alone, where there is room.
+    """The model's terms: main effects, then all squares and products, or the squares alone, if there is room.
 
     They are turned into uncorrelated ones of unit variance, which leaves the fitted guesses as they are and drops what
     depends on other terms.

@@ -53,7 +53,7 @@ class Rules:
         return np.asarray(counts[self.whole] / rows)
 
     def confidence(self, counts: Matrix) -> Matrix:
-        """How often each rule is right; 0 where no row has the items on its left."""
+        """How often each rule is right; 0 if no row has the items on its left."""
         return np.asarray(counts[self.whole] / np.maximum(counts[self.left], 1.0))
 
     def hold(self, counts: Matrix, rows: float) -> NDArray[np.bool_]:

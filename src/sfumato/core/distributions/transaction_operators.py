@@ -110,7 +110,7 @@ class TransactionOperator:
         Raises
         ------
         OptionError
-            Where the transition cannot be undone: what is cut out gives no information on sets longer than the cutoff.
+            If the transition cannot be undone: what is cut out gives no information on sets longer than the cutoff.
         """
         if self.by_size and size < length:
             return np.zeros(length + 1)

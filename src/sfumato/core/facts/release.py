@@ -115,7 +115,7 @@ class Shuffled(Fact):
 class ShuffledWithin(Fact):
     """Released rows were shuffled uniformly inside runs of at least ``rows``; the runs keep their order.
 
-    1 where rows stand in the order of the original.
+    1 if rows stand in the order of the original.
     """
 
     rows: int

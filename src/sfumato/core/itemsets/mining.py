@@ -114,7 +114,7 @@ def frequent_itemsets(transactions: Transactions, min_count: int, *, longest: in
     Raises
     ------
     OptionError
-        Where there are more than `MOST_SETS`.
+        If there are more than `MOST_SETS`.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class Transactions:
     items : array of int32
         Of all transactions, one after the other.
     starts : array of int64
-        Where each transaction begins, and at last where the last one ends.
+        Start of each transaction, and the end of the last one.
     width : int
         How many different items there may be.
     """

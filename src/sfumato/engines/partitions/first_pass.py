@@ -276,7 +276,7 @@ def witnesses(
 
 
 def _asked(column: pa.ChunkedArray, field: Field) -> Iterator[Places]:
-    """Codes of what may be asked of the cells of a column; -1 where nothing is."""
+    """Codes of what may be asked of the cells of a column; -1 if nothing is."""
     array = plain(column)
     absent = absent_cells(array, field.missing)
     yield np.where(absent, 0, -1)
@@ -308,7 +308,7 @@ def _asked(column: pa.ChunkedArray, field: Field) -> Iterator[Places]:
 
 
 def _step(field: Field) -> float | None:
-    """Step that all cells of a column seem to keep; None where they keep none."""
+    """Step that all cells of a column seem to keep; None if they keep none."""
     step = field.domain.step
     if isinstance(step, DateStep):
         return 1.0

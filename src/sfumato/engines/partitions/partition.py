@@ -75,7 +75,7 @@ class ComparedRows:
     """Rows of a cell that are measured, the made ones and those of the control group; they stay with the owner.
 
     ``original`` and ``outside`` are rows as they came, ``labels`` and ``drawn_from`` the groups, ``origin`` the place
-    among the originals that a made row descends from; -1 where there is none.
+    among the originals that a made row descends from; -1 if there is none.
     """
 
     original: pa.Table

@@ -100,7 +100,7 @@ def _some(table: pa.Table, rng: np.random.Generator) -> pa.Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _ValuePersons:
-    """Values of a column, one of the persons who hold each (0 where rows are people), and how many do."""
+    """Values of a column, one of the persons who hold each (0 if rows are people), and how many do."""
 
     values: Numbers
     who: NDArray[np.uint64]
@@ -138,7 +138,7 @@ class _ValuePersons:
         return _ValuePersons(found, np.zeros(len(found), dtype=np.uint64), sums)
 
     def frequencies_of(self, values: Numbers) -> NDArray[np.int64]:
-        """How many hold each value; none where it is not known."""
+        """How many hold each value; none if it is not known."""
         if not len(self.values):
             return np.zeros(len(values), dtype=np.int64)
         found = np.searchsorted(self.values, values).clip(max=len(self.values) - 1)

@@ -233,7 +233,7 @@ def apportioned(rows: int, sizes: Sequence[int]) -> tuple[int, ...]:
     Raises
     ------
     OptionError
-        Where a cell would get none.
+        If a cell would get none.
 
     Examples
     --------

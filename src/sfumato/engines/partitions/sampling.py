@@ -79,7 +79,7 @@ class RowHash:
         return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
     def of_persons(self, table: pa.Table) -> Numbers | None:
-        """A number of the person whom each row is about; None where rows are people."""
+        """A number of the person whom each row is about; None if rows are people."""
         if self.person is None:
             return None
         coded = pc.dictionary_encode(plain(table.column(self.person)), null_encoding="encode")

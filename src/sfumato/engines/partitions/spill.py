@@ -231,7 +231,7 @@ def run_mark(source: TableSource, mechanism: Mechanism, options: RunOptions, *se
 
 
 def run_key(path: str | Path | None, folder: Path) -> bytes:
-    """Key of a run: fresh, or that of the file of one that can be resumed, which is made where it is not there."""
+    """Key of a run: fresh, or that of the file of one that can be resumed, which is made if it is not there."""
     if path is None:
         return secrets.token_bytes(32)
     place = Path(path)

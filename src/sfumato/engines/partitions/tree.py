@@ -71,7 +71,7 @@ class PartitionTree:
         return leaf
 
     def part_of(self, table: pa.Table) -> Places:
-        """Part of each row; -1 where there is none."""
+        """Part of each row; -1 if there is none."""
         if not self.columns:
             return np.zeros(table.num_rows, dtype=np.int64)
         found = pc.fill_null(pc.index_in(_keys(table, self.columns), value_set=self.parts), -1)

@@ -1,4 +1,4 @@
-"""The engine for a cluster; pyspark is imported in this folder alone, and only where it is asked for."""
+"""The engine for a cluster; pyspark is imported in this folder alone, and only if it is asked for."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def spark_session(master: str | None) -> SparkSession:
     Raises
     ------
     OptionError
-        Where Spark is not installed.
+        If Spark is not installed.
     """
     import os
     import sys

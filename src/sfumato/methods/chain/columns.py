@@ -46,12 +46,12 @@ class ChainColumn:
         Numbers that too few hold to be copied; all of a smooth column where many are, since it is chance which of them
         held by more people.
     edges : ndarray
-        Where bins of numbers end.
+        Upper ends of the bins of numbers.
     bins : int
     commonest : ndarray
         Categories that have a bin of their own, in order; empty for numbers.
     order : ndarray, optional
-        Of very many categories the rank of each, by the mean of what they go with most; None where they are few.
+        Of very many categories the rank of each, by the mean of what they go with most; None if they are few.
     """
 
     block: Block

@@ -93,7 +93,7 @@ def regress(
 ) -> tuple[ChainColumn, ColumnRegression] | None:
     """Residuals of a regression on the preceding columns, and the regression.
 
-    None where the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
+    None if the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
     """
     if not before or not column.is_smooth:
         return None
@@ -151,7 +151,7 @@ class SourceRecords:
     """Options and data of the records that columns are drawn from.
 
     ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
-    None where each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
+    None if each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
     leaf; from 100 on numbers move the further the more that is. ``apart`` tells whether the first column holds classes
     that leaves do not mix where they need not.
     """

@@ -111,7 +111,7 @@ def draw_head(
     Raises
     ------
     OptionError
-        Where too few rows do.
+        If too few rows do.
     """
     assert wanted.meets is not None
     parts, got, tried = list[ChainRows](), 0, 0

@@ -299,7 +299,7 @@ def _count_people(
 def _best_cut(found: _Bins, held: int, whole: NDArray[np.int64], n: int, leaf: int, best: float) -> tuple[float, int]:
     """Best cut of a column if it beats the best so far: its gain, and the last bin on its left.
 
-    The bin is -1 where there is none.
+    The bin is -1 if there is none.
     """
     count, high, total, part = found.counts, found.high, found.total, found.part
     above = found.above

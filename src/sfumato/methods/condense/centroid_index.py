@@ -126,7 +126,7 @@ def closest_in_index(index: Index, store: Slots, x: Floats, level: int, stratum:
 
 @inner
 def _distances(point: Floats, leaf: int, x: Floats, apart: Floats) -> None:
-    """Write the squared distances of a record to the places of a leaf; they are infinite where there is none.
+    """Write the squared distances of a record to the places of a leaf; they are infinite if there is none.
 
     The loop over places is the inner one and its length is not a constant, which lets the compiler take several at a
     time; four coordinates a turn spare it storing in between. The sums keep the order of the coordinates.
@@ -151,7 +151,7 @@ def _distances(point: Floats, leaf: int, x: Floats, apart: Floats) -> None:
 
 @inner
 def _box_distances(low: Floats, high: Floats, node: int, x: Floats, apart: Floats) -> None:
-    """Write the squared distances of a record to the boxes of a node; they are infinite where there is none."""
+    """Write the squared distances of a record to the boxes of a node; they are infinite if there is none."""
     for j in range(apart.shape[0]):
         apart[j] = 0.0
     for t in range(x.shape[0]):

@@ -154,7 +154,7 @@ class ClasswiseCondensation:
 def classes_of(records: Records) -> tuple[Block, Ints]:
     """Block of the class, and the class number of each record.
 
-    A numeric target is a class too where it has few distinct values.
+    A numeric target is a class too if it has few distinct values.
     """
     if records.target is None:
         raise OptionError("class-wise condensation needs a class; name the target column")
@@ -226,7 +226,7 @@ def _check_sizes(column: str, cells: Ints, levels: Ints) -> None:
     if len(short):
         worst = short[np.argmin(sizes[short])]
         raise LevelError(
-            f"{len(short)} of {len(sizes)} classes of column {column!r} (within strata, where there are some) have "
+            f"{len(short)} of {len(sizes)} classes of column {column!r} (within strata, if there are some) have "
             f"fewer records than the highest privacy level in them ({int(sizes[short].sum())} records in all; the "
             f"smallest has {sizes[worst]} and level {highest[worst]}); recode them into one class or leave those rows "
             "out, lower the level (--k), or use the method condense, whose groups may mix classes"
@@ -250,7 +250,7 @@ def approximate_gcd(counts: Sequence[int], tolerance: int) -> int:
     Raises
     ------
     LevelError
-        Where a class is smaller than t: it has no unit, so that the divisor would ignore it (errata KCG12.2).
+        If a class is smaller than t: it has no unit, so that the divisor would ignore it (errata KCG12.2).
 
     Notes
     -----

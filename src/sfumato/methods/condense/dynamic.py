@@ -166,7 +166,7 @@ def maintain(
     Stops early where slots, columns of the cache or places of the pool are used up or the index is stale, or, of
     ``stratified`` groups, where waiting records can form the first group of their stratum: see to it and call again.
     ``ripe`` is of each stratum the size of a group that has grown, until its waiting records have been looked at again.
-    ``where`` gets the id of the group that each record joined, -1 where it waits. The cache is used if it is of these
+    ``where`` gets the id of the group that each record joined, -1 if it waits. The cache is used if it is of these
     records, and the index otherwise; the groups do not depend on it. Joins and splits are noted in the journal.
     """
     d, cached = values.shape[1], cache.near.shape[0] > 0

@@ -98,9 +98,9 @@ def partition_layers(
     Raises
     ------
     LevelError
-        Where a stratum has fewer persons than the highest level among the first records of each.
+        If a stratum has fewer persons than the highest level among the first records of each.
     PrivacyRefusal
-        Where a group came out with two records of one person, or smaller than a level inside it.
+        If a group came out with two records of one person, or smaller than a level inside it.
     """
     _check_enough(strata, persons, levels)
     layers = layers_of(strata, persons, levels)
@@ -261,7 +261,7 @@ def synthesize_linked(
     Raises
     ------
     LevelError
-        Where nobody is left.
+        If no one is left.
     """
     assert records.persons is not None
     order = np.lexsort((np.arange(len(records)), records.persons))

@@ -336,7 +336,7 @@ def _sum_of_squares(leaf: Leaf) -> float:
 
 @inner
 def _next_kicked(leaf: Leaf, in_vain: Ints, tries: int, start: int) -> int:
-    """Find the first group from a place on that has tries left; -1 where there is none."""
+    """Find the first group from a place on that has tries left; -1 if there is none."""
     slots = leaf.size.shape[0]
     for step in range(slots):
         group = (start + step) % slots

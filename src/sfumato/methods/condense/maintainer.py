@@ -59,7 +59,7 @@ class AbsorptionResult:
         Records that had waited, of this batch or an earlier one, and were taken in.
     splits : int
     where : ndarray of shape (n,)
-        Id of the group that each record joined on arrival, which may have split since; -1 where it had to wait.
+        Id of the group that each record joined on arrival, which may have split since; -1 if it had to wait.
     """
 
     absorbed: int
@@ -330,7 +330,7 @@ class Maintainer:
         Raises
         ------
         PrivacyRefusal
-            Where more records would have to wait than the pool may hold. Nothing of the batch is absorbed then.
+            If more records would have to wait than the pool may hold. Nothing of the batch is absorbed then.
         """
         values, levels = as_batch(values, levels, self.d, self.k)
         strata = as_strata(strata, len(values), stratified=self.stratified)

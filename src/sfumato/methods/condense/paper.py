@@ -183,7 +183,7 @@ def attrition(
 def closest_viable(points: Floats, levels: Ints, centres: Floats, sizes: Ints) -> tuple[Floats, Ints]:
     """Distance to, and the index of, the closest group that would be large enough for each point.
 
-    The distance is infinite where no group is viable.
+    The distance is infinite if no group is viable.
     """
     distance = np.empty(len(points))
     target = np.empty(len(points), dtype=np.int64)

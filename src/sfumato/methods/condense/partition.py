@@ -69,9 +69,9 @@ def partition(
     Raises
     ------
     LevelError
-        Where a stratum has fewer records than the highest level in it.
+        If a stratum has fewer records than the highest level in it.
     PrivacyRefusal
-        Where a group came out smaller than a level inside it; nothing is released then.
+        If a group came out smaller than a level inside it; nothing is released then.
     """
     _check_choice(grouping, effort)
     check_feasible(levels, strata)

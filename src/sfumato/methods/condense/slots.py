@@ -149,7 +149,7 @@ def as_batch(values: Floats, levels: Ints, d: int, k: int) -> tuple[Floats, Ints
 
 
 def as_strata(strata: Ints | None, records: int, *, stratified: bool) -> Ints:
-    """Strata in the form that the steps take, all 0 where groups are not kept apart."""
+    """Strata in the form that the steps take, all 0 if groups are not kept apart."""
     if not stratified:
         if strata is not None:
             raise OptionError("strata were given to groups that are not kept apart; begin with stratified=True")

@@ -255,7 +255,7 @@ class Mover:
         return room[:rows]
 
     def _read(self, column: pa.ChunkedArray, field: Field) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Read numbers in their own units, and which are missing; None where none is."""
+        """Read numbers in their own units, and which are missing; None if none is."""
         grid = self._grids[field.name]
         if grid is None and pa.types.is_float64(column.type) and not column.null_count:
             view = plain(column).to_numpy()
@@ -342,7 +342,7 @@ def _is_known(spacing: Spacing, step: float | None) -> bool:
 
 
 def _declared_grid(field: Field, kind: pa.DataType) -> Grid | None:
-    """Bounds and the step that a field declares; None where it declares nothing.
+    """Bounds and the step that a field declares; None if it declares nothing.
 
     What was only observed does not bind: another part of the file may hold more.
     """

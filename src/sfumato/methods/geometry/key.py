@@ -152,7 +152,7 @@ class Key:
     def known_rows(self) -> int:
         """Number of known rows that suffice to invert the key, for an attacker who knows the method.
 
-        One row tells every shift, or every factor, where nothing else was done; of a line that may be both, two rows
+        One row tells every shift, or every factor, if nothing else was done; of a line that may be both, two rows
         do. Turns of pairs follow from three rows, pair by pair (`sfumato.assess.attacks.known_input`), or from fewer
         where one row fewer than there are columns are fewer: that fixes any turn of all. Beyond 40 columns that hang
         together only that is counted on. Turned columns that were shifted or stretched too are an affine map, which one
@@ -183,7 +183,7 @@ class Key:
         factor. A shift leaves the step as it is. A factor stretches it, and the next of 1, 2, 5, 10, ... is taken. What
         columns turned together hold is as fine as the finest of them, each counted in its unit. Columns without step
         and spacing, and those that are turned with one, have none. Whole numbers stay whole, so their step is never
-        below 1; those that were shifted or turned have none here, and are rounded where they are written. Whole numbers
+        below 1; those that were shifted or turned have none here, and are rounded if they are written. Whole numbers
         whose step nothing names count as decimals where they are turned.
 
         Parameters
@@ -203,7 +203,7 @@ class Key:
                 own = steps.get(column) or 0.0
                 stretched = factors[column] * apart[column]
                 if factors[column] != 1.0 and apart[column]:
-                    if 0.0 < stretched < math.inf:  # others are refused where they are moved
+                    if 0.0 < stretched < math.inf:  # others are refused if they are moved
                         written[column] = max(_next_round(stretched), 1.0 if own and not own % 1 else 0.0)
                 elif known.get(column, 0.0) % 1:
                     written[column] = known[column]

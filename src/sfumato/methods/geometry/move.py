@@ -33,7 +33,7 @@ _FINE = 1_000  # places that numbers without a spacing have within their quartil
 class Spacing:
     """Resolution of a column: largest decimal number, or share of one, that divides all differences.
 
-    ``apart`` is that number of all numbers that were added, 0 where they are equal or have none; ``lost`` says that
+    ``apart`` is that number of all numbers that were added, 0 if they are equal or have none; ``lost`` says that
     they have none, so that no further number gives one. ``per_one`` places make one, and ``head`` are the first
     numbers of the column.
 
@@ -88,7 +88,7 @@ class Spacing:
     def finest(self, step: float | None) -> float:
         """Finest resolution of the numbers before the transformation.
 
-        Where neither a spacing stands out nor a step is named, the power of ten below a thousandth of the distance
+        If neither a spacing stands out nor a step is named, the power of ten below a thousandth of the distance
         between the quartiles of the first values. Nearly all of a column may lie on places that are no short decimals,
         such as tenths of psi in MPa, and digits beyond would show how far these lie apart after the move.
         """

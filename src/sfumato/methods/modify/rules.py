@@ -71,7 +71,7 @@ def grow_on(records: Records, column: str, leaf: int) -> ColumnTree:
 
 _ROUNDING = 1e-12  # of an entropy
 _MOST_NAMED = 6  # categories of a condition that are written out
-_LOOKED = 2_000  # records at least, where there are more, that the choice of a column looks at
+_LOOKED = 2_000  # records at least, if there are more, that the choice of a column looks at
 _BLOCK = 1 << 22  # numbers that are held at once
 
 
@@ -231,7 +231,7 @@ class InferenceChannel:
     def posterior(self, blocked: Bools, records: Ints | None = None, root: int = 0) -> Floats:
         """Label probabilities of records, by the parametric base set below a node.
 
-        Where the answer to a question is blocked, a record goes both ways: to the first child with probability theta,
+        If the answer to a question is blocked, a record goes both ways: to the first child with probability theta,
         to the second with 1 - theta.
         """
         nodes, lower, below = self.grown.tree.nodes, self.grown.tree.lower, self._below(root)

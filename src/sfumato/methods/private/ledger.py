@@ -157,7 +157,7 @@ class Ledger:
     rho : float
         Of the whole release.
     rng : numpy Generator
-        Where noise comes from.
+        Source of the noise.
     thresholds : float
         Part of delta that thresholds of categories may cost.
     """

@@ -192,9 +192,9 @@ def answer(
     Raises
     ------
     PrivacyRefusal
-        Where the specification promises less than was wanted.
+        If the specification promises less than was wanted.
     SchemaError
-        Where the value is none of the domain; the message does not hold it.
+        If the value is none of the domain; the message does not hold it.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def check_spec(
     Raises
     ------
     PrivacyRefusal
-        Where it is not so.
+        If that does not hold.
     """
     if digest is not None and _hex(digest) != spec.digest:
         raise PrivacyRefusal("the specification is not the one that was expected, its digest differs; do not answer it")

@@ -95,7 +95,7 @@ class RandomizedColumn:
     def randomize(self, values: Floats, rng: np.random.Generator) -> Answers | None:
         """Replace the column's cells by answers; a missing cell that is no label stays missing.
 
-        Where answers are of another kind than the cells they come back, and each cell is replaced by a value
+        If answers are of another kind than the cells they come back, and each cell is replaced by a value
         that fits its answer best.
         """
         absent = _absent(values, self.places)
@@ -157,7 +157,7 @@ def fit_column(places: Places, spec: NoiseSpec) -> RandomizedColumn:
     Raises
     ------
     SchemaError
-        Where the one has values that the other cannot hold.
+        If the one has values that the other cannot hold.
     """
     name = places.block.column
     if places.is_number:
@@ -270,9 +270,9 @@ def spec_for_epsilon(places: Places, epsilon: float, *, allow_observed: bool, pa
     Raises
     ------
     PrivacyRefusal
-        Where the domain would be read off the data.
+        If the domain would be read off the data.
     OptionError
-        Where the column has no bounds at all.
+        If the column has no bounds at all.
     """
     extent, name = places.extent, places.block.column
     labels_gap = bool(extent.labels) and places.gap is not None and not pass_missing and MISSING not in extent.labels
@@ -360,9 +360,9 @@ def _check_dates(block: Block, spec: NoiseSpec) -> None:
     Raises
     ------
     SchemaError
-        Where the one counts in numbers and the other in dates.
+        If the one counts in numbers and the other in dates.
     OptionError
-        Where answers lie between two steps of the column, or outside what it can hold.
+        If answers lie between two steps of the column, or outside what it can hold.
     """
     domain, extent, name = spec.domain, _extent(block), block.column
     if isinstance(domain, Dates) != bool(extent.dates):

@@ -52,7 +52,7 @@ class Party:
     rank : int
         Among the computing parties.
     addresses : sequence of str
-        Where this party listens, and the near ends of the ways to the others; all on this machine.
+        Addresses that this party listens on, and the near ends of the ways to the others; all on this machine.
     timeout : float
         Seconds of silence after which a fellow is given up.
     """

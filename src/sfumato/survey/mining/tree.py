@@ -266,7 +266,7 @@ def hold(
 def in_order(ranks: Ints, share: Floats) -> Ints:
     """Assign intervals to records in the order of their ranks: with N(I_p) = n share_p, the N(I_1) lowest to I_1.
 
-    Counts are rounded where they are summed up, so that none is off by a record and all are given out.
+    Counts are rounded if they are summed up, so that none is off by a record and all are given out.
 
     Examples
     --------
@@ -379,7 +379,7 @@ def grow(
 def best_split(
     codes: Ints, classes: Ints, sizes: tuple[int, ...], total: Ints, min_leaf: int
 ) -> tuple[int, int] | None:
-    """Column and boundary whose two sides have the lowest weighted gini index; None where none is lower.
+    """Column and boundary whose two sides have the lowest weighted gini index; None if none is lower.
 
     With n_c records of class c among n on a side, its index times n is n - sum_c n_c^2 / n, so the sum of the two
     fractions is to be highest; their common fraction is of whole numbers, so that the order of the classes changes no

@@ -330,7 +330,7 @@ class RecordMoments:
 def moments_of(codes: Ints, spec: NoiseSpec) -> RecordMoments | None:
     """Unbiased numbers for the value and its square; None where the law does not tell them.
 
-    Labels count as 0 and 1, where there are two. Additive noise has mean 0 and a known variance. For other laws g has
+    Labels count as 0 and 1, if there are two. Additive noise has mean 0 and a known variance. For other laws g has
     the least variance of all that are unbiased: it solves A g = f by least squares, weighted by the counts.
 
     Parameters

@@ -287,7 +287,7 @@ class Admissible:
         return cls(gram, form.T @ target, best, radius, _fit(counts, chances, best))
 
     def range(self, weights: Floats) -> tuple[float, float] | None:
-        """Least and largest weighted sum of the probabilities; None where it could not be found."""
+        """Least and largest weighted sum of the probabilities; None if it could not be found."""
         low, high = self._least(weights), self._least(-weights)
         return None if low is None or high is None else (low, -high)
 
@@ -328,7 +328,7 @@ class Admissible:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plain:
-    """The plain solution with its covariance: for laws that tell every input alike, where nothing else is needed.
+    """The plain solution with its covariance: for laws that tell every input alike, if nothing else is needed.
 
     Of very many inputs that hardly anybody has, chance lifts as many as it would sink below 0. Distributions that fit
     cannot sink, so sums over many of them would be too large; the plain solution is unbiased.
@@ -360,7 +360,7 @@ class Plain:
         covariance = np.linalg.inv(scaled @ scaled.T)
         middle = covariance @ (scaled @ (counts / spread))
         inputs, outputs = chances.shape
-        # if nobody had any value, half of the inputs would be below 0: mean 1/2 and variance 5/4 of a squared deviation
+        # if no one had any value, half of the inputs would be below 0: mean 1/2 and variance 5/4 of a squared deviation
         below = float((np.minimum(middle, 0.0) ** 2 / np.diag(covariance)).sum())
         fit = float(gammaincc(inputs / 5.0, below / 2.5))
         if outputs > inputs:

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _INTERVALS = 50
-"""Intervals of a domain that has too many values to tell one by one, where none were asked for."""
+"""Intervals of a domain that has too many values to tell one by one, if none were asked for."""
 
 MOST_VALUES = 1024
 """Values of a domain of integers that are estimated one by one."""
@@ -210,7 +210,7 @@ def refine(cells: DomainCells, operator: Operator, most: int = _FINE) -> tuple[D
 
 
 def coarsening(parts: DomainCells, operator: Operator) -> float:
-    """Most by which any chance is off for taking the places of a part as equally likely; 0 where each is one place.
+    """Most by which any chance is off for taking the places of a part as equally likely; 0 if each is one place.
 
     Noise that is moved by d places moves no chance by more than d times its largest one. A place lies on average at
     most half a part from the others.
@@ -222,7 +222,7 @@ def coarsening(parts: DomainCells, operator: Operator) -> float:
 
 
 def cut_outputs(cells: DomainCells, operator: Operator, codes: Ints) -> Ints | None:
-    """Cuts between cells of what was released; None where each output is a cell of its own.
+    """Cuts between cells of what was released; None if each output is a cell of its own.
 
     Inside the domain they are those of the truth. Additive noise goes beyond its ends: as far as records lie, in cells
     as wide as the inner ones, or wider where these would be many; the first and the last cell have no outer bound.

@@ -243,7 +243,7 @@ class Estimate:
     probability : ndarray of shape (inputs,) or (rows, inputs)
         Each row is non-negative and adds up to 1. A row without records is uniform: nothing is known.
     iterations : ndarray of shape () or (rows,)
-        0 where there was nothing to iterate.
+        0 if there was nothing to iterate.
     stopped_by : tuple of str
         For each row ``likelihood``, ``chi-square``, ``limit``, ``penalty`` (direct) or ``start`` (nothing to do).
     """

@@ -30,7 +30,7 @@ from sfumato.survey.reconstruct.iterate import LIMIT
 
 __all__ = ["CrossTable", "Regression", "cross_table", "regress"]
 
-_INTERVALS = 5  # of a column of numbers, where none were asked for
+_INTERVALS = 5  # of a column of numbers, if none were asked for
 _MOST = 400  # pairs that are estimated
 _PARTS = 24  # of a column, that pairs are estimated with
 _PAIRS = 240  # of parts, that bands are made with
