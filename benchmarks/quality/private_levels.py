@@ -1,7 +1,7 @@
 """What an epsilon for each person gains over giving everybody the strictest one, on Adult.
 
 Levels are independent of the table, or follow the income that is to be predicted. Utility is the AUC of boosting,
-trained on the release and tested on people outside; marginals are the mean total variation of single columns.
+trained on the release and tested on the control group; marginals are the mean total variation of single columns.
 
 Run: python -m benchmarks.quality.private_levels
 """
@@ -47,7 +47,7 @@ def schema_of(table: pd.DataFrame) -> sf.Schema:
 
 
 def utility(released: pd.DataFrame, inside: pd.DataFrame, outside: pd.DataFrame) -> tuple[float, float]:
-    """AUC on people outside, and mean total variation of single columns."""
+    """AUC on the control group, and mean total variation of single columns."""
     columns = [name for name in outside.columns if name != TARGET]
     joint = pd.concat([released[columns], outside[columns]]).copy()
     texts = [name for name in columns if not pd.api.types.is_numeric_dtype(outside[name])]

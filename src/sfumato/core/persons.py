@@ -1,4 +1,4 @@
-"""Persons counted: a value, a group or a table has as many holders as persons, however many rows each of them has."""
+"""Persons counted: the frequency of a value, a group or a table counts each person once."""
 
 from __future__ import annotations
 

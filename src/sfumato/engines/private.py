@@ -274,6 +274,6 @@ def _notes(misfits: dict[str, int], nobody: int) -> tuple[str, ...]:
     if misfits:
         cells, columns = sum(misfits.values()), len(misfits)
         notes.append(f"{cells} cells in {columns} columns lay outside their domains: clipped, or taken as missing.")
-    if no one:
+    if nobody:
         notes.append(f"{nobody} rows do not say whose they are and were left out.")
     return tuple(notes)

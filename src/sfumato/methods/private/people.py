@@ -197,7 +197,7 @@ class Counter:
     ) -> tuple[Floats, float]:
         """Noisy number of people in each cell, and the standard deviation of its noise.
 
-        The cells are so many ``blocks`` of equal size, in each of which levels are compared by themselves.
+        The cells are ``blocks`` blocks of equal size, in each of which levels are compared by themselves.
         """
         sd = float(np.sqrt(1 / (2 * rho)))
         if self.people.levels is None:
