@@ -10,7 +10,7 @@ from click.exceptions import NoSuchOption
 
 from sfumato import __version__
 from sfumato.cli.console import tell_error
-from sfumato.core.errors import closest_name, shown
+from sfumato.core.errors import SfumatoError, closest_name, shown
 from sfumato.registry import COMMANDS, load_command
 
 __all__ = ["app", "main"]
@@ -64,6 +64,9 @@ def main() -> None:
     except click.ClickException as error:
         tell_error(f"sfumato: {error.format_message()}")
         code = 2
+    except SfumatoError as error:  # of an extension, before the verb begins
+        tell_error(f"sfumato: {error}")
+        code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("sfumato: interrupted; nothing was written", err=True)
         code = 1
