@@ -201,15 +201,31 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
     help="Expected signer: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...).",
 )
 @click.option("--require-signature", is_flag=True, help="Exit with 3 if the release is not signed.")
+@click.option(
+    "--allow-unknown", is_flag=True, help="Accept a method and facts of an extension, without a check of them."
+)
 @options(most_bytes="Largest table, in bytes, also unpacked.  [default: what the certified rows need, at most 64 GiB]")
 @verb
-def verify(console: Console, folder: Path, signer: str | None, require_signature: bool, most_bytes: int | None) -> None:
+def verify(
+    console: Console,
+    folder: Path,
+    signer: str | None,
+    require_signature: bool,
+    allow_unknown: bool,
+    most_bytes: int | None,
+) -> None:
     """Check a release without the original: hashes, certificate against table, dry run, signature.
 
     FOLDER is the folder 'release' or its parent. Exits with 3 if a check fails. Without --signer it proves integrity.
     With --signer, and a fingerprint or key received through another channel, it also proves who made the release.
     """
-    found = sf.verify(folder, signer=signer, require_signature=require_signature, most_bytes=most_bytes)
+    found = sf.verify(
+        folder,
+        signer=signer,
+        require_signature=require_signature,
+        allow_unknown=allow_unknown,
+        most_bytes=most_bytes,
+    )
     console.say(found.describe())
     entries = {
         name: getattr(found, name) for name in ("holds", "intact", "signed_by", "confirmed", "checks", "unproved")
