@@ -29,6 +29,7 @@ PEERS = {
     "mst-eps1": "dpmm",
     "mst-eps10": "dpmm",
     "aim-eps1": "dpmm",
+    "aim-eps10": "dpmm",
 }
 """What is tried, and the environment that has it."""
 
@@ -140,6 +141,7 @@ _MAKERS = {
     "mst-eps1": _dpmm("MST", 1.0),
     "mst-eps10": _dpmm("MST", 10.0),
     "aim-eps1": _dpmm("AIM", 1.0),
+    "aim-eps10": _dpmm("AIM", 10.0),
 }
 
 if __name__ == "__main__":

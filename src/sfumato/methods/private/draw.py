@@ -57,8 +57,7 @@ class _Batch:
     def draw_column(self, column: ColumnModel, histogram: Histogram) -> Ints:
         """Bins by the table, then leaves by the class, then places within leaves."""
         bins = column.bins
-        by_class = np.array([np.bincount(bins, row) for row in column.given])
-        chosen = self.choose_bins(column, by_class[self.own])
+        chosen = self.choose_by_cell(column)
         leaves = np.empty(self.rows, dtype=np.int64)
         for group, rows in enumerate(self.by_class):
             for b in range(int(bins.max()) + 1):
@@ -80,7 +79,7 @@ class _Batch:
         bounds = ndtri(np.concatenate([np.zeros((len(edges), 1)), edges[:, last]], axis=1).clip(1e-6, 1 - 1e-6))
         bounds[:, 0], bounds[:, -1] = -9.0, 9.0
         cumulated = ndtr((bounds[self.own] - mean[:, None]) / sd[:, None])
-        chosen, rows = self.choose_bins(column, np.diff(cumulated, axis=1).clip(1e-12)), np.arange(self.rows)
+        chosen, rows = self.choose_by_row(column, np.diff(cumulated, axis=1).clip(1e-12)), np.arange(self.rows)
         low, high = cumulated[rows, chosen], cumulated[rows, chosen + 1]
         score = mean + sd * ndtri((low + self.rng.random(self.rows) * (high - low)).clip(1e-9, 1 - 1e-9))
         score = np.clip(score, bounds[self.own, chosen], bounds[self.own, chosen + 1])
@@ -110,21 +109,37 @@ class _Batch:
             sd[rows] = np.sqrt(max(1 - matrix[known, own] @ slope, 0.005))
         return mean, sd
 
-    def choose_bins(self, column: ColumnModel, base: Floats) -> Ints:
-        """Bin of each row, by probabilities of the model so far that are fitted to the column's table."""
-        base = base / base.sum(axis=1, keepdims=True)
+    def choose_by_cell(self, column: ColumnModel) -> Ints:
+        """Bin of each row, by its class and parents alone: rows of a cell of the table have the same probabilities."""
         cells, dims = self.cells_of(column)
-        if column.table is not None:
-            base = self.fitted(column, base, cells, dims)
+        many = int(np.prod(dims))
+        rows_of = np.bincount(cells, minlength=many)
+        own = np.arange(many) // (many // dims[0])
+        base = np.array([np.bincount(column.bins, row) for row in column.given])[own]
+        base = self.fitted(column, row_shares(base), np.arange(many), rows_of.astype(np.float64), dims)
+        bounds = np.cumsum(base, axis=1)
+        bounds /= bounds[:, -1:]
+        edges = (np.arange(many)[:, None] + bounds).ravel()
+        found = np.searchsorted(edges, cells + self.spread(cells), side="right") - cells * base.shape[1]
+        return np.asarray(found.clip(0, base.shape[1] - 1))
+
+    def choose_by_row(self, column: ColumnModel, base: Floats) -> Ints:
+        """Bin of each row, by its own probabilities, which are fitted to the column's table."""
+        cells, dims = self.cells_of(column)
+        base = self.fitted(column, base / base.sum(axis=1, keepdims=True), cells, np.ones(self.rows), dims)
+        chosen = (np.cumsum(base, axis=1) < self.spread(cells)[:, None]).sum(axis=1)
+        return np.asarray(chosen.clip(0, base.shape[1] - 1))
+
+    def spread(self, cells: Ints) -> Floats:
+        """Uniform numbers that are spread evenly within each cell, so that its counts are close to expected."""
         order = np.lexsort((self.rng.random(self.rows), cells))
         sorted_cells = cells[order]
         first = np.flatnonzero(np.append(True, sorted_cells[1:] != sorted_cells[:-1]))
         sizes = np.diff(np.append(first, self.rows))
         rank = np.arange(self.rows) - np.repeat(first, sizes)
-        uniform = np.empty(self.rows)  # spread evenly within each cell, so that its counts are close to expected
+        uniform = np.empty(self.rows)
         uniform[order] = (rank + self.rng.random(self.rows)) / np.repeat(sizes, sizes)
-        chosen = (np.cumsum(base, axis=1) < uniform[:, None]).sum(axis=1)
-        return np.asarray(chosen.clip(0, base.shape[1] - 1))
+        return uniform
 
     def cells_of(self, column: ColumnModel) -> tuple[Ints, list[int]]:
         """Cell of each row in the column's table, and the sizes of its dimensions."""
@@ -134,12 +149,14 @@ class _Batch:
             cells = cells * dims[-1] + bins[self.leaves[parent]]
         return cells, dims
 
-    def fitted(self, column: ColumnModel, base: Floats, cells: Ints, dims: list[int]) -> Floats:
-        """Probabilities of each row whose sums over the cells of the table agree with it, as far as noise lets tell.
+    def fitted(self, column: ColumnModel, base: Floats, cells: Ints, rows: Floats, dims: list[int]) -> Floats:
+        """Probabilities whose sums over the cells of the table agree with it, as far as noise lets tell.
 
-        Parents are taken in one after the other; each cell is drawn towards what coarser cells and the model say.
+        ``base`` are those of the model so far, each of so many ``rows`` of a cell. Parents are taken in one after the
+        other; each cell is drawn towards what coarser cells and the model say.
         """
-        assert column.table is not None
+        if column.table is None:
+            return base
         many, size = int(np.prod(dims)), base.shape[1]
         given = self.given_class(column)
         by_class = np.array([np.bincount(column.bins, row, size) for row in column.given])
@@ -147,7 +164,7 @@ class _Batch:
         for level in range(1, len(dims)):
             coarse = int(np.prod(dims[: level + 1]))
             part = cells // int(np.prod(dims[level + 1 :]))
-            sums = _sums(part, base, coarse)
+            sums = _sums(part, base, rows, coarse)
             above = np.repeat(sums.reshape(-1, dims[level], size).sum(axis=1), dims[level], axis=0)
             sums = sums + 0.5 * row_shares(above)
             sums /= sums.sum(axis=1, keepdims=True)
@@ -158,13 +175,13 @@ class _Batch:
             estimate = shrink(noisy, expected * people, column.sd * np.sqrt(finer))
             estimate = row_shares(np.where(estimate.sum(axis=1, keepdims=True) > 1e-6, estimate, expected))
             ratio = estimate / np.maximum(sums, 1e-9)
-        rows_of = np.bincount(cells, minlength=many).astype(np.float64)
+        rows_of: Floats = np.bincount(cells, rows, many).astype(np.float64)
         wanted, per_class = estimate * rows_of[:, None], many // dims[0]
         for group in range(dims[0]):
             own = slice(group * per_class, (group + 1) * per_class)
             wanted[own] = rake(wanted[own], rows_of[own], given[group] * rows_of[own].sum())
         for _ in range(4):
-            base = base * (wanted / np.maximum(_sums(cells, base, many), 1e-9))[cells] + 1e-12
+            base = base * (wanted / np.maximum(_sums(cells, base, rows, many), 1e-9))[cells] + 1e-12
             base /= base.sum(axis=1, keepdims=True)
         return base
 
@@ -186,6 +203,6 @@ class _Batch:
         return row_shares(np.array([nearest_counts(row, max(row.sum(), 1.0)) for row in both]))
 
 
-def _sums(cells: Ints, values: Floats, many: int) -> Floats:
-    """Sums of the rows of each cell."""
-    return np.column_stack([np.bincount(cells, column, many) for column in values.T])
+def _sums(cells: Ints, values: Floats, rows: Floats, many: int) -> Floats:
+    """Sums over the rows of each cell."""
+    return np.column_stack([np.bincount(cells, column * rows, many) for column in values.T])
