@@ -204,10 +204,20 @@ class _Measuring:
             expected = np.rint(model * (unit * counted)).astype(np.int64)
             found = self.people.counts((self.own * sizes[a] + cells[a]) * sizes[b] + cells[b], len(expected))
             distances.append(np.abs(found - expected).sum())
-            explained.append(np.sqrt(2 / np.pi) * np.sqrt(model).sum())
+            noise = self._margin_noise(coarse[a], a)[:, None] * by_class[b][:, None, :] ** 2
+            noise = noise + self._margin_noise(coarse[b], b) * by_class[a][:, :, None] ** 2
+            explained.append(np.sqrt(2 / np.pi) * np.sqrt(model + noise.ravel()).sum())
         noisy = self.ledger.release(PairScores(np.array(distances), unit), self.rho_scores) / counted
         for (a, b), value in zip(pairs, (noisy - explained).tolist(), strict=True):
             self.score[a][b] = self.score[b][a] = value
+
+    def _margin_noise(self, coarse: Ints, column: int) -> Floats:
+        """Variance of the noise that the model's counts by class have in each coarse bin; 0 without classes."""
+        if not self.classed:
+            return np.zeros(int(coarse.max()) + 1)
+        fine = self.histograms[column].bins(_FINE_BINS)
+        counts = [len(np.unique(fine[coarse == each])) for each in range(int(coarse.max()) + 1)]
+        return np.array(counts) * self.sd_given**2
 
     def _sample(self, coarse: dict[int, Ints]) -> tuple[Ints, dict[int, Ints]] | None:
         """Bins of numbers drawn from the released correlations; None if there are none."""

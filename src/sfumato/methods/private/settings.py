@@ -1,6 +1,6 @@
 """How the budget is divided and how large the model may be, by declared kinds and epsilon alone.
 
-The constants were chosen on splits of Adult, Magic, waveform and Abalone (benchmarks/private_frontier.py).
+The constants were chosen on splits of Adult, Magic, waveform and Abalone (benchmarks/quality/private.py).
 """
 
 from __future__ import annotations
