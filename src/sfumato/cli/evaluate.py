@@ -92,7 +92,8 @@ def evaluate(
     outside = None if options.holdout is None else read_people(options.holdout, **reading)[0]
     options, publishing = replace(options, holdout=outside), replace(publishing, command=command_words())
     with console.progress():
-        evaluation = compare_tables(before, after, options, publishing, own, most_bytes=most)
+        written = FileReading(encoding=own.encoding)  # ORIGINAL is read already, with a sheet and a header of its own
+        evaluation = compare_tables(before, after, options, publishing, written, most_bytes=most)
         if output is not None:
             evaluation.save(output, overwrite=publishing.overwrite)
     _tell(console, evaluation, output)
