@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.core.errors import _ARGUMENTS, Notice, OptionError, PrivacyLeakWarning, SfumatoError, spelled, with_options
 from sfumato.methods.catalogue import all_parameters
-from sfumato.stream.run import init_stream
+from sfumato.stream.run import StreamOptions
 from sfumato.web.visit import LABELS
 
 SOURCES = Path(sf.__file__).parent
@@ -85,7 +85,7 @@ def test_every_option_in_a_message_is_one() -> None:
 
 
 def test_arguments_that_are_called_otherwise_than_their_options_are_there() -> None:
-    calls = (sf.sanitize, sf.evaluate, sf.tune, sf.inspect, sf.Release.save, init_stream)
+    calls = (sf.sanitize, sf.evaluate, sf.tune, sf.inspect, sf.Release.save, StreamOptions)
     arguments = {name for call in calls for name in inspect.signature(call).parameters} | set(all_parameters())
     assert {name.partition("=")[0] for name in _ARGUMENTS.values()} <= arguments
     assert {"sheet", "encoding", "header_row", "missing"} <= set(inspect.signature(sf.sanitize).parameters)

@@ -22,13 +22,13 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+import sfumato as sf  # noqa: E402
 from benchmarks.speed.stream import draw, rough_groups  # noqa: E402
 from sfumato.core.distributions.domains import Integers, Reals  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
 from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.methods.condense.maintainer import Maintainer  # noqa: E402
 from sfumato.stream.connectors import ReadOptions, read_batches  # noqa: E402
-from sfumato.stream.run import init_stream  # noqa: E402
 from sfumato.stream.session import StreamSession  # noqa: E402
 from sfumato.survey.reconstruct import reconstruct  # noqa: E402
 
@@ -117,7 +117,7 @@ def ingestion(folder: str, rows: int = 20_000, first: int = 2_000) -> HotPath:
 
     def begun() -> StreamSession:
         state = Path(folder) / f"{next(names)}.state"
-        init_stream(state, table.slice(0, first), k=K, seed=1)
+        sf.stream(state, table.slice(0, first), k=K, seed=1)
         return StreamSession.open(state)
 
     def ours() -> float:

@@ -25,7 +25,6 @@ from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Field, Kind, Schema
 
@@ -84,7 +83,7 @@ def test_a_column_that_is_empty_in_the_sample_of_a_file_is_dropped_with_a_word(t
 def test_a_stream_forgets_that_a_column_is_empty_with_its_first_value(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with pytest.warns(UserWarning, match="any of the 60 rows were dropped: 1, the first is 'note'"):
-        init_stream(state, _people(), identifiers=["name"], k=5, seed=1)
+        sf.stream(state, _people(), identifiers=["name"], k=5, seed=1)
     for number, (last, empty) in enumerate(((None, ("note",)), ("x", ()), (None, ()))):
         with StreamSession.open(state) as session:
             session.ingest(cut_batches([_people(40, last=last)], 40, source=str(number)))

@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
@@ -33,7 +34,6 @@ from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -54,7 +54,7 @@ NEEDS_ROWS = ("linkage-euclid", "membership-auc-distance", "closest-record-dista
 def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     """Two epochs of a stream, published with their reports and signed."""
     place, table = tmp_path_factory.mktemp("stream"), people(300)
-    init_stream(place / "state.db", table.slice(0, 100), identifiers=["name"], level="level", k=5)
+    sf.stream(place / "state.db", table.slice(0, 100), identifiers=["name"], level="level", k=5)
     signer = Signer(Ed25519PrivateKey.generate())
     for epoch in (1, 2):
         with StreamSession.open(place / "state.db") as session:
@@ -95,7 +95,7 @@ def test_an_epoch_is_signed_in_the_format_asked_for_and_holds(folder: Path) -> N
 
 def test_a_recipe_begins_a_stream_as_the_first_was_begun(folder: Path, tmp_path: Path) -> None:
     recipe = Recipe.load(folder / "epoch-2" / "owner" / "recipe.toml")
-    init_stream(tmp_path / "state.db", people(300).slice(0, 100), recipe=recipe)
+    sf.stream(tmp_path / "state.db", people(300).slice(0, 100), recipe=recipe)
     with StreamSession.open(folder / "state.db") as first, StreamSession.open(tmp_path / "state.db") as second:
         for name in ("k", "split", "grouping", "level", "decimals"):
             assert getattr(first.settings, name) == getattr(second.settings, name)

@@ -29,7 +29,6 @@ from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -101,7 +100,7 @@ def _stream(epochs: int) -> Run:
     def run(folder: Path, report: bool) -> None:
         with tempfile.TemporaryDirectory() as work:
             state, table = Path(work, "state.db"), people(300)
-            init_stream(state, table.slice(0, 100), identifiers=["name"], level="level", k=5, seed=7)
+            sf.stream(state, table.slice(0, 100), identifiers=["name"], level="level", k=5, seed=7)
             for epoch in range(epochs):
                 with StreamSession.open(state) as session:
                     rows = table.slice(100 * (epoch + 1), 100)

@@ -33,7 +33,6 @@ from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.publish import publish_stream
-from sfumato.stream.run import init_stream
 from sfumato.stream.settings import StateEntry
 from sfumato.stream.state import State
 from sfumato.survey.client import KeptAnswer, KeptAnswers
@@ -272,7 +271,7 @@ def test_a_full_disk_is_told_alike_for_all_formats_and_nothing_is_left(
 def test_an_epoch_that_could_not_be_written_is_written_by_the_next_run(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    init_stream(place / "state", people(), identifiers=["sex"], k=5)
+    sf.stream(place / "state", people(), identifiers=["sex"], k=5)
     faulty = FaultyFiles(monkeypatch, place / "out")
     with faulty.failing(None):
         publish_stream(place / "state", place / "out", report=False)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import sfumato as sf
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema
@@ -50,7 +50,7 @@ def begin(state: Path | str, table: pa.Table, first: int = 100, **options: Any) 
     """Make a state of the first rows, by the paper's grouping and split: they leave records that wait."""
     usual = {"schema": SCHEMA, "k": 3, "batch_rows": ROWS, "seed": 1, "grouping": "paper", "split": "paper"}
     told: dict[str, Any] = usual | options
-    init_stream(state, table.slice(0, first), **told)
+    sf.stream(state, table.slice(0, first), **told)
 
 
 def take(state: Path | str, table: pa.Table, **options: Any) -> Any:

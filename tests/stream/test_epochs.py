@@ -22,7 +22,6 @@ from sfumato.stream.entries import cut_batches
 from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.facts import EpochPublished, Maintained
 from sfumato.stream.publish import publish_stream
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.files import read_file
 from sfumato.tables.frames import frame_of
@@ -223,7 +222,7 @@ def test_published_numbers_have_the_decimals_of_the_first_records(tmp_path: Path
     rng = np.random.default_rng(2)
     pay = np.round(rng.lognormal(8.0, 0.5, 200), 2)
     given = pa.table({"pay": [str(each) for each in pay] if as_text else pay, "age": rng.integers(18, 90, 200)})
-    init_stream(tmp_path / "s.db", given, k=5, seed=1)
+    sf.stream(tmp_path / "s.db", given, k=5, seed=1)
     publish_stream(tmp_path / "s.db", tmp_path / "out", report=False)
     lines = (tmp_path / "out" / "release" / "table.csv").read_text().splitlines()[1:]
     cells = [line.split(",")[0] for line in lines]

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.publish.verify import verify_release
 from sfumato.stream import session as session_room
@@ -22,7 +23,7 @@ from sfumato.stream.epochs import renew
 from sfumato.stream.facts import RowsKept
 from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
 from sfumato.stream.publish import attack_epochs, attack_tables, publish_stream
-from sfumato.stream.run import forget_rows, init_stream
+from sfumato.stream.run import forget_rows
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import BatchReceipt, StateError
 from sfumato.stream.state import State, StateStore
@@ -275,7 +276,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     """Two epochs of a stream that keeps rows, published with its key."""
     place, table = tmp_path_factory.mktemp("measured"), people(700, share=0.0).drop_columns(["name", "level"])
     key = key_in(place)
-    init_stream(place / "s.db", table.slice(0, 200), k=5, seed=1, measure_rows=150, measure_key=key)
+    sf.stream(place / "s.db", table.slice(0, 200), k=5, seed=1, measure_rows=150, measure_key=key)
     for epoch in (1, 2):
         with StreamSession.open(place / "s.db", measure_key=key) as session:
             session.ingest(cut_batches([table.slice(250 * epoch - 50, 250)], session.settings.batch_rows))

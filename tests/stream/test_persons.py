@@ -17,7 +17,6 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.facts import Maintained, PersonRowsBounded
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError
 from tests.examples import examples
@@ -51,7 +50,7 @@ def begun(place: Path, table: pa.Table, key: Path, first: int = 150, **options: 
         "seed": 1,
         "batch_rows": 25,
     }
-    init_stream(place, table.slice(0, first), **(told | options))
+    sf.stream(place, table.slice(0, first), **(told | options))
     return place
 
 
@@ -113,7 +112,7 @@ def test_the_certificate_speaks_of_persons_and_a_reviewer_accepts_it(tmp_path: P
     failed = [check for check in verify_release(tmp_path / "out" / "release") if not check.holds]
     assert [check.name for check in failed] == ["made for release"]  # a dry run
     assert "who" not in release.table.column_names
-    init_stream(tmp_path / "again.db", table, recipe=tmp_path / "out" / "owner" / "recipe.toml", person_key=key)
+    sf.stream(tmp_path / "again.db", table, recipe=tmp_path / "out" / "owner" / "recipe.toml", person_key=key)
     assert look(tmp_path / "again.db").k == K
 
 
@@ -132,7 +131,7 @@ def test_what_could_not_be_counted_is_refused(tmp_path: Path, key: Path) -> None
         taken(state, table, None)  # type: ignore[arg-type]
     with pytest.raises(StateError, match="not the one that the persons"):
         taken(state, table, other)
-    init_stream(tmp_path / "plain.db", table, identifiers=["who"], k=K, seed=1)
+    sf.stream(tmp_path / "plain.db", table, identifiers=["who"], k=K, seed=1)
     with pytest.raises(OptionError, match="drop person_key="):
         taken(tmp_path / "plain.db", table, key)
 

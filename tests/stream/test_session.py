@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.errors import BadInput, LevelError, OptionError, PrivacyRefusal
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError
 from sfumato.tables.field import Domain, Field, Kind, Role
@@ -142,7 +142,7 @@ def test_waiting_records_join_when_a_group_has_grown(tmp_path: Path) -> None:
 
 def test_a_stream_that_was_told_nothing_keeps_every_level_in_every_group(tmp_path: Path) -> None:
     table = people(900, high=12, share=0.1)
-    init_stream(tmp_path / "usual.db", table.slice(0, 100), schema=SCHEMA, k=3, batch_rows=ROWS, seed=1)
+    sf.stream(tmp_path / "usual.db", table.slice(0, 100), schema=SCHEMA, k=3, batch_rows=ROWS, seed=1)
     begin(tmp_path / "paper.db", table)
     for name in ("usual.db", "paper.db"):
         take(tmp_path / name, table)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.facts import Stratified
 from sfumato.engines.outcome import Recipe
 from sfumato.publish.verify import verify_release
 from sfumato.stream.publish import publish_stream, stream_on_spark
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.field import Domain, Kind, Role
 from sfumato.tables.schema import Schema
@@ -125,10 +125,10 @@ def test_the_certificate_says_that_the_class_is_certain_and_the_recipe_begins_su
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     recipe = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
     assert recipe.options.strata == "note"
-    init_stream(tmp_path / "again.db", table, recipe=recipe)
+    sf.stream(tmp_path / "again.db", table, recipe=recipe)
     assert sum(classes_of_groups(tmp_path / "again.db").values()) == look(tmp_path / "again.db").records
     with pytest.raises(OptionError, match="strata"):
-        init_stream(tmp_path / "third.db", table, recipe=recipe, strata="note")
+        sf.stream(tmp_path / "third.db", table, recipe=recipe, strata="note")
 
 
 def test_rows_to_measure_by_are_kept_of_a_stream_of_strata(tmp_path: Path) -> None:

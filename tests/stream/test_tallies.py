@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.methods.condense.slots import MISSING, divide
 from sfumato.stream.entries import TALLY, cut_batches, tally_of_bytes
-from sfumato.stream.run import init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError
 from sfumato.stream.state import State
@@ -47,7 +47,7 @@ def begun(state: Path, table: pa.Table, first: int, **options: object) -> None:
         "split": "paper",
         "rare": "keep",
     } | options
-    init_stream(state, table.slice(0, first), **told)  # type: ignore[arg-type]
+    sf.stream(state, table.slice(0, first), **told)
 
 
 def held_by_groups(session: StreamSession) -> Counter[str | None]:

@@ -22,7 +22,7 @@ from sfumato.methods.condense import Condensation, effective_levels
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
 from sfumato.options import RunOptions
-from sfumato.stream.entries import create_state, cut_batches, empty_tally
+from sfumato.stream.entries import Batch, create_state, cut_batches, empty_tally
 from sfumato.stream.measuring import entries_of_first, first_outside
 from sfumato.stream.pending import Purpose, Vault
 from sfumato.stream.rare import USUAL, HeldValues
@@ -35,7 +35,7 @@ from sfumato.tables.cells import decimals_of_step
 from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.frames import to_arrow
+from sfumato.tables.frames import Origin, to_arrow
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
@@ -45,7 +45,7 @@ from sfumato.tables.stored_codec import with_indicators
 from sfumato.tables.tails import check_tails
 from sfumato.version import __version__
 
-__all__ = ["forget_rows", "init_stream"]
+__all__ = ["StreamOptions", "forget_rows", "init_stream"]
 
 BATCH_ROWS = 5_000
 """Rows of a batch, unless told otherwise: a group that several of them join is written once."""
@@ -53,51 +53,16 @@ BATCH_ROWS = 5_000
 OUTSIDE_SHARE = 0.1
 """Share of rows that is not taken in where rows are kept for measuring, unless told otherwise."""
 
+_OF_RECIPE = ("schema", "level", "k", "target", "seed", "missing", "strata", "rare", "tails")
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
 
 
-def init_stream(
-    state: str | Path,
-    table: Any,
-    *,
-    schema: Schema | str | Path | None = None,
-    target: str | None = None,
-    level: str | int | None = None,
-    strata: str | None = None,
-    identifiers: Iterable[str] = (),
-    missing: Iterable[str] = (),
-    k: int | None = None,
-    grouping: str = "compact",
-    split: str = "strict",
-    init_number: int | None = None,
-    pending: str = "memory",
-    pending_key: str | Path | None = None,
-    pending_limit: int = 10_000,
-    measure_rows: int = 0,
-    measure_key: str | Path | None = None,
-    measure_share: float = OUTSIDE_SHARE,
-    person: str | None = None,
-    person_rows: int = 1,
-    person_key: str | Path | None = None,
-    rare: str | None = None,
-    tails: str | None = None,
-    batch_rows: int = BATCH_ROWS,
-    source: str = "",
-    seed: int | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    header_row: int | None = None,
-    form: FileForm | None = None,
-    recipe: Recipe | str | Path | None = None,
-) -> None:
-    """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StreamOptions:
+    """How a stream begins.
 
     Parameters
     ----------
-    state : path or URL
-        A new file, or ``postgresql://USER@HOST/NAME``.
-    table : pandas, polars or pyarrow table, or path
-        Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
     schema : Schema or path, optional
         What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
         be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
@@ -154,92 +119,216 @@ def init_stream(
         Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
         first records.
     """
-    check_rare_treatment(rare)
-    if check_tails(tails) == "smooth":
-        raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
-    if recipe is not None:
-        given = {"schema": schema, "level": level, "k": k, "target": target, "identifier": identifiers, "seed": seed}
-        given |= {"missing": tuple(missing), "strata": strata}
-        given |= {"rare": rare, "tails": tails, "person-rows": None if person_rows == 1 else person_rows}
-        if double := [name for name, value in given.items() if value not in (None, (), [])]:
+
+    schema: Schema | str | Path | None = None
+    target: str | None = None
+    level: str | int | None = None
+    strata: str | None = None
+    identifiers: Iterable[str] = ()
+    missing: Iterable[str] = ()
+    k: int | None = None
+    grouping: str = "compact"
+    split: str = "strict"
+    init_number: int | None = None
+    pending: str = "memory"
+    pending_key: str | Path | None = None
+    pending_limit: int = 10_000
+    measure_rows: int = 0
+    measure_key: str | Path | None = None
+    measure_share: float = OUTSIDE_SHARE
+    person: str | None = None
+    person_rows: int = 1
+    person_key: str | Path | None = None
+    rare: str | None = None
+    tails: str | None = None
+    batch_rows: int = BATCH_ROWS
+    source: str = ""
+    seed: int | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+    form: FileForm | None = None
+    recipe: Recipe | str | Path | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identifiers", tuple(self.identifiers))
+        object.__setattr__(self, "missing", tuple(self.missing))
+        check_rare_treatment(self.rare)
+        if check_tails(self.tails) == "smooth":
+            raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
+        if (self.pending == "encrypted") != (self.pending_key is not None):
+            raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
+        if (self.measure_rows > 0) != (self.measure_key is not None):
+            raise OptionError(
+                "rows are kept for measuring under a key; give --measure-rows with --measure-key, or none"
+            )
+
+    @property
+    def floor(self) -> int:
+        """The floor of all levels, in persons."""
+        return self.k if self.k is not None else 10 if self.level is None else 2
+
+    @property
+    def replayed(self) -> StreamOptions:
+        """The options with those that a recipe repeats."""
+        if self.recipe is None:
+            return self
+        given: dict[str, object] = {name: getattr(self, name) for name in _OF_RECIPE}
+        given |= {"identifier": self.identifiers, "person-rows": self.person_rows if self.person_rows > 1 else None}
+        if double := [name for name, value in given.items() if value not in (None, ())]:
             raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
-        replayed = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
-        again = replayed.options
-        schema, level, seed, rare = replayed.schema, again.level, again.seed, check_rare_treatment(again.rare)
-        strata, tails = again.strata, check_tails(again.tails)
-        k, grouping, split, person_rows = _replayed(replayed)
-    k = (10 if level is None else 2) if k is None else k
-    if (pending == "encrypted") != (pending_key is not None):
-        raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
-    if (measure_rows > 0) != (measure_key is not None):
-        raise OptionError("rows are kept for measuring under a key; give --measure-rows with --measure-key, or none")
-    missing = tuple(missing)
-    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
-    arrow, origin = to_arrow(table, missing_marks(schema, missing), reading)
-    if init_number is not None and not 0 < init_number <= arrow.num_rows:
-        raise OptionError(f"there are {arrow.num_rows} rows to begin with; use --init-number from 1 to that")
-    arrow = whole = arrow.slice(0, init_number)
-    randomness = Randomness(seed)
-    state_id = secrets.token_hex(16) if seed is None else randomness.generator("state").bytes(16).hex()
-    first = list(cut_batches([arrow], batch_rows, source=source))
-    measuring = None if measure_key is None else Vault.from_file(measure_key, state_id, Purpose.MEASURING)
-    outside = np.zeros(arrow.num_rows, dtype=np.bool_)
-    if measuring is not None:
-        outside = first_outside(measuring, first, measure_rows, measure_share)
-    aside, arrow = arrow.filter(pa.array(outside)), arrow.filter(pa.array(~outside)) if outside.any() else arrow
-    columns = RunOptions(schema=schema, target=target, identifiers=tuple(identifiers), person=person, missing=missing)
-    settled = _without_persons(schema_of(arrow, columns))
-    arrow = repair_table(arrow, settled, level=level)
-    empty = empty_columns(whole, (field for field in settled if field.role is Role.IDENTIFIER))
-    _refuse_public(settled)
-    refuse_weight(settled, "a stream")
-    counted = _count_persons(arrow, settled, person_rows, person_key, state_id)
-    if counted is not None:
-        arrow, k = counted.table, k * person_rows
-    opened = Schema(tuple(_opened(field, given=schema is not None) for field in settled))
-    times = 1 if counted is None else person_rows
-    plan = Plan(
-        Condensation(k=max(2, k // times)), opened, RunOptions(level=level, strata=strata, rare="keep"), randomness
-    )
+        recipe = self.recipe if isinstance(self.recipe, Recipe) else Recipe.load(self.recipe)
+        k, grouping, split, person_rows = _replayed(recipe)
+        again = {name: getattr(recipe.options, name) for name in ("level", "seed", "rare", "strata", "tails")}
+        return dataclasses.replace(
+            self, schema=recipe.schema, k=k, grouping=grouping, split=split, person_rows=person_rows, **again
+        )
+
+
+def init_stream(state: str | Path, table: Any, options: StreamOptions | None = None) -> None:
+    """Begin a stream: condense the first records statically and write a state [AY05, sec. 3].
+
+    Parameters
+    ----------
+    state : path or URL
+        A new file, or ``postgresql://USER@HOST/NAME``.
+    table : pandas, polars or pyarrow table, or path
+        Holds the first *InitNumber* records. They count as ingested: the same rows given again are known.
+    options : StreamOptions, optional
+    """
+    options = StreamOptions() if options is None else options.replayed
+    first = _FirstRows.of(table, options)
+    counted = _count_persons(first.inside, first.schema, options, first.state_id)
+    arrow = first.inside if counted is None else counted.table
+    times = 1 if counted is None else options.person_rows
+    k, given = options.floor * times, options.schema is not None
+    opened = Schema(tuple(_opened(field, given=given) for field in first.schema))
+    kept = RunOptions(level=options.level, strata=options.strata, rare="keep")
+    plan = Plan(Condensation(k=max(2, k // times)), opened, kept, first.randomness)
     codec, values, levels = _first_records(arrow, plan, k, times)
-    check_strata(codec.schema, strata)
-    lock = None if pending_key is None else Vault.from_file(pending_key, state_id).close_over(-1, np.empty(0), 0).hex()
-    form = FileForm(FileFormat.CSV) if form is None else form
-    decimals = {} if schema is not None else _decimals(settled)
-    if recipe is not None:
-        decimals = _decimals(Schema.infer(arrow.select([field.name for field in settled.encoded])))
-    settings = StreamSettings(
-        state_id=state_id, sfumato=__version__, d=values.shape[1], k=k, split=split, grouping=grouping, level=level,
-        seed=seed, pending=pending, pending_limit=pending_limit, pending_key=lock, batch_rows=batch_rows,
-        format=form.format.value, delimiter=form.delimiter, decimals=decimals, measure_rows=measure_rows,
-        measure_share=0.0 if measuring is None else measure_share,
-        measure_key=None if measuring is None else measuring.lock("", b"").hex(), person_rows=times,
-        person=None if counted is None else counted.column, person_key=None if counted is None else counted.lock,
-        rare=rare or USUAL, tails="keep" if tails == "keep" else "code", marks=dict(form.numerals.marks),
-        frame=origin.kind, strata=strata,
-    )  # fmt: skip
-    tails_held = StreamTails.begun(codec, settings, values)
-    coded = tails_held.code(values)
-    codes = strata_of(coded, codec, strata)
-    apart = np.zeros(len(levels), dtype=np.int64) if codes is None else codes
-    labels = partition(coded, levels, apart, randomness.generator("sanitize"), grouping=grouping)
-    options: dict[str, Any] = {"tally": empty_tally(codec.layout), "stratified": strata is not None}
-    maintainer = Maintainer(values.shape[1], k=k, split=split, pending_limit=pending_limit, **options)  # type: ignore[arg-type]
+    check_strata(codec.schema, options.strata)
+    settings = _settings(options, first, counted, _decimals_of(options, first.schema, arrow), values.shape[1], k)
+    tails = StreamTails.begun(codec, settings, values)
+    coded = tails.code(values)
+    codes = strata_of(coded, codec, options.strata)
+    separate = np.zeros(len(levels), dtype=np.int64) if codes is None else codes
+    rng = first.randomness.generator("sanitize")
+    labels = partition(coded, levels, separate, rng, grouping=options.grouping)
+    maintainer = Maintainer(
+        values.shape[1],
+        k=k,
+        split=options.split,  # type: ignore[arg-type]
+        pending_limit=options.pending_limit,
+        tally=empty_tally(codec.layout),
+        stratified=options.strata is not None,
+    )
     maintainer.start(coded, levels, labels, codes)
     held = HeldValues(codec)
     held.add(values)
-    told, kept_out, out = [*held.entries(), *tails_held.entries()], {}, 0
+    entries, kept_out, out = [*held.entries(), *tails.entries()], dict[str, int](), 0
     if counted is not None:
-        out = whole.num_rows - arrow.num_rows
-        told, kept_out = [*counted.entries, *told], {counted.column: out} if out else {}
-    elif measuring is not None:
-        screened = screen(aside, codec, level, strata)
+        out = first.whole.num_rows - arrow.num_rows
+        entries, kept_out = [*counted.entries, *entries], {counted.column: out} if out else {}
+    elif first.vault is not None:
+        screened = screen(first.aside, codec, options.level, options.strata)
         others = effective_levels(screened.levels, k, allow_level_1=False)
-        taken = (np.flatnonzero(~outside), values, levels, labels)
-        left = (np.flatnonzero(outside)[screened.rows], codec.coordinates(screened.cells), others)
-        told = [*entries_of_first(measuring, first, measure_rows, taken, left), *told]
-        kept_out, out = screened.counts, aside.num_rows - len(screened.rows)
-    create_state(state, settings, codec, maintainer, first, told, kept_out, out, empty)
+        taken = (np.flatnonzero(~first.outside), values, levels, labels)
+        left = (np.flatnonzero(first.outside)[screened.rows], codec.coordinates(screened.cells), others)
+        measured = entries_of_first(first.vault, first.batches, options.measure_rows, taken, left)
+        entries = [*measured, *entries]
+        kept_out, out = screened.counts, first.aside.num_rows - len(screened.rows)
+    create_state(state, settings, codec, maintainer, first.batches, entries, kept_out, out, first.empty)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _FirstRows:
+    """The first rows of a stream: those that are taken in, those that are kept to measure by, and their schema."""
+
+    whole: pa.Table
+    inside: pa.Table
+    outside: NDArray[np.bool_]
+    schema: Schema
+    empty: tuple[str, ...]
+    batches: list[Batch]
+    origin: Origin
+    randomness: Randomness
+    state_id: str
+    vault: Vault | None
+
+    @property
+    def aside(self) -> pa.Table:
+        """Rows that are never taken in."""
+        return self.whole.filter(pa.array(self.outside))
+
+    @classmethod
+    def of(cls, table: Any, options: StreamOptions) -> _FirstRows:
+        """Read the first rows, and draw those that are never taken in."""
+        reading = FileReading(encoding=options.encoding, sheet=options.sheet, header_row=options.header_row)
+        whole, origin = to_arrow(table, missing_marks(options.schema, options.missing), reading)
+        most = options.init_number
+        if most is not None and not 0 < most <= whole.num_rows:
+            raise OptionError(f"there are {whole.num_rows} rows to begin with; use --init-number from 1 to that")
+        whole = whole.slice(0, most)
+        randomness = Randomness(options.seed)
+        state_id = randomness.generator("state").bytes(16).hex() if options.seed is not None else secrets.token_hex(16)
+        batches = list(cut_batches([whole], options.batch_rows, source=options.source))
+        vault = None
+        outside = np.zeros(whole.num_rows, dtype=np.bool_)
+        if options.measure_key is not None:
+            vault = Vault.from_file(options.measure_key, state_id, Purpose.MEASURING)
+            outside = first_outside(vault, batches, options.measure_rows, options.measure_share)
+        inside = whole.filter(pa.array(~outside)) if outside.any() else whole
+        columns = RunOptions(
+            schema=options.schema,
+            target=options.target,
+            identifiers=tuple(options.identifiers),
+            person=options.person,
+            missing=tuple(options.missing),
+        )
+        schema = _without_persons(schema_of(inside, columns))
+        inside = repair_table(inside, schema, level=options.level)
+        empty = empty_columns(whole, (field for field in schema if field.role is Role.IDENTIFIER))
+        _refuse_public(schema)
+        refuse_weight(schema, "a stream")
+        return cls(whole, inside, outside, schema, empty, batches, origin, randomness, state_id, vault)
+
+
+def _decimals_of(options: StreamOptions, schema: Schema, arrow: pa.Table) -> dict[str, int]:
+    """Decimals that numbers of a schema that was not given are released with."""
+    if options.recipe is not None:
+        return _decimals(Schema.infer(arrow.select([field.name for field in schema.encoded])))
+    return {} if options.schema is not None else _decimals(schema)
+
+
+def _settings(
+    options: StreamOptions, first: _FirstRows, counted: _FirstPersons | None, decimals: dict[str, int], d: int, k: int
+) -> StreamSettings:
+    """Settings that hold as long as the stream lives."""
+    lock = None
+    if options.pending_key is not None:
+        lock = Vault.from_file(options.pending_key, first.state_id).close_over(-1, np.empty(0), 0).hex()
+    form = FileForm(FileFormat.CSV) if options.form is None else options.form
+    same = ("split", "grouping", "level", "seed", "pending", "pending_limit", "batch_rows", "measure_rows", "strata")
+    return StreamSettings(
+        **{name: getattr(options, name) for name in same},
+        state_id=first.state_id,
+        sfumato=__version__,
+        d=d,
+        k=k,
+        pending_key=lock,
+        format=form.format.value,
+        delimiter=form.delimiter,
+        decimals=decimals,
+        measure_share=0.0 if first.vault is None else options.measure_share,
+        measure_key=None if first.vault is None else first.vault.lock("", b"").hex(),
+        person_rows=1 if counted is None else options.person_rows,
+        person=None if counted is None else counted.column,
+        person_key=None if counted is None else counted.lock,
+        rare=options.rare or USUAL,
+        tails="keep" if options.tails == "keep" else "code",
+        marks=dict(form.numerals.marks),
+        frame=first.origin.kind,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,25 +341,23 @@ class _FirstPersons:
     entries: list[StateEntry]
 
 
-def _count_persons(
-    arrow: pa.Table, schema: Schema, most: int, key: str | Path | None, state_id: str
-) -> _FirstPersons | None:
+def _count_persons(arrow: pa.Table, schema: Schema, options: StreamOptions, state_id: str) -> _FirstPersons | None:
     """Limit the rows of each person, if a column identifies persons; None if each row is a person."""
     field = next((field for field in schema if field.role is Role.PERSON), None)
     if field is None:
-        if key is not None or most != 1:
+        if options.person_key is not None or options.person_rows != 1:
             raise OptionError(
                 "--person-rows and --person-key are for a column that identifies the person of a row; add --person"
             )
         return None
-    if key is None:
+    if options.person_key is None:
         raise PrivacyRefusal(
             f"column {field.name!r} identifies persons, and persons of a stream are counted under a key; give one "
             "with --person-key and how many rows of each are taken in with --person-rows, or drop the column with "
             "--identifier where each row is a person"
         )
-    vault = Vault.from_file(key, state_id, Purpose.PERSONS)
-    taken, entries = first_of_each(arrow.column(field.name), field.missing, most, vault)
+    vault = Vault.from_file(options.person_key, state_id, Purpose.PERSONS)
+    taken, entries = first_of_each(arrow.column(field.name), field.missing, options.person_rows, vault)
     return _FirstPersons(arrow.filter(pa.array(taken)), field.name, vault.lock("", b"").hex(), entries)
 
 

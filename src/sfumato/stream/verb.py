@@ -12,7 +12,7 @@ from sfumato.core.errors import OptionError
 from sfumato.publish.release import Release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import EpochAttack, attack_epochs, publish_stream, stream_on_spark
-from sfumato.stream.run import forget_rows, init_stream
+from sfumato.stream.run import StreamOptions, forget_rows, init_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import IngestSummary, Status
 from sfumato.tables.frames import to_arrow
@@ -101,10 +101,10 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     first : pandas, polars or pyarrow table, or path, optional
         Begins a new stream with these records; without it the state is that of an earlier one.
     **options
-        With ``first``: those of `sfumato.stream.run.init_stream`, such as ``k``, ``level`` and ``schema``.
+        With ``first``: those of `sfumato.stream.run.StreamOptions`, such as ``k``, ``level`` and ``schema``.
     """
     if first is not None:
-        checked(init_stream)(state, first, **options)
+        init_stream(state, first, checked(StreamOptions)(**options))
     elif options:
         raise OptionError(f"{next(iter(options))!r} is for the beginning of a stream; give its first records too")
     return Stream(state)

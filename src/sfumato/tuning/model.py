@@ -74,7 +74,6 @@ class SizeSearch:
 class Tuning:
     """The most useful release that meets a policy, as far as there was time to look; for the owner."""
 
-    policy: Policy
     bench: Bench
     confirmed: tuple[Confirmation, ...]  # what was tried against people whom the search had not used, in that order
     changed: tuple[tuple[Reading, Reading], ...]  # a candidate on a sample, and the same with a column changed
@@ -85,8 +84,6 @@ class Tuning:
     holdout: float | None  # held-out share; None if the control group came separately
     time_limit: float
     seconds: float
-    k: int | None
-    told: TableOptions
     searched: SizeSearch | None = None  # of a search of KCG12 that came to its end
     read: FileReading = field(default_factory=FileReading)  # how the file was read that the table came from
     command: tuple[str, ...] = ()
@@ -98,6 +95,16 @@ class Tuning:
     def _repr_html_(self) -> str:
         """Show the page with the frontier in a notebook, in a frame of its own."""
         return framed_page("sfumato tuning", write_tuning_page(self))
+
+    @property
+    def told(self) -> TableOptions:
+        """What holds for every candidate."""
+        return self.bench.told
+
+    @property
+    def policy(self) -> Policy:
+        """Policy that a release is to meet."""
+        return self.told.policy
 
     @property
     def best(self) -> Confirmation | None:
@@ -158,7 +165,7 @@ class Tuning:
         """Command line that makes a release of a candidate, with all options of the table."""
         tool, _, source, *words = self.command or ("sfumato", "tune", "INPUT", *self._words())
         held = () if self.holdout is None else ("--holdout", f"{self.holdout:g}")
-        floor = () if self.k is None or reading.candidate.method != "chain" else ("--k", str(self.k))
+        floor = () if self.told.k is None or reading.candidate.method != "chain" else ("--k", str(self.told.k))
         policy = self.policy.name if self.policy == BUILT_IN.get(self.policy.name) else None
         judged = () if "--policy" in words else ("--policy", policy or "FILE")
         change = () if reading.change is None else reading.change.options
@@ -187,7 +194,7 @@ class Tuning:
             return None
         reading, told = self.best.reading, self.told
         schema = told.schema if reading.change is None else reading.change.applied(told.schema)
-        parameters = parameters_of(reading.candidate.mechanism(self.k))
+        parameters = parameters_of(reading.candidate.mechanism(self.told.k))
         return Recipe(
             reading.candidate.method, parameters, schema, dataclasses.replace(told.options, holdout=self.holdout),
             __version__, self.policy.title, self.read,

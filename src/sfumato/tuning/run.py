@@ -159,7 +159,6 @@ def tune(
     job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()
     return Tuning(
-        policy=asked,
         bench=bench,
         confirmed=tuple(job.confirmed),
         changed=tuple(job.changed),
@@ -171,8 +170,6 @@ def tune(
         holdout=holdout if isinstance(holdout, float) else None,
         time_limit=clock.time_limit,
         seconds=monotonic() - clock.begin,
-        k=told.k,
-        told=told,
         read=read or origin.reading,
         command=tuple(command),
     )
