@@ -81,7 +81,10 @@ class DeclaredRules:
         SfumatoError
             If a row breaks a rule, which is a defect.
         """
-        columns = {column.field.name: column for column in codec.columns}
+        if not self.rules:
+            return table
+        bound = {name for rule in self.rules for name in rule.columns}
+        columns = {column.field.name: column for column in codec.columns if column.field.name in bound}
         cells = {name: cells_of_column(table.column(name), column.field) for name, column in columns.items()}
         orders = [rule for rule in self.rules if rule.form == "<="]
         for _ in range(_ROUNDS):
