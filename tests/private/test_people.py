@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import sfumato as sf
+from sfumato.certificate.certificate import Certificate
 from sfumato.core.distributions.accounting import delta_of, loss_bound, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.methods.private import PrivateChain
@@ -331,7 +333,11 @@ def test_delta_is_small_beside_the_declared_number_of_people() -> None:
     with pytest.raises(PrivacyRefusal, match="take 1e-06 or less"):
         PrivateChain(1.0, 1e-5, people=100_000)
     made = release(frame(), people=1000)
-    assert len(made.table) == 1000
+    assert len(made.table) == made.certificate.rows_in == 1000
+    assert Certificate.from_json(made.certificate.to_json()) == made.certificate
+    other = dataclasses.replace(made.certificate, rows_in=900)
+    with pytest.raises(SfumatoError, match="rows_in"):
+        Certificate.from_json(other.to_json())
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])

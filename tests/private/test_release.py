@@ -111,8 +111,16 @@ def test_the_certificate_states_the_budget_and_not_the_number_of_records(tmp_pat
     assert not re.search(r"(?<![\w.])900(?![\w.])", json.dumps(document))  # in hashes and fractions by chance
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"epsilon_of": "age < 40: 0.5, else: 1", "schema": sf.Schema.from_toml(SCHEMA.replace("identifier", "person"))},
+        {"private_bounds": True, "schema": sf.Schema.from_toml(SCHEMA.replace(", low = 18, high = 99", ""))},
+    ],
+)
 def test_what_leaves_is_a_function_of_noisy_counts_and_the_schema_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two tables that have no row in common give the same release, if the same noisy counts come out."""
     counts: list[Floats] = []
@@ -129,7 +137,7 @@ def test_what_leaves_is_a_function_of_noisy_counts_and_the_schema_alone(
     left = []
     for way, rows in ((record, 900), (replay, 40)):
         monkeypatch.setattr(Ledger, "release", way)
-        made = release(frame(rows, seed=rows), report=True, holdout=0.3, seed=6)
+        made = release(frame(rows, seed=rows), **{"report": True, "holdout": 0.3, "seed": 6, **options})
         made.save(tmp_path / str(rows), sign=False)
         folder = tmp_path / str(rows) / "release"
         texts = {each.name: each.read_text() for each in folder.iterdir()}

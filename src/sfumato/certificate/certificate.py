@@ -188,7 +188,8 @@ class Certificate:
             if write_json(certificate.to_document() | stated, "pretty") != text:
                 raise AlteredCertificate(_FORM)
             return certificate
-        if (certificate.rows_in is None) != (certificate.privacy is not None):  # a proof covers the number of records
+        declared = {None, certificate.parameters.get("people")}  # a proof covers the number of records
+        if (certificate.rows_in in declared) != (certificate.privacy is not None):
             raise _strange("rows_in")
         if certificate.levels != levels:
             raise AlteredCertificate("the levels on the certificate do not match its facts; it was altered")

@@ -106,7 +106,7 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     return Outcome(
         recipe=plan.recipe(settled),
         table=released,
-        rows_in=None,
+        rows_in=None if people.most_rows > 1 else chain.people,
         rows_out=released.num_rows,
         schema=settled,
         facts=(*_facts(settled, plan), *made.facts, *kept),

@@ -355,7 +355,7 @@ def _notes_of_certificate(certificate: Certificate | None, rows: int) -> Iterato
     """Say if a certificate speaks of other rows than the original has."""
     if certificate is None or any(isinstance(fact, UnlabelledRows) for fact in certificate.facts):
         return  # how many rows had no class may be unknown
-    if certificate.rows_in not in (None, rows):
+    if certificate.privacy is None and certificate.rows_in != rows:
         yield Notice(
             f"the certificate speaks of {certificate.rows_in} records and the original has {rows}; rows that were "
             "held out belong into --holdout, not into the original"
