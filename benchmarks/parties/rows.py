@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from benchmarks.parties import rounds as trajectory
 from benchmarks.parties.hidden_centres import guess_centres, own_means
 from benchmarks.parties.tables import Coordinates
-from sfumato.assess.attacks.differencing import SeenRounds, claimed_rows
 from sfumato.core.groups import response_weights
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.arithmetic import fraction_bits, from_fixed_point, to_fixed_point
@@ -27,6 +26,7 @@ from sfumato.parties.horizontal_groups import (
     scale_rows,
 )
 from sfumato.parties.plan import JointPlan
+from sfumato.parties.rounds import SeenRounds, claimed_rows
 from sfumato.parties.session import Session
 from tests.parties.together import run_together
 

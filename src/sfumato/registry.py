@@ -32,6 +32,7 @@ __all__ = [
     "load_status",
     "method_names",
     "secure_engine",
+    "vertical_attacks",
     "vertical_measures",
 ]
 
@@ -82,7 +83,8 @@ _METHODS: Mapping[str, str] = MappingProxyType(
 )
 """Methods in the order of the help, and the module and the name there of what makes the mechanism of each."""
 
-_MEASURES = ("transactions.measures",)  # modules with MEASURES
+_MEASURES = ("transactions.measures",)  # modules with MEASURES, which a release of the vertical alone has
+_ATTACKS = ("parties.rounds",)  # modules with MEASURES, which run on every table that they apply to
 _FACTS = (
     "core.facts.release",
     "core.groups.facts",
@@ -157,6 +159,11 @@ def load_own_method(name: str) -> Callable[..., Any] | None:
     module, _, inside = _METHODS[name].partition(":")
     made: Callable[..., Any] = getattr(_module(module), inside)
     return made
+
+
+def vertical_attacks() -> tuple[Any, ...]:
+    """Attacks of the verticals on tables; on other tables than theirs they do not apply."""
+    return tuple(measure for name in _ATTACKS for measure in _module(name).MEASURES)
 
 
 def vertical_measures() -> tuple[Any, ...]:

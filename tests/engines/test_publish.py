@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import sfumato as sf
 from sfumato.assess import measure
-from sfumato.assess.attacks.differencing import ROUNDS
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.certificate.signature import Signer
 from sfumato.core.errors import SfumatoError
@@ -26,6 +25,7 @@ from sfumato.options import PublishOptions
 from sfumato.parties.channel import local_channels
 from sfumato.parties.plan import JointPlan, leaks_of
 from sfumato.parties.publish import joint_in_one_process, own_part, run_party, written_together
+from sfumato.parties.rounds import ROUNDS
 from sfumato.parties.session import plain_sessions
 from sfumato.publish.judge import PolicyNotMet
 from sfumato.publish.policy import Policy

@@ -33,7 +33,7 @@ from sfumato.core.facts import Context, Fact
 from sfumato.core.progress import tell
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.registry import extension_measures, vertical_measures
+from sfumato.registry import extension_measures, vertical_attacks, vertical_measures
 from sfumato.tables.codec import Codec
 
 __all__ = [
@@ -133,7 +133,7 @@ def _risk() -> tuple[Measure, ...]:
 
 
 def _attacks() -> tuple[Measure, ...]:
-    from sfumato.assess.attacks.differencing import DIFFERENCING, ROUNDS
+    from sfumato.assess.attacks.differencing import DIFFERENCING
     from sfumato.assess.attacks.extreme_values import EXTREME_VALUES
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
@@ -150,7 +150,7 @@ def _attacks() -> tuple[Measure, ...]:
     inferring = ATTRIBUTE_INFERENCE, LABEL_INFERENCE, MEMBERSHIP, LEAVES, OUTLIERS, RARE_COMBINATIONS
     shown = UNIQUE_VALUES, WHOLE_ROWS, EXTREME_VALUES
     undoing = NOISE_FILTER, GROUP_FILTER, BEST_GUESS, KNOWN_INPUT, COMPONENTS, PUBLIC_MOMENTS, DIGITS
-    return (*linking, *inferring, *shown, *undoing, DIFFERENCING, ROUNDS, SWAPPED_ROWS, HIDDEN_LABEL)
+    return (*linking, *inferring, *shown, *undoing, DIFFERENCING, *vertical_attacks(), SWAPPED_ROWS, HIDDEN_LABEL)
 
 
 _FEW, _MANY = 0.02, 0.5  # shares of held-out rows, above what twins among the original's own rows explain

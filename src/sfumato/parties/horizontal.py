@@ -11,7 +11,6 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import OptionError
 from sfumato.core.groups import Groups, response_weights, summarize
 from sfumato.core.groups.discrete import coded_blocks
@@ -42,6 +41,7 @@ from sfumato.parties.horizontal_groups import (
 )
 from sfumato.parties.ledger import Leak
 from sfumato.parties.plan import CENTRES, JointPlan, JointResult
+from sfumato.parties.rounds import SeenRounds
 from sfumato.parties.row_tails import LEAKS as TAIL_LEAKS
 from sfumato.parties.session import Session
 

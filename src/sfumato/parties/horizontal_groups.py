@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.errors import BadInput
 from sfumato.core.groups import eigen
 from sfumato.core.records import BlockKind, Layout
 from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import broadcast_numbers, row_blocks, shared_sum
+from sfumato.parties.rounds import SeenRounds
 from sfumato.parties.session import Session, SharedArray
 
 __all__ = [

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.documents import UNLESS_DEFAULT, plain, write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.ledger import Leak
+from sfumato.parties.rounds import SeenRounds
 
 __all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
 

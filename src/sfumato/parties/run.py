@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.attacks.differencing import SeenRounds
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact
@@ -28,6 +27,7 @@ from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.ledger import Ledger, check, draw_ledger
 from sfumato.parties.part import Agreement, OwnPart, agree
 from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
+from sfumato.parties.rounds import SeenRounds
 from sfumato.parties.row_tails import joint_tails
 from sfumato.parties.session import Session
 from sfumato.parties.vertical import align_keys
