@@ -34,7 +34,7 @@ def pytest_configure() -> None:
     """
     gc.disable()
     os.environ["XDG_CONFIG_HOME"] = _CONFIG
-    from sfumato.certificate.signing_key import new_signing_key
+    from sfumato.certificate.signature import new_signing_key
 
     new_signing_key()
 

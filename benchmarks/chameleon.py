@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.mining.inputs import check_whole
+from sfumato.mining.clusters import check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sfumato.assess.algebra import Measure, Number
 from sfumato.assess.findings import Family
+from sfumato.assess.glossary import show, spoken_name
 from sfumato.assess.measure import declared
-from sfumato.assess.numbers import show, spoken_name
 
 PAGES = Path(__file__).parent / "measures"
 INDEX = PAGES / "index.md"

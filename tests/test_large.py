@@ -20,7 +20,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, Sfumat
 from sfumato.core.facts import Shuffled, ShuffledWithin
 from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions import batches as chunks
-from sfumato.engines.partitions import sampling
+from sfumato.engines.partitions import first_pass
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.methods.geometry.facts import Transformed
@@ -101,7 +101,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 120)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 120)
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
     done = sanitize(
         source,
@@ -156,7 +156,7 @@ def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
 
 
 def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 3)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 3)
     rows = [*range(20, 219), 1000.5]
     table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
     pa.parquet.write_table(table, tmp_path / "in.parquet")

@@ -233,7 +233,7 @@ def _link(study: Any, columns: list[str], attempts: int, rng: Any) -> Any:
     import numpy as np
 
     from sfumato.assess.algebra import Number, success
-    from sfumato.assess.attacks.linkability import pick_near
+    from sfumato.assess.attacks.linkage import pick_near
     from sfumato.assess.findings import Family, Tries
     from sfumato.assess.study import sample
 

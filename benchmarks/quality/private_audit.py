@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from sfumato.core.distributions.accounting import membership_bounds, rho_of  # noqa: E402
+from sfumato.core.distributions.amplification import membership_bounds, rho_of  # noqa: E402
 from tests.private.audit import (  # noqa: E402
     DELTA,
     attack_rows,

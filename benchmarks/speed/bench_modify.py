@@ -8,8 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.modify import records_with_gaps
 from sfumato.methods.modify.block import Blocking
-from sfumato.methods.modify.downgrade import Downgrading
-from sfumato.methods.modify.swap import Subsampling, Swapping
+from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
 from sfumato.methods.protocol import Mechanism
 
 MECHANISMS: dict[str, Mechanism] = {

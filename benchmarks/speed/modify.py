@@ -14,8 +14,11 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.speed.hot_paths import spent  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records  # noqa: E402
 from sfumato.methods.modify.block import Blocking  # noqa: E402
-from sfumato.methods.modify.downgrade import Downgrading  # noqa: E402
-from sfumato.methods.modify.swap import Subsampling, Swapping  # noqa: E402
+from sfumato.methods.modify.swap import (  # noqa: E402
+    Downgrading,
+    Subsampling,
+    Swapping,
+)
 
 RESULTS = ROOT / "benchmarks" / "results" / "modify.md"
 ROWS, TURNS = 50_000, 2

@@ -35,12 +35,13 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.stream_peers import PEERS, Peer, compare  # noqa: E402
 from sfumato.core.compiled import compiled, fixed  # noqa: E402
-from sfumato.methods.condense.centroid_index import Index, closest_in_index  # noqa: E402
-from sfumato.methods.condense.closest import (  # noqa: E402
+from sfumato.methods.condense.centroid_index import (  # noqa: E402  # noqa: E402
     BLOCK,
     DistanceCache,
+    Index,
     cache_size,
     closest_cached,
+    closest_in_index,
     empty_cache,
     fill_cache,
 )

@@ -13,7 +13,7 @@ from sfumato.version import __version__
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.certificate.certificate import Certificate
-    from sfumato.certificate.signing_key import new_signing_key, signing_key
+    from sfumato.certificate.signature import new_signing_key, signing_key
     from sfumato.core.distributions.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
     from sfumato.methods.chain import Chain
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
     from sfumato.methods.geometry.key import Key
     from sfumato.methods.modify.block import Aggregation, Blocking
-    from sfumato.methods.modify.downgrade import Downgrading
-    from sfumato.methods.modify.swap import Subsampling, Swapping
+    from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.methods.private import PrivateChain
@@ -106,7 +105,7 @@ _HOMES = {
     "ClasswiseCondensation": "sfumato.methods.condense.classwise",
     "Condensation": "sfumato.methods.condense",
     "Domain": "sfumato.tables.schema",
-    "Downgrading": "sfumato.methods.modify.downgrade",
+    "Downgrading": "sfumato.methods.modify.swap",
     "Field": "sfumato.tables.schema",
     "Hybrid": "sfumato.methods.geometry",
     "Key": "sfumato.methods.geometry.key",
@@ -133,12 +132,12 @@ _HOMES = {
     "breach": "sfumato.survey.calculator",
     "evaluate": "sfumato.publish.evaluate",
     "inspect": "sfumato.verbs",
-    "new_signing_key": "sfumato.certificate.signing_key",
+    "new_signing_key": "sfumato.certificate.signature",
     "reconstruct": "sfumato.survey.verbs",
     "relate": "sfumato.survey.verbs",
     "sample": "sfumato.methods.private.sample",
     "sanitize": "sfumato.publish.sanitize",
-    "signing_key": "sfumato.certificate.signing_key",
+    "signing_key": "sfumato.certificate.signature",
     "stream": "sfumato.stream.verb",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",

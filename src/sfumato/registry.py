@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "evaluate": "cli.evaluate",
         "policy": "cli.verbs",
         "verify": "cli.verbs",
-        "signing-key": "cli.signing",
+        "signing-key": "cli.sample",
         "breach": "survey.estimate_commands",
         "survey": "survey.commands",
         "transactions": "transactions.commands",
@@ -78,7 +78,7 @@ _METHODS: Mapping[str, str] = MappingProxyType(
         "subsample": "methods.modify.swap:Subsampling",
         "aggregate": "methods.modify.block:Aggregation",
         "block": "methods.modify.block:Blocking",
-        "downgrade": "methods.modify.downgrade:Downgrading",
+        "downgrade": "methods.modify.swap:Downgrading",
     }
 )
 """Methods in the order of the help, and the module and the name there of what makes the mechanism of each."""

@@ -13,7 +13,7 @@ from sfumato.assess.study import Study, study_of
 from sfumato.methods.geometry.facts import Transformed
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.tables.codec import Codec
-from sfumato.tables.repair import repair_table
+from sfumato.tables.grid import repair_table
 from sfumato.tables.schema import Kind, Schema
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.bounded import bounded_study
+from sfumato.assess.algebra import bounded_study
 from sfumato.assess.measure import assess
 from sfumato.assess.study import Study, study_of
 from sfumato.tables.codec import Codec

@@ -12,13 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import MeasureOptions, Sizes, study_of
 from sfumato.assess.utility import clustering
-from sfumato.assess.utility.clustering import CLUSTERING, agreement, error
-from sfumato.assess.utility.own_clusters import OWN_CLUSTERS, misclassified
+from sfumato.assess.utility.clustering import CLUSTERING, OWN_CLUSTERS, agreement, error, misclassified
 from sfumato.core.errors import OptionError
 from sfumato.methods.geometry import Key, Rotate
 from sfumato.methods.geometry.facts import Transformed
-from sfumato.methods.geometry.move import KeyedOwnerDetails
-from sfumato.methods.geometry.transformations import rotate
+from sfumato.methods.geometry.transformations import KeyedOwnerDetails, rotate
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.assess.attacks.coincidence import MOST_PERSONS, REPLICATES, RecurrenceRates, as_tries
+from sfumato.assess.attacks.rare_combinations import MOST_PERSONS, REPLICATES, RecurrenceRates, as_tries
 from tests.examples import at_length
 
 

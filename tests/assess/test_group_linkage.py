@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.linkability import GROUP_LINKAGE, likeliest_groups
+from sfumato.assess.attacks.linkage import GROUP_LINKAGE, likeliest_groups
 from sfumato.assess.findings import Finding, wilson
 from sfumato.assess.study import study_of
 from sfumato.core.facts import Fact

@@ -15,11 +15,11 @@ from scipy.stats import ortho_group
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS, mean_as_tries, undo, undo_lines, undo_turn
 from sfumato.assess.findings import wilson
-from sfumato.assess.numbers import show
+from sfumato.assess.glossary import show
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.report import Report, Ruling
+from sfumato.assess.utility.clustering import OWN_CLUSTERS
 from sfumato.assess.utility.distortion import SECURITY
-from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
 from sfumato.core.facts import draw_claims
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.facts import Transformed

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks import linkability
-from sfumato.assess.attacks.linkability import LINKABILITY, chance_in_common, pick_near, split_columns
+from sfumato.assess.attacks import linkage
+from sfumato.assess.attacks.linkage import LINKABILITY, chance_in_common, pick_near, split_columns
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from tests.assess.cases import ROWS, constant_table, draw_table, fit
@@ -84,7 +84,7 @@ def test_columns_are_halved_in_four_ways(monkeypatch: pytest.MonkeyPatch) -> Non
         halves.append(split_columns(columns, rng))
         return halves[-1]
 
-    monkeypatch.setattr(linkability, "split_columns", split)
+    monkeypatch.setattr(linkage, "split_columns", split)
     found(numbers(1), numbers(2), holdout=numbers(3))
     assert len(halves) == 4
     assert len({tuple(first) for first, _ in halves}) > 1

@@ -11,7 +11,7 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.findings import Direction, Finding
 from sfumato.assess.report import Report
 from sfumato.assess.study import study_of
-from sfumato.assess.utility.means import MEANS
+from sfumato.assess.utility.distortion import MEANS
 from tests.assess.cases import constant_table, draw_table, fit
 
 

@@ -9,8 +9,7 @@ from html import unescape
 import pytest
 
 from sfumato.assess.findings import excess_interval, gains
-from sfumato.assess.limits import limit_range, limit_sentence
-from sfumato.assess.numbers import CI
+from sfumato.assess.glossary import CI, limit_range, limit_sentence
 from sfumato.assess.plain import risk_sentence, use_sentence
 from sfumato.assess.report import LimitResult, Report, Ruling
 from sfumato.assess.risks import FAMILIES

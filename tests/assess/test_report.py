@@ -25,7 +25,7 @@ from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.columns import association_figures
 from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import ColumnRisk, Family, excess_interval
-from sfumato.assess.numbers import percent_range, spoken_name
+from sfumato.assess.glossary import percent_range, spoken_name
 from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, use_sentence
 from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.assess.utility.association import AssociationMatrices

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.algebra import STAND_IN, Measure, run_measure, split_in_tenths, split_in_two
-from sfumato.assess.attacks.linkability import LINKABILITY
-from sfumato.assess.attacks.linkage import LINKAGE
+from sfumato.assess.attacks.linkage import LINKABILITY, LINKAGE
 from sfumato.assess.attacks.rare_combinations import UNIQUE_VALUES, WHOLE_ROWS
 from sfumato.assess.attacks.singling import SINGLING_OUT
 from sfumato.assess.findings import Family, Finding, gains

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from sfumato.assess.page import Standard, standards
 from sfumato.assess.report import Report
-from sfumato.assess.standards import Standard, standards
 from tests.assess.recorded import OUTCOMES, recorded
 
 PRIVACY = {"epsilon": 1.5, "delta": 1e-5, "unit": "person", "neighbours": "add or remove one person"}

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.certificate.signature import PASSPHRASE, Signer, expected_signer
-from sfumato.certificate.signing_key import own_signer, signing_key_path
+from sfumato.certificate.signature import PASSPHRASE, Signer, expected_signer, own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
 
 TABLE = pa.table({"age": list(range(60)), "sex": ["f", "m"] * 30})
@@ -63,7 +62,7 @@ def test_the_key_is_closed_to_others_whatever_the_umask(home: Path, umask: int) 
 
 
 def test_processes_that_sign_for_the_first_time_at_once_have_one_key(home: Path) -> None:
-    code = "from sfumato.certificate.signing_key import own_signer; input(); print(own_signer().fingerprint)"
+    code = "from sfumato.certificate.signature import own_signer; input(); print(own_signer().fingerprint)"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(4)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from scipy.optimize import linear_sum_assignment
 
 from sfumato.engines.partitions import batches as chunks
-from sfumato.engines.partitions import sampling
+from sfumato.engines.partitions import first_pass
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import invert
 from tests.cli.conftest import Run
@@ -59,7 +59,7 @@ def test_a_partitioned_release_verifies_and_its_key_gives_the_table_back(run: Ru
 def test_a_file_larger_than_the_sample_is_said_to_be_measured_on_a_sample(
     run: Run, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 90)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 90)
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "scale", "--new-key", table.parent / "key.toml")
     done = run(*told, *PARTS, "--batch-rows", 50, "--time-limit", 1)
     assert done.code == 0, done.err

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.compiled import fixed
-from sfumato.methods.condense import centroid_index, closest
-from sfumato.methods.condense.centroid_index import LEAVES, LOOSE, WIDTH, Index, build_index
-from sfumato.methods.condense.closest import cache_size, empty_cache, fill_cache
+from sfumato.methods.condense import centroid_index
+from sfumato.methods.condense.centroid_index import (
+    LEAVES,
+    LOOSE,
+    WIDTH,
+    Index,
+    build_index,
+    cache_size,
+    empty_cache,
+    fill_cache,
+)
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.slots import Slots, empty_slots
 from tests.condense import streams
@@ -21,7 +29,7 @@ from tests.kernels import kept
 closest_in_index, is_stale = kept(centroid_index.closest_in_index), kept(centroid_index.is_stale)
 insert, move = kept(centroid_index.insert), kept(centroid_index.move)
 settle_counts = kept(centroid_index.lower_counts)
-closest_cached, rewrite_column = kept(closest.closest_cached), kept(closest.rewrite_column)
+closest_cached, rewrite_column = kept(centroid_index.closest_cached), kept(centroid_index.rewrite_column)
 closest_eligible = kept(streams.closest_eligible)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -133,9 +141,9 @@ def test_a_long_stream_gives_the_groups_of_brute_force_bit_for_bit(means: str, s
     easy = 2 + arrivals.levels % 2  # 2 and 3, which any group is large enough for
     served = Maintainer.from_state(found.state())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closest, "_FEWEST", 1)
+        patch.setattr(centroid_index, "_FEWEST_CELLS", 1)
         if means != "both":
-            patch.setattr(closest, "_SHARE", -1.0 if means == "cache" else np.inf)
+            patch.setattr(centroid_index, "_SHARE", -1.0 if means == "cache" else np.inf)
         assert found.absorb(arrivals.values, easy).absorbed == 1500
         assert found._search._caching == (means == "cache") or means == "both"
     served.absorb(arrivals.values, easy)

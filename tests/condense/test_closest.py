@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sfumato.methods.condense import closest
-from sfumato.methods.condense.closest import fill_cache
+from sfumato.methods.condense import centroid_index
+from sfumato.methods.condense.centroid_index import fill_cache
 from sfumato.methods.condense.maintainer import Maintainer
 
 
@@ -26,7 +26,7 @@ def test_arrivals_one_by_one_write_no_cache_for_each_and_join_the_same_groups(mo
     together, apart = unstructured(600), unstructured(600)
     together.absorb(values, levels)
     written = Mock(side_effect=fill_cache)
-    monkeypatch.setattr(closest, "fill_cache", written)
+    monkeypatch.setattr(centroid_index, "fill_cache", written)
     for row in range(300):
         apart.absorb(values[row : row + 1], levels[row : row + 1])
     assert not written.called
@@ -36,6 +36,6 @@ def test_arrivals_one_by_one_write_no_cache_for_each_and_join_the_same_groups(mo
 
 def test_many_arrivals_are_written_cached_where_the_index_leaves_out_little(monkeypatch: pytest.MonkeyPatch) -> None:
     made, written = unstructured(600), Mock(side_effect=fill_cache)
-    monkeypatch.setattr(closest, "fill_cache", written)
+    monkeypatch.setattr(centroid_index, "fill_cache", written)
     made.absorb(np.random.default_rng(2).normal(size=(3000, 10)), np.full(3000, 10))
     assert written.called

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, TableError
-from sfumato.methods.condense import closest
+from sfumato.methods.condense import centroid_index
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer
 from tests.condense.streams import Arrivals, assert_same_state, draw_arrivals
 from tests.examples import examples, sized
@@ -172,9 +172,9 @@ def test_groups_of_strata_are_those_of_each_stratum_maintained_by_itself(seed: i
     together = Maintainer(arrivals.first.shape[1], k=2, split=split, stratified=True)
     with pytest.MonkeyPatch.context() as patch:
         if cached:  # so that the cache is asked and not the index
-            patch.setattr(closest, "_FEWEST", 1)
-            patch.setattr(closest, "_SHARE", -1.0)
-            patch.setattr(closest, "_WORTH", 0)
+            patch.setattr(centroid_index, "_FEWEST_CELLS", 1)
+            patch.setattr(centroid_index, "_SHARE", -1.0)
+            patch.setattr(centroid_index, "_WORTH", 0)
         together.start(arrivals.first, arrivals.first_levels, arrivals.labels, first)
         together.absorb(arrivals.values, arrivals.levels, strata)
     expected: dict[int, set[bytes]] = {}

@@ -19,8 +19,7 @@ from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Add, Key, Mult
 from sfumato.methods.modify.block import Aggregation, Blocking
-from sfumato.methods.modify.downgrade import Downgrading
-from sfumato.methods.modify.swap import Subsampling, Swapping
+from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.methods.private import PrivateChain

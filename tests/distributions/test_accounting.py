@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.core.distributions.accounting import delta_of, epsilon_of, membership_bounds, rho_of
+from sfumato.core.distributions.amplification import delta_of, epsilon_of, membership_bounds, rho_of
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 10.0])

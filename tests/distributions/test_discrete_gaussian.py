@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.core.distributions.exact import draw_exact_gaussian, representable_variance
+from sfumato.core.distributions.noise import draw_exact_gaussian, representable_variance
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import sfumato
-from sfumato.core.distributions.exact import draw_geometric
 from sfumato.core.distributions.noise import (
     LAWS,
     DiscreteGaussian,
@@ -22,6 +21,7 @@ from sfumato.core.distributions.noise import (
     DiscreteUniform,
     add_noise,
     choose_step,
+    draw_geometric,
     law_of_size,
     snap,
 )

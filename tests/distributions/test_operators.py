@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.distributions.exact import FINEST, share, toss
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.distributions.noise import FINEST, DiscreteGaussian, DiscreteLaplace, DiscreteUniform, share, toss
 from sfumato.core.distributions.operators import (
     Additive,
     KeepOrReplace,

@@ -23,8 +23,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import TableError
 from sfumato.core.facts import Check
 from sfumato.engines.outcome import Recipe
-from sfumato.engines.partitions.memory_limit import parse_size
-from sfumato.engines.partitions.spill import run_key
+from sfumato.engines.partitions.memory_limit import parse_size, run_key
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.private.stored import StoredModel

@@ -21,8 +21,7 @@ from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
-from sfumato.methods.geometry.move import KeyedOwnerDetails
-from sfumato.methods.geometry.transformations import hybrid, invert
+from sfumato.methods.geometry.transformations import KeyedOwnerDetails, hybrid, invert
 from sfumato.methods.protocol import Mechanism, MethodResult
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Domain, Field, Kind, Schema

@@ -8,8 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess import measure
-from sfumato.assess.utility.clustering import CLUSTERING
-from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
+from sfumato.assess.utility.clustering import CLUSTERING, OWN_CLUSTERS
 from sfumato.methods.geometry import Rotation, Translation
 from sfumato.methods.geometry.transformations import invert
 from sfumato.tables.schema import Domain, Field, Kind, Schema

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.methods.geometry.move import Spacing
+from sfumato.methods.geometry.transformations import Spacing
 
 
 def spacing(*parts: list[float]) -> Spacing:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.core.groups import summarize
-from sfumato.core.groups.centres import centroids, ssq
+from sfumato.core.groups import centroids, ssq, summarize
 from sfumato.core.groups.discrete import category_counts, missing_counts, widen_present
 from sfumato.core.groups.generate import draw_along_eigenvectors
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind

@@ -177,7 +177,7 @@ def test_answers_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch
     values, code = two_classes(8, gap=1.0)
     miner = GroupNeighbours().fit(*grouped(values, code, 10))
     whole = miner.predict_proba(values)
-    monkeypatch.setattr("sfumato.mining.inputs._NUMBERS", 50)
+    monkeypatch.setattr("sfumato.mining.clusters._NUMBERS", 50)
     np.testing.assert_allclose(miner.predict_proba(values), whole, rtol=1e-9, atol=1e-12)
 
 

@@ -22,8 +22,8 @@ from sfumato.core.groups.facts import Celled
 from sfumato.engines import memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import run as engine
+from sfumato.engines.partitions.memory_limit import FileSpill
 from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
-from sfumato.engines.partitions.spill import FileSpill
 from sfumato.methods.chain import columns as of_chain
 from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.publish import sanitize as sanitizing

@@ -17,8 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess import warm
 from sfumato.core.errors import OptionError
-from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, needed_bytes
-from sfumato.engines.partitions.spill import Spill
+from sfumato.engines.partitions.memory_limit import Spill, check_memory, least_bytes, needed_bytes
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.source import TableSource
 from tests.cli.conftest import Run, run  # noqa: F401

@@ -15,8 +15,8 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import HeldOut, Shuffled, Untouched
 from sfumato.core.groups.facts import Celled
 from sfumato.engines.outcome import Comparison
+from sfumato.engines.partitions import first_pass
 from sfumato.engines.partitions import run as engine
-from sfumato.engines.partitions import sampling
 from sfumato.engines.plan import make_plan, prepare
 from sfumato.methods.perturb.facts import Noised
 from sfumato.options import RunOptions
@@ -38,7 +38,7 @@ def numbers() -> pa.Table:
 @pytest.fixture
 def few_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """So small a sample that its deviations are not those of the table."""
-    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 60)
 
 
 @pytest.mark.usefixtures("few_seen")

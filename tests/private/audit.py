@@ -23,8 +23,8 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import beta, nct, norm
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.accounting import rho_of
-from sfumato.core.distributions.exact import representable_variance
+from sfumato.core.distributions.amplification import rho_of
+from sfumato.core.distributions.noise import representable_variance
 from sfumato.methods.private.columns import Domain
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.ledger import Ledger, Measurement

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from sfumato.core.distributions.accounting import membership_bounds, rho_of
+from sfumato.core.distributions.amplification import membership_bounds, rho_of
 from sfumato.methods.private.ledger import Measurement
 from tests.private.audit import (
     DELTA,

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import sfumato as sf
 from sfumato.certificate.certificate import Certificate
-from sfumato.core.distributions.accounting import delta_of, loss_bound, rho_of
+from sfumato.core.distributions.amplification import delta_of, loss_bound, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.methods.private import PrivateChain
 from sfumato.methods.private.budget import charge

@@ -219,7 +219,7 @@ def test_the_proof_alone_decides_on_a_policy(policy: str, epsilon: float, meets:
 
 
 def test_the_proof_that_a_built_in_policy_accepts_keeps_its_limits_on_membership() -> None:
-    from sfumato.core.distributions.accounting import membership_bounds, rho_of
+    from sfumato.core.distributions.amplification import membership_bounds, rho_of
 
     for policy in BUILT_IN.values():
         auc, rate = membership_bounds(rho_of(policy.proof["epsilon"], policy.proof["delta"]))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.accounting import rho_of
+from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.methods.private.columns import Domain
 from sfumato.methods.private.draw import draw_rows

@@ -13,8 +13,7 @@ import pytest
 from sfumato.certificate.certificate import Certificate
 from sfumato.core.facts import Check, Context, Fact
 from sfumato.methods.chain.facts import Chained
-from sfumato.methods.condense.facts import PersonsLinked
-from sfumato.methods.condense.person_rows import PersonRows
+from sfumato.methods.condense.facts import PersonRows, PersonsLinked
 from sfumato.methods.modify.facts import Alike, Blocked, Downgraded
 from sfumato.publish.verify import Verification, verify_release
 from sfumato.tables.facts import Aggregated, ColumnRulesKept, FormulaTexts, RareValues, RowsDrawn, WeightsScaled

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.exact_mean import ExactMean
+from sfumato.core.arrays import ExactMean
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

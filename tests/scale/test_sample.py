@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.randomness import Randomness
-from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler
+from sfumato.engines.partitions.first_pass import RowBlock, RowHash, RowSampler
 
 
 def block(rows: int, first: int = 0) -> RowBlock:

@@ -111,7 +111,7 @@ def roundtrip(frame: Any, schema: Schema) -> Any:
     """Encode, decode and restore a frame."""
     from sfumato.tables.codec import Codec
     from sfumato.tables.frames import restore, to_arrow
-    from sfumato.tables.repair import repair_table
+    from sfumato.tables.grid import repair_table
 
     table, origin = to_arrow(frame)
     table = repair_table(table, schema)

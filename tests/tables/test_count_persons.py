@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.core.persons import count_persons, number_of_persons
+from sfumato.core.arrays import count_persons, number_of_persons
 from sfumato.tables.persons import hold_out
 
 

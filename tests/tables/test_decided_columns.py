@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.tails import pool_rare_values
 
 _POSTCODES = [f"{1067 + 1531 * place:05d}" for place in range(60)]
 _CITIES = {code: f"city {place // 4}" for place, code in enumerate(_POSTCODES)}

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.tables.cells import MissingForms, absent_cells
 from sfumato.tables.codec import Codec
-from sfumato.tables.evidence import codes_of_persons
+from sfumato.tables.contact import codes_of_persons
 from sfumato.tables.files import read_table
 from sfumato.tables.infer import infer_field
 from sfumato.tables.schema import Field, Kind, Role, Schema, missing_marks

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError
-from sfumato.tables.evidence import MIN_EVIDENCE, Evidence, least_evidence
+from sfumato.tables.contact import MIN_EVIDENCE, Evidence, least_evidence
 from sfumato.tables.files import read_table
-from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.repair import repair_table
+from sfumato.tables.grid import repair_table
+from sfumato.tables.persons import propose_person
 from sfumato.tables.rules import broken_rows, cells_of_column, read_rules
 from sfumato.tables.schema import Kind, Role, Schema
 from tests.examples import examples

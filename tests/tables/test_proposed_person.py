@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.tables.proposed_person import propose_person
+from sfumato.tables.persons import propose_person
 from sfumato.tables.schema import Role, Schema
 
 

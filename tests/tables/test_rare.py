@@ -22,8 +22,8 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 from sfumato.methods.protocol import Mechanism
 from sfumato.tables.facts import RareValues
-from sfumato.tables.rare import pool_rare_values
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+from sfumato.tables.tails import pool_rare_values
 from tests.examples import examples
 
 SIZES = ["s", "m", "l", "xl"]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.tables.frames import frame_of, restore, to_arrow
-from sfumato.tables.repair import repair_table
+from sfumato.tables.grid import repair_table
 from tests.examples import examples
 from tests.tables.columns import (
     DAYS,

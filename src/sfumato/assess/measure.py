@@ -108,11 +108,9 @@ def _numbers() -> dict[str, Number]:
 
 
 def _utility() -> tuple[Measure, ...]:
-    from sfumato.assess.utility.clustering import CLUSTERING
+    from sfumato.assess.utility.clustering import CLUSTERING, OWN_CLUSTERS
     from sfumato.assess.utility.comparison import QUERIES
-    from sfumato.assess.utility.distortion import CHANGES, DISTANCES
-    from sfumato.assess.utility.means import MEANS
-    from sfumato.assess.utility.own_clusters import OWN_CLUSTERS
+    from sfumato.assess.utility.distortion import CHANGES, DISTANCES, MEANS
     from sfumato.assess.utility.prediction import ENDURANCE, PREDICTION, RESPONSES
     from sfumato.assess.utility.propensity import PROPENSITY, PROPENSITY_AUC
     from sfumato.assess.utility.rules import COLUMN_RULES, RULES
@@ -138,8 +136,7 @@ def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
     from sfumato.assess.attacks.labels import HIDDEN_LABEL, LABEL_INFERENCE, SWAPPED_ROWS
-    from sfumato.assess.attacks.linkability import GROUP_LINKAGE, LINKABILITY
-    from sfumato.assess.attacks.linkage import LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
+    from sfumato.assess.attacks.linkage import GROUP_LINKAGE, LINKABILITY, LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE
     from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS
     from sfumato.assess.attacks.noise_filter import BEST_GUESS, GROUP_FILTER, NOISE_FILTER
     from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS, UNIQUE_VALUES, WHOLE_ROWS

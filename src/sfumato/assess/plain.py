@@ -10,9 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, excess_interval, gains
-from sfumato.assess.glossary import term_of
-from sfumato.assess.limits import attack_name
-from sfumato.assess.numbers import CI, percent, percent_range, score, score_range, show
+from sfumato.assess.glossary import CI, attack_name, percent, percent_range, score, score_range, show, term_of
 from sfumato.assess.verdict import Verdict
 
 __all__ = [

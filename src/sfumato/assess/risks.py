@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.assess.findings import Finding, Gain, column_gains, excess_interval, gains
-from sfumato.assess.glossary import explain
-from sfumato.assess.limits import limit_number, limit_range
-from sfumato.assess.numbers import CI, spoken_name
+from sfumato.assess.glossary import CI, explain, limit_number, limit_range, spoken_name
 from sfumato.assess.verdict import LimitResult, Ruling, Verdict
 
 __all__ = ["FAMILIES", "RiskRow", "risk_table"]

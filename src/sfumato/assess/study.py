@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import count_persons
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Fact
-from sfumato.core.persons import count_persons
 from sfumato.core.records import Layout, Records
 from sfumato.core.threads import one_thread
 from sfumato.methods.protocol import OwnerDetails

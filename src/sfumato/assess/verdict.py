@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from sfumato.assess.limits import limit_name, limit_sentence
+from sfumato.assess.glossary import limit_name, limit_sentence
 from sfumato.core.documents import plain
 
 __all__ = ["ChangeTried", "ExceededLimit", "LimitResult", "Ruling", "UndecidedLimit", "Verdict"]

@@ -20,11 +20,11 @@ import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
 from sfumato.core.errors import SfumatoError, printable, with_options
-from sfumato.core.layout import wrap_lines
 from sfumato.core.option import Panel
+from sfumato.core.pages import wrap_lines
 from sfumato.core.progress import listening
 
-__all__ = ["Console", "tell_error", "verb"]
+__all__ = ["Console", "Verb", "VerbGroup", "tell_error", "verb"]
 
 _LONGEST = 4_000
 _MOST_LINES = 10
@@ -193,3 +193,48 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+_FEW = 15  # options that need no panels
+
+
+class Verb(click.RichCommand):
+    """A verb whose help shows its options in panels, unless they are few."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Parameters of the verb, with the panels of its options."""
+        return _with_panels(self, super().get_params(ctx))
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help, which stands beside those of what is printed."""
+        return _of_output(super().get_help_option(ctx))
+
+
+class VerbGroup(click.RichGroup):
+    """A group of verbs, which may have options of its own."""
+
+    command_class: type[click.RichCommand] | None = Verb
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Parameters of the group, with the panels of its options."""
+        return _with_panels(self, super().get_params(ctx))
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help, which stands beside those of what is printed."""
+        return _of_output(super().get_help_option(ctx))
+
+
+def _with_panels(command: click.RichCommand, params: list[Any]) -> list[Any]:
+    shown = [each for each in params if isinstance(each, click.RichOption) and not each.hidden]
+    if len(shown) <= _FEW:
+        for each in shown:
+            each.panel = None
+    elif not command.panels:
+        command.panels = [click.RichOptionPanel(panel.value) for panel in Panel]
+    return params
+
+
+def _of_output(option: Any) -> Any:
+    if option is not None:
+        option.panel = Panel.OUTPUT
+    return option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, Verb, verb
 from sfumato.cli.options import (
     INPUT,
     check_output,
@@ -23,7 +23,6 @@ from sfumato.cli.options import (
     reading_told,
     time_limit_words,
 )
-from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.option import Panel
 from sfumato.options import PublishOptions, RunOptions, options_from

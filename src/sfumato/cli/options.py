@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 from click.core import ParameterSource
 
-from sfumato.cli.panels import Verb
+from sfumato.cli.console import Verb
 from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.option import Option, Panel, spelled_option
 from sfumato.core.replacing import check_target, reason, replacing_file

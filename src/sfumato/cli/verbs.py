@@ -18,7 +18,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato import __version__
-from sfumato.cli.console import Console, tell_error, verb
+from sfumato.cli.console import Console, Verb, tell_error, verb
 from sfumato.cli.options import (
     COUNT,
     FILE,
@@ -30,7 +30,6 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
-from sfumato.cli.panels import Verb
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.option import Panel
 from sfumato.core.progress import tell

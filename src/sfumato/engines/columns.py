@@ -19,9 +19,9 @@ from sfumato.methods.condense.facts import PersonsLinked
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import RunOptions
 from sfumato.tables.cells import MISSING_MARKS, absent_cells, plain
-from sfumato.tables.evidence import MIN_EVIDENCE
+from sfumato.tables.contact import MIN_EVIDENCE
 from sfumato.tables.infer import has_few_values, is_mixed
-from sfumato.tables.proposed_person import propose_person
+from sfumato.tables.persons import propose_person
 from sfumato.tables.rules import read_rules
 from sfumato.tables.schema import Field, Kind, Role, Schema, check_columns, missing_marks
 

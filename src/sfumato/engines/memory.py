@@ -19,10 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.assess.risk.uniqueness import population_uniqueness
-from sfumato.core.arrays import Floats
+from sfumato.core.arrays import Floats, number_of_persons
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact
-from sfumato.core.persons import number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import count_persons, number_of_persons
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
-from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
 from sfumato.engines.columns import (
@@ -39,14 +39,13 @@ from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.facts import DatesCoarsened
 from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.grid import repair_table
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, hold_out, persons_of_table, refuse_weight
-from sfumato.tables.rare import PooledCategories, check_rare_treatment, pool_rare_values
 from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation
-from sfumato.tables.repair import repair_table
 from sfumato.tables.rules import Rule, broken_rows, cells_of_column, enforce_by_copying, rules_within
 from sfumato.tables.schema import Field, Kind, Role, Schema
-from sfumato.tables.tails import Tails, check_tails, fit_tails
+from sfumato.tables.tails import PooledCategories, Tails, check_rare_treatment, check_tails, fit_tails, pool_rare_values
 from sfumato.version import __version__
 
 __all__ = [

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import BadInput, OptionError, SchemaError
-from sfumato.core.groups import Groups
-from sfumato.core.groups.centres import nearest_centre
+from sfumato.core.groups import Groups, nearest_centre
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, width
-from sfumato.mining.inputs import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
+from sfumato.mining.clusters import blocks, check_fitted, check_groups, check_rows, log_gaussian, whiteners
 
 __all__ = [
     "CentroidNeighbours",

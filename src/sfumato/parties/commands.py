@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rich_click as click
 
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, VerbGroup, verb
 from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
-from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.option import Panel
 from sfumato.core.progress import listening, tell

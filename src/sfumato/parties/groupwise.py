@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.distributions.exact import draw_geometric, draw_laplace
-from sfumato.core.distributions.noise import DiscreteLaplace
+from sfumato.core.distributions.noise import DiscreteLaplace, draw_geometric, draw_laplace
 from sfumato.core.groups import check_feasible
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised
 from sfumato.core.records import BlockKind, Layout, Records, width
@@ -30,7 +29,7 @@ from sfumato.parties.arithmetic import check_range
 from sfumato.parties.channel import PartyError
 from sfumato.parties.plan import JointResult
 from sfumato.parties.session import Session, SharedArray
-from sfumato.tables.evidence import MIN_EVIDENCE
+from sfumato.tables.contact import MIN_EVIDENCE
 
 __all__ = [
     "FARTHEST",

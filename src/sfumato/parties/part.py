@@ -25,9 +25,8 @@ from sfumato.parties.vertical import key_texts
 from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
-from sfumato.tables.persons import refuse_weight
-from sfumato.tables.proposed_person import propose_person
-from sfumato.tables.repair import repair_table
+from sfumato.tables.grid import repair_table
+from sfumato.tables.persons import propose_person, refuse_weight
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.tails import Tail, Tails, fit_tails
 from sfumato.version import __version__

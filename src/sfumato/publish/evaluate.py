@@ -32,10 +32,10 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.facts import DatesCoarsened, RareValues, is_quoted
 from sfumato.tables.files import FileFormat, read_file, read_numerals
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.grid import repair_table
 from sfumato.tables.persons import check_weight_cells
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import coarsen, known_columns, like_released, recode
-from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.spreadsheet import unquote_formulas
 

@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess.report import Report
 from sfumato.certificate.certificate import Certificate, certify
-from sfumato.certificate.signature import SIGNATURE_FILE, Signer
-from sfumato.certificate.signing_key import own_signer, signing_key_path
+from sfumato.certificate.signature import SIGNATURE_FILE, Signer, own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Unmeasured
 from sfumato.core.pages import html_table
@@ -23,7 +22,7 @@ from sfumato.core.randomness import Mode, Randomness
 from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.engines.spark import is_spark_frame
 from sfumato.methods.geometry.key import Key
-from sfumato.methods.geometry.move import KeyedOwnerDetails
+from sfumato.methods.geometry.transformations import KeyedOwnerDetails
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import PublishOptions
 from sfumato.publish.assessment import Suggest, assess_outcome

@@ -20,11 +20,19 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
 from sfumato.engines.partitions.batches import Geometric, check_batched, try_on_sample
+from sfumato.engines.partitions.first_pass import SAMPLE_ROWS
 from sfumato.engines.partitions.gather import PartitionSettings
-from sfumato.engines.partitions.memory_limit import check_memory, least_bytes, parse_size, partition_rows, usual_memory
+from sfumato.engines.partitions.memory_limit import (
+    Spill,
+    check_memory,
+    least_bytes,
+    parse_size,
+    partition_rows,
+    run_mark,
+    spilling,
+    usual_memory,
+)
 from sfumato.engines.partitions.run import FileRows, PartitionedRows, check_partitioned, run_partitioned
-from sfumato.engines.partitions.sampling import SAMPLE_ROWS
-from sfumato.engines.partitions.spill import Spill, run_mark, spilling
 from sfumato.engines.plan import for_few_people, make_plan
 from sfumato.engines.spark import ClusterFile, ClusterRows, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
@@ -48,12 +56,11 @@ from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import Origin, frame_of, restore, to_arrow
-from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tables.source import TableSource, open_people
-from sfumato.tables.tails import check_tails
+from sfumato.tables.tails import check_rare_treatment, check_tails
 
 __all__ = [
     "MethodChoice",

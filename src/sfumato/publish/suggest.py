@@ -37,8 +37,7 @@ from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.assessment import Suggest, study_outcome
 from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, limit_checks, times_allowed
 from sfumato.publish.policy import Policy, command_with, sanitize_words
-from sfumato.tables.persons import RowsByPerson
-from sfumato.tables.proposed_person import propose_person
+from sfumato.tables.persons import RowsByPerson, propose_person
 from sfumato.tables.recoding import column_and_level, hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 

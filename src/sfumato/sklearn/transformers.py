@@ -13,8 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.core.errors import LevelError, OptionError
-from sfumato.core.groups import Groups, summarize
-from sfumato.core.groups.centres import nearest_centre
+from sfumato.core.groups import Groups, nearest_centre, summarize
 from sfumato.core.groups.generate import GroupAxes, generate
 from sfumato.core.records import Block, BlockKind
 from sfumato.methods.condense import effective_levels

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, VerbGroup, verb
 from sfumato.cli.options import (
     COUNT,
     FILE,
@@ -23,7 +23,6 @@ from sfumato.cli.options import (
     tell_signer,
     usual,
 )
-from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.option import Panel
 from sfumato.tables.reading import describe_reading, read_people

@@ -37,9 +37,9 @@ from sfumato.stream.rare import USUAL, hidden_schema
 from sfumato.stream.settings import EpochLine, StateEntry, StateError
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec
-from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.recoding import like_released, recode
 from sfumato.tables.schema import Role, Schema
+from sfumato.tables.tails import check_rare_treatment
 from sfumato.version import __version__
 
 if TYPE_CHECKING:

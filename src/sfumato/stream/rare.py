@@ -20,9 +20,9 @@ from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.facts import RareValues
 from sfumato.tables.field import Domain, Field, Kind, Role
-from sfumato.tables.rare import lost_cells
 from sfumato.tables.recoding import MinimumFrequencies, RareTreatment, Recoding, recode, recode_counts
 from sfumato.tables.schema import Schema
+from sfumato.tables.tails import lost_cells
 
 __all__ = ["USUAL", "HeldValues", "RareHandling", "counts_of_bytes", "entry_of_rare", "hidden_schema", "rare_on_disk"]
 

@@ -36,13 +36,12 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import Origin, to_arrow
+from sfumato.tables.grid import repair_table
 from sfumato.tables.persons import refuse_weight
-from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
-from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.stored_codec import with_indicators
-from sfumato.tables.tails import check_tails
+from sfumato.tables.tails import check_rare_treatment, check_tails
 from sfumato.version import __version__
 
 __all__ = ["StreamOptions", "forget_rows", "init_stream"]

@@ -32,10 +32,9 @@ from starlette.types import Receive, Scope, Send
 from sfumato.core import documents
 from sfumato.core.connections import network_of
 from sfumato.core.distributions.domains import Integers, Labels, Universe, domain_to_document
-from sfumato.core.distributions.exact import FINEST, decimals, rational, share
 from sfumato.core.distributions.finite import FiniteOperator, KeepOrReplace, Mixture, ShiftModulo
 from sfumato.core.distributions.finite import Response as RandomizedResponse
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.distributions.noise import FINEST, DiscreteGaussian, DiscreteLaplace, decimals, rational, share
 from sfumato.core.distributions.operators import Additive, Membership, Operator
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import write_json

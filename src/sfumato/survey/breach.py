@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.amplification import downward_bound, upward_bound
 from sfumato.core.distributions.domains import DATE, Dates, Labels, Universe
-from sfumato.core.distributions.exact import exact
+from sfumato.core.distributions.noise import exact
 from sfumato.core.distributions.operators import Operator, likelihoods
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, SchemaError

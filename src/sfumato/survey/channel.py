@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.domains import Dates, Labels, Universe
-from sfumato.core.distributions.exact import share
 from sfumato.core.distributions.finite import KeepOrReplace, Mixture, ShiftModulo
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform, share
 from sfumato.core.distributions.operators import Additive, Membership, Operator, likelihoods
 from sfumato.core.documents import open_regular
 from sfumato.core.errors import OptionError, TableError

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, VerbGroup, verb
 from sfumato.cli.options import FILE, check_new, options, usual, write_private
-from sfumato.cli.panels import VerbGroup
 from sfumato.core.errors import OptionError, TooFew
 from sfumato.core.option import Panel
 

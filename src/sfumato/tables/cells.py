@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.errors import SchemaError
-from sfumato.core.persons import count_persons
 from sfumato.tables.dates import (
     bound_to_number,
     is_monthly,

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.core.arrays import Bools, Ints
 from sfumato.core.errors import SchemaError
-from sfumato.tables.evidence import Evidence
+from sfumato.tables.contact import Evidence
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.rules import (
     CLOSE,

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints, count_persons, number_of_persons
 from sfumato.core.errors import OptionError, SchemaError, closest_name, shown
-from sfumato.core.persons import count_persons, number_of_persons
 from sfumato.tables.cells import (
     absent_cells,
     gap_of_cells,

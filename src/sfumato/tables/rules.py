@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.arrays import Bools, Floats, Ints
+from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.errors import SchemaError, shown
-from sfumato.core.persons import count_persons
 from sfumato.tables.cells import absent_cells, decimals_of_step, numbers_of_cells, plain
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Field, Kind

@@ -22,8 +22,7 @@ from sfumato.core.documents import (
     write_toml,
 )
 from sfumato.core.errors import OptionError, SchemaError, no_column, printable, shown, spelled
-from sfumato.core.layout import text_table
-from sfumato.core.pages import html_table
+from sfumato.core.pages import html_table, text_table
 from sfumato.tables.field import DURATION_FORMATS, FATE, DateStep, Domain, Field, Kind, Role
 
 if TYPE_CHECKING:
@@ -438,11 +437,11 @@ class Schema:
         a person unless the column ``person`` says whom it is about. Texts in ``missing`` mean a missing cell in every
         column, besides the usual marks and those that are found.
         """
-        from sfumato.tables.evidence import codes_of_persons
+        from sfumato.tables.contact import codes_of_persons
         from sfumato.tables.found_rules import with_found_rules
         from sfumato.tables.frames import to_arrow
+        from sfumato.tables.grid import repair_table
         from sfumato.tables.infer import infer_schema
-        from sfumato.tables.repair import repair_table
 
         marks = missing_marks(None, missing)
         table, dropped = to_arrow(frame, marks)[0], (*identifiers, *(() if person is None else (person,)))

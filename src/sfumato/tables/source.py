@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import codecs
+import gzip
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,11 +21,11 @@ import pyarrow.parquet
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.encodings import encoding_of
-from sfumato.tables.files import ENDINGS, FileForm, FileFormat, check_names, describe_detected, ending_of
+from sfumato.tables.files import ENDINGS, CsvWriter, FileForm, FileFormat, check_names, describe_detected, ending_of
 from sfumato.tables.header import csv_header
 from sfumato.tables.numerals import NumeralScan, rewrite_numerals
 
-__all__ = ["TableSource", "form_of", "open_people", "open_source", "runs_of_rows"]
+__all__ = ["TableSink", "TableSource", "form_of", "open_people", "open_sink", "open_source", "runs_of_rows"]
 
 _BLOCK = 1 << 22  # bytes of CSV that are parsed at once
 _BATCH = 1 << 16  # rows that are looked at together
@@ -299,3 +300,47 @@ def runs_of_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Ta
             del table
     if held:
         yield pa.Table.from_batches(held)
+
+
+class TableSink(Protocol):
+    """Writes a table part by part."""
+
+    def write(self, part: pa.RecordBatch) -> None:
+        """Add rows."""
+
+
+@contextmanager
+def open_sink(
+    path: Path,
+    schema: pa.Schema,
+    form: FileForm,
+    *,
+    zipped: bool = False,
+    numbers: Sequence[str] = (),
+    spreadsheet_safe: bool = False,
+) -> Iterator[TableSink]:
+    """Open a file for writing; CSV is compressed by gzip if ``zipped``.
+
+    In the columns of ``numbers`` hardly a number comes twice: for them Parquet keeps no dictionary, which would cost
+    time.
+    """
+    if form.format is FileFormat.CSV:
+        with gzip.open(path, "wb") if zipped else path.open("wb") as file:
+            yield CsvWriter(file, schema, form.delimiter, spreadsheet_safe=spreadsheet_safe)
+    elif form.format is FileFormat.ARROW:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            yield writer
+    else:
+        repeated = [name for name in schema.names if name not in set(numbers)]
+        with pa.parquet.ParquetWriter(path, schema, use_dictionary=repeated or False) as writer:
+            yield _ParquetSink(writer)
+
+
+class _ParquetSink:
+    """Writes each part as a row group."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def write(self, part: pa.RecordBatch) -> None:
+        self.writer.write_batch(part, row_group_size=max(1, len(part)))

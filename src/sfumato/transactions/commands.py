@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.console import Console, verb
+from sfumato.cli.console import Console, Verb, VerbGroup, verb
 from sfumato.cli.options import (
     FILE,
     INPUT,
@@ -24,7 +24,6 @@ from sfumato.cli.options import (
     usual,
     whereabouts,
 )
-from sfumato.cli.panels import Verb, VerbGroup
 from sfumato.core.errors import OptionError
 from sfumato.core.option import Panel
 from sfumato.options import RunOptions

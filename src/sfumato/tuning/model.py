@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
-from sfumato.assess.limits import limit_name, limit_sentence
-from sfumato.assess.numbers import CI, score, score_range, show
+from sfumato.assess.glossary import CI, limit_name, limit_sentence, score, score_range, show
 from sfumato.assess.report import ChangeTried, ExceededLimit, Ruling
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json

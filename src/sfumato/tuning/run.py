@@ -26,13 +26,13 @@ from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import changes_for
 from sfumato.tables.frames import to_arrow
+from sfumato.tables.grid import repair_table
 from sfumato.tables.levels import levels_of_table
 from sfumato.tables.persons import RowsByPerson, check_weights, persons_of_table
-from sfumato.tables.rare import check_rare_treatment
 from sfumato.tables.reading import FileReading
 from sfumato.tables.recoding import known_columns
-from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Schema, missing_marks
+from sfumato.tables.tails import check_rare_treatment
 from sfumato.tuning.candidates import (
     USUAL,
     Candidate,

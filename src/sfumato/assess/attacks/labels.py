@@ -26,7 +26,7 @@ from sfumato.assess.algebra import (
 )
 from sfumato.assess.attacks.inference import Reader
 from sfumato.assess.findings import Family, Tries
-from sfumato.assess.numbers import percent
+from sfumato.assess.glossary import percent
 from sfumato.assess.study import CATEGORIES, Column, ColumnPair, Matrix, Places, Study, given, sample
 from sfumato.methods.modify.facts import Downgraded, Swapped
 

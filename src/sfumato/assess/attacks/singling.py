@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SHARE, STAND_IN, Measure, Need, NotRun, Number, Stated, Values, split_in_two, success
-from sfumato.assess.attacks.coincidence import BY_RECURRENCE, REPLICATES, RecurrenceRates, as_tries
+from sfumato.assess.attacks.rare_combinations import BY_RECURRENCE, REPLICATES, RecurrenceRates, as_tries
 from sfumato.assess.findings import Family, Tries, clustered_interval, effective_tries, mean_cluster
 from sfumato.assess.study import Column, Matrix, Places, Study, sample, value_codes
 from sfumato.core.compiled import compiled, fixed, inner, whole

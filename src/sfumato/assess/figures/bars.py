@@ -26,7 +26,7 @@ from sfumato.assess.figures.svg import (
     ticks,
 )
 from sfumato.assess.findings import Finding, rank
-from sfumato.assess.numbers import percent, show, spoken_name
+from sfumato.assess.glossary import percent, show, spoken_name
 from sfumato.assess.risk.closest import Closest
 from sfumato.assess.study import Matrix, Places
 from sfumato.methods.protocol import OwnerDetails

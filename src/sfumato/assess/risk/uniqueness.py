@@ -36,7 +36,7 @@ from sfumato.assess.study import (
     row_keys,
     value_codes,
 )
-from sfumato.core.persons import count_persons
+from sfumato.core.arrays import count_persons
 from sfumato.tables.codec import Codec
 from sfumato.tables.dates import is_monthly
 from sfumato.tables.recoding import column_and_level, label_values

@@ -19,8 +19,19 @@ from sfumato.assess.risk.estimates import number_columns
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, drawn_note, sample
 from sfumato.core.neighbours import nearest
 from sfumato.tables.facts import Aggregated
+from sfumato.tables.field import Kind
 
-__all__ = ["CHANGES", "COSTS", "DISTANCES", "PERTURBATION", "SECURITY", "cost_findings", "distortion", "security"]
+__all__ = [
+    "CHANGES",
+    "COSTS",
+    "DISTANCES",
+    "MEANS",
+    "PERTURBATION",
+    "SECURITY",
+    "cost_findings",
+    "distortion",
+    "security",
+]
 
 _REDRAWS = 200
 _NEAR = 1_000  # rows whose nearest neighbour is sought
@@ -42,7 +53,7 @@ def distortion(before: Matrix, after: Matrix) -> Matrix:
     return np.divide(change, longer, out=np.zeros_like(longer), where=change > _ROUNDING * longer)
 
 
-def _run(study: Study) -> Iterator[Stated]:
+def _run_distortion(study: Study) -> Iterator[Stated]:
     rng = study.generator("distances")
     known, origin = study.descent()
     people, first = np.unique(origin, return_index=True)
@@ -94,7 +105,7 @@ def _note(what: str, count: int, whole: bool) -> str:
 
 
 DISTANCES = Measure(
-    "distances", Family.UTILITY, "after Oliveira & Zaiane 2003, section 1", _run, needs=(Need.ORIGIN,)
+    "distances", Family.UTILITY, "after Oliveira & Zaiane 2003, section 1", _run_distortion, needs=(Need.ORIGIN,)
 ).finds(
     Number("distance-distortion", scale=SHARE).means(
         f"The mean relative change of the distance between two people; {_BASELINE}"
@@ -270,3 +281,41 @@ def cost_findings(seconds: float, sent: int | None) -> tuple[Finding, ...]:
     if sent is not None:
         stated.append(("bytes-exchanged", Values(float(sent))))
     return COSTS.findings(stated)
+
+
+_NORMAL = 1.96
+
+
+def _run_means(study: Study) -> Iterator[Stated]:
+    changes = []
+    for pair in study.pairs:
+        if pair.field.kind not in (Kind.CONTINUOUS, Kind.INTEGER):
+            continue
+        before, after = pair.original.present, pair.released.present
+        if len(before) < 2 or len(after) < 2 or not (mean := float(before.mean())):
+            continue
+        moved = float(after.mean()) - mean
+        change = abs(moved) / abs(mean)
+        error = float(np.hypot(before.std() / len(before) ** 0.5, after.std() / len(after) ** 0.5)) / abs(mean)
+        reach = _NORMAL * error
+        changes.append((change, reach))
+        note = f"; the mean of {pair.name} became {'larger' if moved > 0 else 'smaller'}" if moved else ""
+        yield f"mean-change/{pair.name}", Values(change, (max(0.0, change - reach), change + reach), reach, note=note)
+    if not changes:
+        raise NotRun("no column holds numbers with a mean other than 0", applies=False)
+    largest, reach = max(changes)
+    yield "mean-change-largest", Values(largest, baseline=reach)
+
+
+_CHANGE = Scale((0.0, None), "share", public=False)
+
+MEANS = Measure("means", Family.UTILITY, "after Hundepool et al. 2012, section 3", _run_means, exact=True).finds(
+    Number("mean-change-largest", "Change of a mean, largest", _CHANGE).means(
+        "The largest relative change of the mean of a numeric column; sums over as many rows change alike. Baseline: "
+        "chance alone"
+    ),
+    Number("mean-change/", "Change of the mean", _CHANGE).means(
+        "The relative change of the mean of {column}. Top and bottom coding of a long tail lowers it. Baseline: "
+        "chance alone"
+    ),
+)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
-from sfumato.assess.numbers import MODELS
+from sfumato.assess.glossary import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
 from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.core.neighbours import nearest

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.exact import check_codes, decimals, exact, short
+from sfumato.core.distributions.noise import check_codes, decimals, exact, short
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, SchemaError
 

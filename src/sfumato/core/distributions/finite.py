@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.exact import FINEST, check_codes, check_outputs, share, toss
+from sfumato.core.distributions.noise import FINEST, check_codes, check_outputs, share, toss
 from sfumato.core.errors import OptionError
 
 __all__ = [
@@ -119,7 +119,7 @@ class KeepOrReplace(AmplifiedOperator):
     ----------
     size : int
     keep : float
-        Taken as a fraction, see `sfumato.core.distributions.exact.share`.
+        Taken as a fraction, see `sfumato.core.distributions.noise.share`.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class Mixture(AmplifiedOperator):
     Parameters
     ----------
     weight : float
-        Taken as a fraction, see `sfumato.core.distributions.exact.share`.
+        Taken as a fraction, see `sfumato.core.distributions.noise.share`.
     of : operator
         Its outputs must be the places of the domain.
     size : int

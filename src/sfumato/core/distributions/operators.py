@@ -17,9 +17,17 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.domains import Dates, Integers, Labels, Reals
-from sfumato.core.distributions.exact import check_codes, check_outputs, exact, rational
 from sfumato.core.distributions.finite import KeepOrReplace, Mixture, Operator, Response, ShiftModulo
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform, Law
+from sfumato.core.distributions.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteUniform,
+    Law,
+    check_codes,
+    check_outputs,
+    exact,
+    rational,
+)
 from sfumato.core.errors import OptionError
 
 __all__ = [

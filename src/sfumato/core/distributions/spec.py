@@ -25,7 +25,6 @@ from sfumato.core.distributions.domains import (
     domain_from_document,
     domain_to_document,
 )
-from sfumato.core.distributions.exact import exact, short
 from sfumato.core.distributions.finite import (
     FiniteOperator,
     KeepOrReplace,
@@ -34,7 +33,7 @@ from sfumato.core.distributions.finite import (
     ShiftModulo,
     subset_response,
 )
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, DiscreteUniform, exact, short
 from sfumato.core.distributions.operators import (
     Additive,
     Membership,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from sfumato.core.facts import fact, release, statements
-from sfumato.core.facts.fact import *  # noqa: F403
+from sfumato.core.facts import fact, release
+from sfumato.core.facts.fact import *  # noqa: F403  # noqa: F403
 from sfumato.core.facts.release import *  # noqa: F403
-from sfumato.core.facts.statements import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += fact.__all__
 __all__ += release.__all__
-__all__ += statements.__all__

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sfumato.core.facts.fact import Context, Fact, ReleasedColumns
-from sfumato.core.facts.statements import SECRET_RANDOMNESS, Claim, Refused, Statements, counted, joined, quoted
+from sfumato.core.facts.fact import (
+    SECRET_RANDOMNESS,
+    Claim,
+    Context,
+    Fact,
+    Refused,
+    ReleasedColumns,
+    Statements,
+    counted,
+    joined,
+    quoted,
+)
 
 __all__ = [
     "BoundsKept",

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
-from sfumato.core.groups.centres import nearest_centre
+from sfumato.core.groups import nearest_centre
 from sfumato.core.progress import tell
 
 __all__ = [

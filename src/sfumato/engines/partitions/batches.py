@@ -20,8 +20,8 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.engines.columns import check_people, empty_columns, schema_of
 from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.partitions.first_pass import RowHash
 from sfumato.engines.partitions.gather import PartitionSettings
-from sfumato.engines.partitions.sampling import RowHash
 from sfumato.engines.plan import Plan, PreparedRun, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.batches import ColumnPlan, Mover, plan_columns, read_means, read_spacings
@@ -36,8 +36,7 @@ from sfumato.tables.moved_columns import free_fields
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Schema
-from sfumato.tables.sink import TableSink, open_sink
-from sfumato.tables.source import TableSource, form_of, open_people, runs_of_rows
+from sfumato.tables.source import TableSink, TableSource, form_of, open_people, open_sink, runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:

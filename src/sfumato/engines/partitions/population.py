@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks.coincidence import MOST_PERSONS
+from sfumato.assess.attacks.rare_combinations import MOST_PERSONS
 from sfumato.assess.risk.uniqueness import NEAR, NumberSteps, PopulationUniqueness, chance_of
 from sfumato.assess.study import CATEGORIES, Column, read_column
-from sfumato.engines.partitions.sampling import RowHash
+from sfumato.engines.partitions.first_pass import RowHash
 from sfumato.tables.codec import Codec
 from sfumato.tables.frames import to_arrow
 

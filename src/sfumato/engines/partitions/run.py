@@ -15,21 +15,31 @@ from sfumato.core.errors import OptionError
 from sfumato.core.progress import tell
 from sfumato.engines.memory import min_frequency_of
 from sfumato.engines.outcome import Outcome
-from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator, kept_rules
 from sfumato.engines.partitions.batches import TriedOnSample, transform_rows
 from sfumato.engines.partitions.first_pass import (
     FirstPass,
     Preparation,
+    RowBlock,
+    RowHash,
+    RowSampler,
     RowScan,
     ScannedRows,
     prepare_partitions,
+    read_blocks,
 )
-from sfumato.engines.partitions.gather import PartitionSettings, SanitizedPartitions, chosen_size, frames_of, gather
-from sfumato.engines.partitions.memory_limit import LEAST_ROWS
+from sfumato.engines.partitions.gather import (
+    AllocationCounts,
+    PartitionSettings,
+    RowAllocator,
+    SanitizedPartitions,
+    chosen_size,
+    frames_of,
+    gather,
+    kept_rules,
+)
+from sfumato.engines.partitions.memory_limit import LEAST_ROWS, Spill
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
 from sfumato.engines.partitions.population import choose_probes
-from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler, read_blocks
-from sfumato.engines.partitions.spill import Spill
 from sfumato.engines.partitions.tree import PartitionTree, grow_partition_tree, merge_leaves
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.core.documents import parse_json, write_json
 from sfumato.core.errors import OptionError, TableError
-from sfumato.engines.partitions.sampling import RowBlock
+from sfumato.engines.partitions.first_pass import RowBlock
 from sfumato.tables.cells import MISSING_MARKS
 from sfumato.tables.files import FileForm, FileFormat, check_names
 from sfumato.tables.header import csv_header

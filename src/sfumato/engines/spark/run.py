@@ -15,14 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import ExactMean
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
-from sfumato.core.exact_mean import ExactMean
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
-from sfumato.engines.partitions.allocate import AllocationCounts, RowAllocator
 from sfumato.engines.partitions.batches import (
     TriedOnSample,
     dropped_fields,
@@ -32,11 +31,10 @@ from sfumato.engines.partitions.batches import (
     outcome_of_moving,
     usual_rows,
 )
-from sfumato.engines.partitions.first_pass import FirstPass, Preparation, RowScan
-from sfumato.engines.partitions.gather import ORDER, PartitionSettings, frames_of
+from sfumato.engines.partitions.first_pass import FirstPass, Preparation, RowBlock, RowHash, RowSampler, RowScan
+from sfumato.engines.partitions.gather import ORDER, AllocationCounts, PartitionSettings, RowAllocator, frames_of
+from sfumato.engines.partitions.memory_limit import Spill, frame_of, table_of
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
-from sfumato.engines.partitions.sampling import RowBlock, RowHash, RowSampler
-from sfumato.engines.partitions.spill import Spill, frame_of, table_of
 from sfumato.engines.partitions.tree import PartitionTree
 from sfumato.engines.spark.parts import FRAMES, Batches, RowNumbering, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
@@ -50,7 +48,7 @@ from sfumato.methods.geometry.batches import (
     turned_fields,
 )
 from sfumato.methods.geometry.key import Key
-from sfumato.methods.geometry.move import Spacing
+from sfumato.methods.geometry.transformations import Spacing
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileFormat
 from sfumato.tables.spreadsheet import FormulaCount

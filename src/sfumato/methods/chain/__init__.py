@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import count_persons
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.option import offered
-from sfumato.core.persons import count_persons
 from sfumato.core.records import BlockKind, Records, RowRequest, width
 from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.methods.condense import check_k, effective_levels

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.persons import count_persons
+from sfumato.core.arrays import count_persons
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.methods.chain.trees import MOST_BINS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.persons import count_persons
+from sfumato.core.arrays import count_persons
 from sfumato.methods.chain.columns import FEW_CLASSES, LARGEST_SHARE, ChainColumn
 from sfumato.methods.chain.trees import Tree, grow_tree
 

@@ -14,14 +14,16 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
 from sfumato.methods.condense.centroid_index import (
     SINCE,
+    DistanceCache,
     Index,
+    closest_cached,
     closest_in_index,
     insert,
     is_stale,
     lower_counts,
     move,
+    rewrite_column,
 )
-from sfumato.methods.condense.closest import DistanceCache, closest_cached, rewrite_column
 from sfumato.methods.condense.slots import (
     ADMITTED,
     GAPS,

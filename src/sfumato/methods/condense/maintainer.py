@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError
 from sfumato.core.groups import Groups, check_partition, summarize
-from sfumato.methods.condense.closest import CentroidSearch
+from sfumato.methods.condense.centroid_index import CentroidSearch
 from sfumato.methods.condense.dynamic import maintain, rows_of
 from sfumato.methods.condense.partition import can_begin
 from sfumato.methods.condense.slots import (

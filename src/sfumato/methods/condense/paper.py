@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled
-from sfumato.core.groups.centres import centroids, nearest_centre, squared_distances, ssq
+from sfumato.core.groups import centroids, nearest_centre, squared_distances, ssq
 from sfumato.core.progress import tell
 
 __all__ = [

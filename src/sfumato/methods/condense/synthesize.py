@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.core.arrays import Floats, Ints
+from sfumato.core.arrays import Floats, Ints, count_persons
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
-from sfumato.core.persons import count_persons
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense.facts import PersonsApart, Scored, Synthesized
 from sfumato.methods.condense.slots import MISSING

@@ -13,8 +13,15 @@ from sfumato.core.errors import OptionError
 from sfumato.core.option import offered
 from sfumato.core.records import Layout, Records
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
-from sfumato.methods.geometry.move import EnhancementNoise, move, number_blocks
-from sfumato.methods.geometry.transformations import PAIRS, Ranges, check_range, invert
+from sfumato.methods.geometry.transformations import (
+    PAIRS,
+    EnhancementNoise,
+    Ranges,
+    check_range,
+    invert,
+    move,
+    number_blocks,
+)
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 
 __all__ = ["Add", "Hybrid", "Key", "Mult", "Ranges", "Rotate", "Rotation", "Scaling", "Translation", "invert"]

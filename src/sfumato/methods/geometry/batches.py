@@ -13,18 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import ExactMean
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
-from sfumato.core.exact_mean import ExactMean
 from sfumato.methods.geometry.key import Key, Mult
-from sfumato.methods.geometry.move import Spacing
-from sfumato.methods.geometry.transformations import hybrid
+from sfumato.methods.geometry.transformations import Spacing, hybrid
 from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers, written_type
 from sfumato.tables.dates import write_seconds
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind, Role
-from sfumato.tables.grid import Grid, fit_grid, refuse_misfits
+from sfumato.tables.grid import Grid, fit_grid, refuse_misfits, repair_table
 from sfumato.tables.infer import MISSING_MARKS, infer_field
 from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
-from sfumato.tables.repair import repair_table
 from sfumato.tables.schema import Schema, check_columns
 from sfumato.tables.source import TableSource
 

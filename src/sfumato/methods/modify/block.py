@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arrays import Bools, Ints
+from sfumato.core.arrays import Bools, Ints, count_persons
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Shuffled
 from sfumato.core.option import offered
-from sfumato.core.persons import count_persons
 from sfumato.core.records import Records
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify import (

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.persons import count_persons
+from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.records import Records
 from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import LEAST_GAIN

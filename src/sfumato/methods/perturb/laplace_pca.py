@@ -10,8 +10,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.amplification import GUARANTEES, solve_b
-from sfumato.core.distributions.exact import draw_laplace
-from sfumato.core.distributions.noise import DiscreteLaplace, snap
+from sfumato.core.distributions.noise import DiscreteLaplace, draw_laplace, snap
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights

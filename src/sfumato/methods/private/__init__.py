@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.arrays import Floats
-from sfumato.core.distributions.accounting import rho_of
+from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Shuffled
 from sfumato.core.option import offered

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.core.distributions.accounting import rho_of
+from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.documents import DocumentMismatch, toml_entries, typed, write_toml
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError, shown
 from sfumato.core.replacing import reason

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.exact import representable_variance
+from sfumato.core.distributions.noise import representable_variance
 from sfumato.methods.private.ledger import BoundCounts, CategoryCounts
 from sfumato.methods.private.people import Counter
 

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.core.distributions.accounting import loss_bound, membership_bounds, rho_of
-from sfumato.core.distributions.amplification import upward_bound
+from sfumato.core.distributions.amplification import loss_bound, membership_bounds, rho_of, upward_bound
 from sfumato.core.facts import (
     SECRET_RANDOMNESS,
     Claim,

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.exact import draw_exact_gaussian, representable_variance
+from sfumato.core.distributions.noise import draw_exact_gaussian, representable_variance
 from sfumato.core.errors import PrivacyRefusal
 
 __all__ = [

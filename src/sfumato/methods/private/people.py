@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.distributions.accounting import rho_of
+from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError
 from sfumato.methods.private.ledger import Ledger, LevelCounts, Measurement
 

@@ -23,7 +23,7 @@ from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.model import ColumnModel, Model
 from sfumato.tables.codec import Codec
-from sfumato.tables.declared_rules import DeclaredRules
+from sfumato.tables.kept_rules import DeclaredRules
 from sfumato.tables.schema import Schema
 
 __all__ = ["MODEL_FILE", "StoredModel"]

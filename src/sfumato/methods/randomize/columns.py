@@ -10,8 +10,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.domains import UNITS, Dates, Integers, Labels, Reals
-from sfumato.core.distributions.exact import exact
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, exact
 from sfumato.core.distributions.operators import Additive, Membership, Operator
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError

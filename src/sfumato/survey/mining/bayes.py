@@ -19,7 +19,7 @@ from sfumato.core.distributions.domains import Labels
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import BadInput, OptionError
-from sfumato.mining.inputs import check_fitted, check_whole
+from sfumato.mining.clusters import check_fitted, check_whole
 from sfumato.survey.mining.intervals import (
     Intervals,
     ReleasedRecords,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.errors import OptionError
-from sfumato.mining.inputs import check_fitted, check_whole
+from sfumato.mining.clusters import check_fitted, check_whole
 from sfumato.survey.mining.intervals import (
     Intervals,
     ReleasedRecords,

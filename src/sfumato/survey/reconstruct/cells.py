@@ -11,8 +11,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.domains import Dates, Integers, Labels, Reals, Universe
-from sfumato.core.distributions.exact import share
-from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteUniform, Law
+from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteUniform, Law, share
 from sfumato.core.distributions.operators import (
     Additive,
     KeepOrReplace,
