@@ -49,7 +49,7 @@ Here one default chooses by itself.
 
 ## All figures
 
-*private* knows the target, MST and AIM (dpmm, its own defaults, iterations included) cannot be told one. *chain* has
+*private* knows the target. MST and AIM (dpmm, its own defaults, iterations included) take none. *chain* has
 no proof. Methods are compared on the splits that they have; "every target" is the mean utility over all columns in
 turn.
 

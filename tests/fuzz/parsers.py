@@ -26,6 +26,7 @@ from sfumato.engines.outcome import Recipe
 from sfumato.engines.partitions.memory_limit import parse_size, run_key
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.geometry.key import Key
+from sfumato.methods.private.budget import charge
 from sfumato.methods.private.stored import StoredModel
 from sfumato.publish import verify
 from sfumato.publish.earlier import Contents, own_files
@@ -101,10 +102,15 @@ def _recipe(text: str) -> Recipe:
     return recipe
 
 
-def _private_model(text: str) -> str:
-    stored = StoredModel.from_json(text)
+def _private_model(path: Path) -> str:
+    stored = StoredModel.load(path)
     assert stored.draw(20, np.random.default_rng(0)).num_rows == 20
     return stored.to_json()
+
+
+def _charge(path: Path) -> None:
+    charge(path, 1e-9, 0.0, "settings", measured=False)
+    charge(path, 1e-9, 0.0, "settings", measured=False)
 
 
 def _schema(text: str) -> Schema:
@@ -343,7 +349,8 @@ PARSERS = (
     Parser("arrow-in-batches", as_file("batches.arrow", _read_source)),
     Parser("parquet-in-batches", as_file("batches.parquet", _read_source)),
     Parser("prior", as_file("prior.csv", _rows)),
-    Parser("private-model", as_text(_private_model), str.encode, examples=600),
+    Parser("dataset-budget", as_file("budget.toml", _charge)),
+    Parser("private-model", as_file("model.json", _private_model), str.encode, examples=600),
     Parser("levels", as_text(_levels)),
     Parser("where", as_text(_where)),
     Parser("property", as_text(lambda text: holds(text, Integers(0, 1000)).tolist())),

@@ -232,7 +232,7 @@ def test_what_would_pass_as_it_is_without_being_allowed_to_is_refused(tmp_path: 
     fields = [Field(name, Kind.CONTINUOUS) for name in ("age", "salary", "debt")]
     levels = Schema((*fields, Field("level", Kind.INTEGER, Role.LEVEL)))
     asked = people().append_column("level", pa.array([3] * 101))
-    refused(tmp_path, asked, "column 'level' asks for privacy levels", PrivacyRefusal, schema=levels)
+    refused(tmp_path, asked, "column 'level' holds privacy levels", PrivacyRefusal, schema=levels)
 
 
 def test_names_that_are_not_in_the_file_are_named(tmp_path: Path) -> None:

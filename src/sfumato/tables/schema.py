@@ -396,8 +396,13 @@ class Schema:
         """SHA-256 of the schema's TOML form without comments."""
         return hashlib.sha256(self.without_reasons().to_toml().encode()).hexdigest()
 
-    def to_toml(self) -> str:
-        """Write the schema as commented TOML that a person can edit."""
+    def to_toml(self, *, comments: bool = True) -> str:
+        """Write the schema as TOML that a person can edit, or without ``comments`` for another program."""
+        if not comments:
+            rules = {"rules": list(self.rules)} if self.rules else {}
+            return write_toml(
+                {"format": _FORMAT, **rules, "column": [field_to_document(field) for field in self.without_reasons()]}
+            )
         kinds = ", ".join(kind.value for kind in Kind)
         listed = [role for role in Role if role not in _UNUSUAL or any(field.role is role for field in self)]
         roles = ", ".join(f"{role.value} ({FATE[role].split(';')[0]})" for role in listed)

@@ -81,8 +81,8 @@ def difference(before: PublicationSummary, after: PublicationSummary, *, apart: 
 
     Examples
     --------
-    >>> before = Shown.of_groups(np.array([3, 4]), np.array([[1.0], [5.0]]))
-    >>> after = Shown.of_groups(np.array([3, 5]), np.array([[1.0], [6.0]]))
+    >>> before = PublicationSummary.of_groups(np.array([3, 4]), np.array([[1.0], [5.0]]))
+    >>> after = PublicationSummary.of_groups(np.array([3, 5]), np.array([[1.0], [6.0]]))
     >>> difference(before, after, apart=True).tolist()
     [[10.0]]
     """

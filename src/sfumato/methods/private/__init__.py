@@ -18,7 +18,7 @@ from sfumato.core.records import CellsByColumn, Records, columns_of
 from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.facts import PrivatelyMeasured
-from sfumato.methods.private.ledger import Ledger
+from sfumato.methods.private.ledger import MOST_EPSILON, Ledger
 from sfumato.methods.private.measure import measure
 from sfumato.methods.private.people import People
 from sfumato.methods.private.settings import settings_for
@@ -72,8 +72,8 @@ class PrivateChain:
     def __post_init__(self) -> None:
         check_parameters(self)
         object.__setattr__(self, "epsilon", float(self.epsilon))
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise OptionError("epsilon must be a number above 0; try 1")
+        if not 0 < self.epsilon <= MOST_EPSILON:
+            raise OptionError(f"epsilon must be a number above 0 and at most {MOST_EPSILON:g}; try 1")
         if not 0 < self.delta <= _LARGEST:
             raise OptionError(f"delta must lie above 0 and be at most {_LARGEST:g}; try 1e-5")
         if self.people is not None and self.people < 1:

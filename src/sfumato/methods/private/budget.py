@@ -17,6 +17,7 @@ from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.documents import DocumentMismatch, toml_entries, typed, write_toml
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError, shown
 from sfumato.core.replacing import reason
+from sfumato.methods.private.ledger import MOST_EPSILON
 
 __all__ = ["DatasetBudget", "charge"]
 
@@ -110,8 +111,8 @@ def _read(data: bytes) -> tuple[DatasetBudget, list[_Charge]]:
         raise OptionError(f"the budget file cannot be read in full, so nothing is charged; {_WRITE_ONE}") from None
     numbers = [whole.epsilon, whole.delta, *(each.rho for each in whole.release)]
     least = min((each.delta for each in whole.release), default=0.0)
-    if not whole.dataset.strip() or not all(0 < each < math.inf for each in numbers) or not least >= 0:
-        raise OptionError(f"the budget file holds a number that is not above 0, or no name; {_WRITE_ONE}")
+    if not whole.dataset.strip() or not all(0 < each <= MOST_EPSILON for each in numbers) or not least >= 0:
+        raise OptionError(f"the budget file holds no name, or a number that is not above 0 or too large; {_WRITE_ONE}")
     return DatasetBudget(whole.dataset, whole.epsilon, whole.delta), list(whole.release)
 
 

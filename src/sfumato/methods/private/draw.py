@@ -152,8 +152,8 @@ class _Batch:
     def fitted(self, column: ColumnModel, base: Floats, cells: Ints, rows: Floats, dims: list[int]) -> Floats:
         """Probabilities whose sums over the cells of the table agree with it, as far as noise lets tell.
 
-        ``base`` are those of the model so far, each of so many ``rows`` of a cell. Parents are taken in one after the
-        other; each cell is drawn towards what coarser cells and the model say.
+        ``base`` are those of the model so far; ``rows`` tells how many rows of a cell have each. Parents
+        are taken in one after the other; each cell is drawn towards what coarser cells and the model say.
         """
         if column.table is None:
             return base

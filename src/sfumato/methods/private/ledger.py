@@ -20,6 +20,7 @@ from sfumato.core.distributions.noise import draw_exact_gaussian, representable_
 from sfumato.core.errors import PrivacyRefusal
 
 __all__ = [
+    "MOST_EPSILON",
     "BoundCounts",
     "CategoryCounts",
     "ColumnTable",
@@ -31,6 +32,8 @@ __all__ = [
     "OneWayCounts",
     "PairScores",
 ]
+
+MOST_EPSILON = 1000.0  # above it nothing is protected, and exponentials overflow
 
 
 @dataclass(frozen=True, eq=False, repr=False)

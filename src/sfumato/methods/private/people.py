@@ -93,7 +93,7 @@ def level_weights(epsilons: Sequence[float], epsilon: float, delta: float) -> tu
     Examples
     --------
     >>> level_weights([0.5, 1.0, 3.0], 3.0, 1e-5)
-    (12, 24, 64)
+    (12, 23, 64)
     """
     whole = rho_of(epsilon, delta)
     weights = []

@@ -124,7 +124,7 @@ class StoredModel:
         document = {
             "format": 1,
             "randomness": self.randomness.value,
-            "schema": self.schema.to_toml(),
+            "schema": self.schema.to_toml(comments=False),
             "types": list(self.types),
             "histograms": histograms,
             "target": model.target,
