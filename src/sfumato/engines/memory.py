@@ -28,7 +28,6 @@ from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions.tree import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
-from sfumato.engines.private import run_private
 from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions
@@ -94,6 +93,8 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
     Where it is to be measured, some neighbourhoods of a large table are kept to be compared with what they became.
     """
     if plan.mechanism.traits.declared:
+        from sfumato.engines.private import run_private
+
         return run_private(arrow, plan, native=native, report=report)
     made = make_rows(prepare(arrow, plan), plan, plan.randomness.generator("sanitize"), native=native)
     if report and plan.mechanism.traits.synthetic and made.workings is not None:

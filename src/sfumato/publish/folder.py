@@ -10,13 +10,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sfumato.assess.report import Report
-from sfumato.certificate.certificate import Certificate
 from sfumato.core.documents import open_regular, write_json
 from sfumato.core.errors import OptionError, SfumatoError, shown
 from sfumato.core.replacing import put_in_place, reason, work_folder
 from sfumato.publish.earlier import Contents, own_files, refuse_own_inputs
+
+if TYPE_CHECKING:
+    from sfumato.assess.report import Report
+    from sfumato.certificate.certificate import Certificate
 
 __all__ = [
     "check_folder",

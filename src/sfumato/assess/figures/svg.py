@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.study import Matrix
+from sfumato.core.arrays import Floats
 
 __all__ = [
     "BASE",
@@ -229,7 +229,7 @@ class Axes:
         self.line([x, x], list(self.y), colour, width, dash)
 
     def steps(
-        self, heights: Matrix, edges: Matrix, colour: str, fill: str = "none", width: float = 1.2, dash: str = ""
+        self, heights: Floats, edges: Floats, colour: str, fill: str = "none", width: float = 1.2, dash: str = ""
     ) -> None:
         """The outline of bars side by side, from the floor to the floor."""
 
@@ -284,7 +284,7 @@ class Axes:
 
         self._marks.append(mark)
 
-    def dots(self, points: Matrix, colour: str, size: float) -> None:
+    def dots(self, points: Floats, colour: str, size: float) -> None:
         """All points as one path of strokes without length and round ends, a fortieth of as many marks."""
 
         def mark(at: _At) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.estimate import nearest_correlation, spikes
@@ -25,6 +24,8 @@ def finest_grid(length: float, rho: float, unit: int) -> int:
 
 def clip_scores(uniform: Floats, scale: int, bound: int) -> Ints:
     """Normal scores of cumulative shares on a grid, whose squared length is at most the bound."""
+    from scipy.special import ndtri
+
     scores = ndtri(uniform.clip(_TAIL, 1 - _TAIL)) * scale
     length = np.sqrt((scores**2).sum(axis=1))
     shorter = np.minimum(1.0, np.sqrt(bound) / np.maximum(length, 1e-12))

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.noise import representable_variance
@@ -60,5 +59,7 @@ def category_threshold(most: int, rho: float, delta: float, unit: int) -> float:
     One of the person's labels counts at most one person. The noise is whole numbers of ``unit``-ths of a person, whose
     tail at m is at most that of the normal distribution at m - 1 [Canonne, Kamath and Steinke 2020, proposition 25].
     """
+    from scipy.special import ndtri
+
     variance = representable_variance(Fraction(unit**2) / (2 * Fraction(rho)))  # as the ledger draws it
-    return (unit + 2 + math.ceil(math.sqrt(variance) * float(norm.isf(delta / most)))) / unit
+    return (unit + 2 + math.ceil(math.sqrt(variance) * -float(ndtri(delta / most)))) / unit

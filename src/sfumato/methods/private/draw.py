@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.columns import Histogram
@@ -70,6 +69,8 @@ class _Batch:
 
     def draw_number(self, column: ColumnModel, histogram: Histogram) -> Ints:
         """Bins by the table and the scores of earlier numbers, then a score within the bin, then its place."""
+        from scipy.special import ndtr, ndtri
+
         model, bins = self.model, column.bins
         assert model.correlations is not None
         mean, sd = self.expected_score(column.column)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.columns import Domain, Histogram, measure_column
@@ -223,6 +222,8 @@ class _Measuring:
         """Bins of numbers drawn from the released correlations; None if there are none."""
         if self.correlations is None:
             return None
+        from scipy.special import ndtr
+
         rows = int(np.clip(4 * self.total, _SAMPLE, 2 * _SAMPLE))
         own = self.rng.choice(len(self.classes), rows, p=self.class_shares)
         scores = self.rng.normal(size=(rows, len(self.numbers)))
