@@ -599,7 +599,7 @@ def test_a_score_is_an_area_under_the_curve() -> None:
     assert said.startswith(
         "No attack (of 1) succeeds significantly more often than the baseline explains. Largest excess:"
     )
-    assert said.endswith("membership inference, AUC 0.51 (95\u00a0% CI 0.49\u20130.53).")
+    assert said.endswith("membership inference, AUC 0.51 (guessing 0.50).")
 
 
 def test_chance_is_not_called_a_success() -> None:

@@ -371,7 +371,7 @@ def limit_number(limit: str, value: float) -> str:
     >>> print(limit_number("membership-auc", 0.6), limit_number("linkage-excess", 0.039))
     0.60 3.9\u00a0%
     """
-    return f"{value:.2f}" if limit == _AUC else percent(value)
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212") if limit == _AUC else percent(value)
 
 
 def limit_range(limit: str, interval: tuple[float, float]) -> str:

@@ -201,9 +201,6 @@ def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
         **content,
         most_reasons=_MOST_REASONS,
         made=[(name, value) for name, value in _made(report, document) if name in _ON_ONE_PAGE],
-        rows=(report.rows_original, report.rows_released, report.rows_held_out),
-        created=str(document.get("created", ""))[:10],
-        version=str(document.get("sfumato", "")),
         hashed=str(document.get("table_sha256") or ""),
     )
 
@@ -224,6 +221,10 @@ def _content(
         "aside": risk_aside(findings),
         "risks": risk_table(findings, report.verdict),
         "held_out": report.rows_held_out,
+        "rows": (report.rows_original, report.rows_released, report.rows_held_out),
+        "method": str(document.get("method") or ""),
+        "created": str(document.get("created", ""))[:10],
+        "version": str(document.get("sfumato", "")),
         "columns": risky_columns(report.columns) if owner else [],
         "kinds": risky_kinds(findings) if owner else [],
         "claims": [_claim(claim) for claim in document.get("claims") or []],

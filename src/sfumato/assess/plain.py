@@ -161,8 +161,9 @@ def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:
     if finding.unit != "share":
         if finding.name.startswith("membership-auc-"):
             both = finding.interval if judged is None else judged.interval
-            ends = "" if both is None else f" ({CI} {both[0]:.2f}\u2013{both[1]:.2f})"
-            return f"{name}, AUC {finding.value:.2f}{ends}"
+            ends = "" if both is None or not gain.certain else f"{CI} {both[0]:.2f}\u2013{both[1]:.2f}; "
+            against = "control group" if gain.controlled else "guessing"
+            return f"{name}, AUC {finding.value:.2f} ({ends}{against} {gain.against:.2f})"
         return f"{name}, {show(finding.value)} (baseline {show(gain.against)})"
     ends = "" if interval is None else f" ({CI} {percent_range(*interval)})"
     against = f"{percent(gain.against)} {_against(gain)}"

@@ -128,7 +128,7 @@ def _row(
         f"{score}{limit_number(limit, members[0])}",
         members[1],
         control,
-        _DASH if value is None else limit_number(limit, value).replace("-", "\u2212"),
+        _DASH if value is None else limit_number(limit, value),
         "" if ends is None or value is None else f"{CI} {_signed_range(limit, ends)}",
         allowed,
         *status,
@@ -144,7 +144,7 @@ def _attack(name: str) -> str:
 def _signed_range(limit: str, ends: tuple[float, float]) -> str:
     if limit != "membership-auc":
         return limit_range(limit, ends)
-    return f"{ends[0]:.2f} to {ends[1]:.2f}".replace("-", "\u2212")
+    return " to ".join(limit_number(limit, end) for end in ends)
 
 
 def _control(limit: str, value: float | None, *, guessed: bool) -> str:
