@@ -53,11 +53,11 @@ def test_table_1_comes_out_as_json(
 def test_without_an_output_the_worst_one_is_told_in_sentences(run: Run, folder: Path) -> None:
     done = run("breach", "--spec", folder / "r2.toml", "--prior", folder / "prior.csv", "--property", "x >= 700")
     assert done.code == 0, done.err
-    assert "Before: x >= 700 is 29.8 % likely." in done.out
+    assert "Prior probability of x >= 700: 29.8 %." in done.out
     assert "100 %" in done.out
-    assert "Some answers prove the property, or its opposite." in done.out
+    assert "Some answers prove the property or its opposite." in done.out
     assert "no guarantee" in done.out
-    assert "Privacy left" in done.out
+    assert "Remaining privacy" in done.out
 
 
 def test_a_wish_is_solved_or_refused_in_words(run: Run, folder: Path) -> None:

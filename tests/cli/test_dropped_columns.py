@@ -100,6 +100,6 @@ def test_the_table_of_inspect_fits_the_terminal(
     assert max(map(len, lines)) <= width
     assert "column           kind        what happens, and why" in lines
     words = " ".join(" ".join(lines).split())
-    assert "Gewicht continuous sanitized: numbers with up to 1 decimals" in words
+    assert "Gewicht continuous sanitized: numbers with up to 1 decimal" in words
     assert "as text" not in words
     assert "P200013" not in (tmp_path / "schema.toml").read_text("utf-8")

@@ -33,7 +33,7 @@ def test_inspect_says_what_it_detected(run: Run, tmp_path: Path) -> None:
     said = run("inspect", write_workbook(tmp_path / "visits.xlsx"))
     assert said.code == 0, said.err
     assert "Sheet 'Aufnahmen': the first, 'Hinweise', holds no table; --sheet reads another." in said.out
-    assert "The header is row 3; 1 row above it is left out; --header-row names another." in said.out
+    assert "The header is row 3; 1 row above it is skipped; --header-row names another." in said.out
     read = json.loads(run("inspect", write_csv(tmp_path / "visits.csv"), "--json").out)
     assert [each["name"] for each in read["columns"]] == list(COLUMNS)
     assert (read["read"]["encoding"], read["read"]["header_row"]) == ("cp1252", 1)
@@ -102,11 +102,11 @@ def test_a_stream_begins_and_goes_on_with_files_below_titles(
     more.write_bytes("\n".join(["Umfrage 2024", "Alter;Ort;Größe", *ROWS[:60]]).encode("latin-1"))
     given = run("stream", "ingest", more, "--state", state, "--encoding", "latin-1", "--header-row", 2)
     assert given.code == 0, given.err
-    assert given.out.startswith("60 new rows")
+    assert given.out.startswith("New rows: 60,")
     detected = run("stream", "ingest", more, "--state", state, "--source", "second")
-    assert detected.out.startswith("60 new rows"), detected.err
+    assert detected.out.startswith("New rows: 60,"), detected.err
     assert "read as cp1252" in detected.err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n" + more.read_bytes())))
     words = ("--source", "third", "--header-row", 3, "--encoding", "latin-1")
     piped = run("stream", "ingest", "-", "--state", state, *words)
-    assert piped.out.startswith("60 new rows"), piped.err
+    assert piped.out.startswith("New rows: 60,"), piped.err

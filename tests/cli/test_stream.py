@@ -68,8 +68,8 @@ def test_the_whole_way_from_first_records_to_two_epochs(begun: Path, run: Run) -
     )
     done = run("stream", "ingest", "--state", begun / "s.db", begun / "more.csv")
     assert done.code == 0, done.err
-    assert "146 new rows in 6 batches: 141 joined a group, 0 had to wait, 5 were kept out" in done.out
-    assert "kept out for column 'age': 3" in done.out
+    assert "New rows: 146, in batches: 6. Added to groups: 141; pending: 0; excluded: 5; already" in done.out
+    assert "excluded for column 'age': 3" in done.out
     status = json.loads(run("stream", "status", "--state", begun / "s.db", "--json").out)
     assert {"records", "groups", "pending", "quarantined", "epoch", "last_batch"} <= set(status)
     assert (status["records"], status["pending"], status["quarantined"], status["epoch"]) == (201, 0, 5, 0)
@@ -151,7 +151,7 @@ def test_waiting_records_are_told_of_and_kept_as_was_chosen(begun: Path, run: Ru
         assert done.code == 0, done.err
         status = json.loads(run("stream", "status", "--state", begun / name, "--json").out)
         assert (status["pending"], status["awaiting_replay"]) == (3, 0 if told else 3)
-    assert "3 of those that wait were in memory only" in run("stream", "status", "--state", begun / "memory.db").out
+    assert "3 pending records were in memory only" in run("stream", "status", "--state", begun / "memory.db").out
 
 
 def test_bounds_that_were_read_off_data_are_pointed_out(begun: Path, run: Run) -> None:
@@ -177,7 +177,7 @@ def test_rows_are_kept_attacked_and_forgotten(tmp_path: Path, run: Run) -> None:
     done = run("stream", "init", *state, *told, "--measure-rows", 30, "--measure-key", key,
                tmp_path / "first.csv")  # fmt: skip
     assert done.code == 0, done.err
-    assert "Kept encrypted for measuring: 30 rows" in done.out
+    assert "Stored encrypted for measuring: 30 rows" in done.out
     assert run("stream", "publish", *state, "-o", tmp_path / "one", "--no-report").code == 0
     refused = run("stream", "ingest", *state, tmp_path / "more.csv")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
@@ -197,7 +197,7 @@ def test_rows_are_kept_attacked_and_forgotten(tmp_path: Path, run: Run) -> None:
     assert document["epochs"][0]["arrived"] > 0
     assert run("stream", "attack", *state, releases[0]).code == 2
     gone = run("stream", "forget", *state)
-    assert "Rows kept for measuring were deleted" in gone.out
+    assert "Rows for measuring were deleted" in gone.out
     assert json.loads(run("stream", "status", *state, "--json").out)["rows_forgotten"] is True
 
 

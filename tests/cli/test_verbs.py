@@ -182,7 +182,7 @@ def test_decimal_commas_are_found_told_and_released_with_points(run: Run, tmp_pa
     done = run("inspect", tmp_path / "t.csv")
     assert "CSV with semicolons as delimiter." in done.out
     assert "Decimal commas in 'dose', 'cost'" in done.out
-    assert "Marks between thousands in 'cost'" in done.out
+    assert "Thousands separators in 'cost'" in done.out
     assert "1 of them differ from another only in case" in done.out
     read = json.loads(run("inspect", tmp_path / "t.csv", "--json").out)["read"]
     assert read == {

@@ -47,7 +47,7 @@ def test_a_title_above_the_header_is_told_from_ragged_rows(tmp_path: Path) -> No
         TableError, match=r"line 1 of .* looks like a title and line 2 like the header; give header_row=2"
     ):
         _read(tmp_path, "# people of 2020\nage,town\n31,Ulm\n")
-    with pytest.raises(TableError, match=r"no row of .* has as many cells as its line 1, 1; if another line"):
+    with pytest.raises(TableError, match=r"line 1 of .* has 1 cells and no row below has as many; if another line"):
         _read(tmp_path, "# people of 2020\n7,2\n31,Ulm\n")
 
 

@@ -43,7 +43,7 @@ def test_the_hospital_workbook_is_read_from_its_second_sheet_below_its_title(tmp
     assert (tuple(table.column_names), table.num_rows) == (COLUMNS, VISITS)
     assert form.sheet is not None
     assert (form.sheet.name, form.sheet.detected, form.header_row) == ("Aufnahmen", True, 3)
-    assert form.found == ("The header is row 3; 1 row above it is left out; --header-row names another.",)
+    assert form.found == ("The header is row 3; 1 row above it is skipped; --header-row names another.",)
     told, given = read_file(tmp_path / "visits.xlsx", sheet="Aufnahmen", header_row=3)
     assert told.equals(table)
     assert given.found == ()
@@ -55,7 +55,7 @@ def test_a_title_above_csv_is_left_out_in_memory_and_in_parts(tmp_path: Path, ti
     table, form = read_file(path)
     assert (table.column_names, table.num_rows) == (HEADER, len(ROWS))
     assert form.header_row == len(titles) + 1
-    assert f"The header is line {len(titles) + 1}; 1 line above it is left out" in form.found[0]
+    assert f"The header is line {len(titles) + 1}; 1 line above it is skipped" in form.found[0]
     source = open_source(path)
     assert source.form.found == form.found
     assert source.head(HEADER, 100).equals(table)
@@ -66,7 +66,7 @@ def test_a_title_that_a_spreadsheet_exported_with_empty_cells_is_left_out(tmp_pa
     path = csv_of(tmp_path / "people.csv", "Report of 2023;;", ";;", "Patients;;", ";".join(HEADER))
     table, form = read_file(path)
     assert (table.column_names, form.header_row) == (HEADER, 4)
-    assert "2 lines above it are left out" in form.found[0]
+    assert "2 lines above it are skipped" in form.found[0]
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
@@ -139,9 +139,7 @@ def test_a_file_that_names_its_columns_itself_has_no_header_row(tmp_path: Path) 
 def test_python_reads_sheets_and_headers_by_the_names_of_the_options(tmp_path: Path) -> None:
     path = workbook(tmp_path / "t.xlsx", other=[["x", "y"], [1, 2], [3, 4]], visits=[["Report"], HEADER, *ROWS])
     assert sf.inspect(path, sheet="visits", header_row=2).names == tuple(HEADER)
-    with pytest.warns(
-        UserWarning, match=r"The header is row 2; 1 row above it is left out; header_row= names another$"
-    ):
+    with pytest.warns(UserWarning, match=r"The header is row 2; 1 row above it is skipped; header_row= names another$"):
         assert sf.inspect(path, sheet="visits").names == tuple(HEADER)
 
 

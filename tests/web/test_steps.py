@@ -77,7 +77,7 @@ def test_a_file_is_read_and_its_cells_are_missing_as_chosen(tmp_path: Path, monk
     found = look("people.csv", Choices())
     assert [each["name"] for each in found["columns"]] == ["Ort", "Alter"]
     assert (found["encoding"], found["header_row"], found["detected"]) == ("cp1252", 3, True)
-    assert "The header is line 3; 1 line above it is left out; 'Header row' names another." in found["read"]
+    assert "The header is line 3; 1 line above it is skipped; 'Header row' names another." in found["read"]
     choices = Choices(reading=FileReading(encoding="mac-roman", header_row=3), missing=("999",))
     other = look("people.csv", choices)
     assert (other["encoding"], other["detected"]) == ("mac-roman", False)

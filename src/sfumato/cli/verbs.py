@@ -346,7 +346,7 @@ def population(count: int = 16_000, seed: int = 20_261) -> pa.Table:
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['"]([a-z]+)['"].*)?""")
 _USES = {
     "excel": ".xlsx and .ods files",
-    "sql": "databases, as INPUT and out",
+    "sql": "databases, as input and output",
     "stream": "state of a stream in PostgreSQL",
     "survey": "surveys of randomized answers",
     "web": "the local page, sfumato web",
@@ -490,9 +490,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines.append(f"Installed:    {there}.")
     if lacking:
         lines.append(f"Needed and missing:  {', '.join(lacking)}; pip install --force-reinstall sfumato")
-    kept = (
-        "kept from an earlier run" if found["compiled"] else "not yet; sfumato doctor --warm does it, within a minute"
-    )
+    kept = "cached" if found["compiled"] else "not cached; sfumato doctor --warm compiles it, within a minute"
     lines.append(f"Compiled code:       {kept}.")
     browser = found["browser"] or "none; install Chromium or Chrome, or print summary.html from another browser"
     lines.append(f"Browser for PDF:     {browser}.")
@@ -502,6 +500,6 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines.append(f"Extensions:          {added or 'none'}.")
     for name, extra in found["extras"].items():
         missing = ", ".join(extra["missing"])
-        state = "there" if not missing else f"missing ({missing}); pip install 'sfumato[{name}]'"
+        state = "installed" if not missing else f"missing ({missing}); pip install 'sfumato[{name}]'"
         lines.append(f"Extra {name + ':':<14} {state}. For {extra['for']}.")
     return lines

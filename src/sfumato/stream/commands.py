@@ -246,14 +246,15 @@ def ingest(
             done = session.ingest(_batches(session, inputs, arguments), tell=words)
         except KeyboardInterrupt:
             click.echo(
-                f"sfumato: interrupted; the {words.batches} batches before are on disk, run it again to go on", err=True
+                f"sfumato: interrupted; {words.batches} batches are on disk, run it again to continue",
+                err=True,
             )
             sys.exit(1)
         status = session.status()
     console.say(
-        f"{done.rows} new rows in {done.batches} batches: {done.absorbed} joined a group, {done.pending} had to wait, "
-        f"{done.quarantined} were kept out; {done.repeated} rows were known already."
-        + (f" {done.outside} were set aside for measuring." if done.outside else "")
+        f"New rows: {done.rows}, in batches: {done.batches}. Added to groups: {done.absorbed}; "
+        f"pending: {done.pending}; excluded: {done.quarantined}; already ingested: {done.repeated}."
+        + (f" Held out for measuring: {done.outside}." if done.outside else "")
     )
     _say_status(console, status)
     console.result({"ingested": done, **vars(status)})
@@ -325,12 +326,12 @@ def publish(
             options = {"report": report, "overwrite": overwrite, "sign": chosen, **arguments}
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
-        click.echo("sfumato: interrupted; an epoch that was begun is kept, publish again to write its folder", err=True)
+        click.echo("sfumato: interrupted; if the epoch was started, publish again to write its folder", err=True)
         sys.exit(1)
     line = [fact for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1]
     console.say(
-        f"Epoch {line.epoch}: {line.renewed} families of groups leave in a new state, {line.repeated} repeat their "
-        f"rows; {line.rows} rows."
+        f"Epoch {line.epoch}: {line.rows} rows. Families of groups with new rows: {line.renewed}; with the rows of an "
+        f"earlier epoch: {line.repeated}."
     )
     for fact in release.certificate.facts:
         if isinstance(fact, RareValues):
@@ -359,19 +360,19 @@ def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key
     with console.progress():
         found = sf.stream(state).attack(releases, measure_key=measure_key)
     for pair in found.pairs:
-        fewest = "no group changed" if pair.fresh is None else f"at least {pair.fresh} fresh records behind each change"
+        fewest = "no group changed" if pair.fresh is None else f"at least {pair.fresh} new records behind each change"
         console.say(
             f"Epoch {pair.first} to {pair.last}: {pair.changed} of {pair.rows} rows are new; {fewest}; "
-            f"{pair.arrived} sampled records came between."
+            f"{pair.arrived} sampled records arrived in between."
         )
     for finding in found.findings:
         if finding.value is None:
-            console.say(f"{finding.name}: not run, because {finding.reason}")
+            console.say(f"{finding.name}: not run ({finding.reason})")
         else:
             low, high = finding.interval or (finding.value, finding.value)
             console.say(
-                f"{finding.name}: {finding.value:.1%} ({low:.1%} to {high:.1%}) of {finding.attempts}, baseline "
-                f"{finding.baseline or 0.0:.1%}"
+                f"{finding.name}: {finding.value:.1%} (95 % CI {low:.1%} to {high:.1%}; {finding.attempts} attempts), "
+                f"baseline {finding.baseline or 0.0:.1%}"
             )
     console.say(found.words())
     console.result(found.to_json())

@@ -323,19 +323,18 @@ class Status:
     def lines(self) -> list[str]:
         """The same in sentences."""
         lines = [
-            f"{self.records} records in {self.groups} groups ({self.pseudo_groups} of them cut out of statistics); "
-            f"{self.pending} wait, {self.quarantined} were kept out; {self.batches} batches, epoch {self.epoch}."
+            f"{self.records} records in {self.groups} groups ({self.pseudo_groups} from splits). Pending: "
+            f"{self.pending}; excluded: {self.quarantined}; batches: {self.batches}; epoch: {self.epoch}."
         ]
         if self.awaiting_replay:
-            lines.append(f"{self.awaiting_replay} of those that wait were in memory only: ingest their batches again.")
+            lines.append(f"{self.awaiting_replay} pending records were in memory only: ingest their batches again.")
         if self.rows_forgotten:
-            lines.append(f"Rows kept for measuring were deleted; {self.outside} records stay out of the stream.")
+            lines.append(f"Rows for measuring were deleted; {self.outside} records remain held out.")
         elif self.rows_kept or self.outside:
-            kept = f"{self.rows_kept} rows, and {self.outside} that were never taken in"
-            lines.append(f"Kept encrypted for measuring: {kept}.")
-        lines += [f"  kept out for column {name!r}: {count}" for name, count in self.quarantine.items()]
+            lines.append(f"Stored encrypted for measuring: {self.rows_kept} rows, and {self.outside} held-out ones.")
+        lines += [f"  excluded for column {name!r}: {count}" for name, count in self.quarantine.items()]
         if not self.delivered:
-            lines.append(f"Epoch {self.epoch} was begun and its folder not written; publish again to write it.")
+            lines.append(f"Epoch {self.epoch} was started but its folder was not written; publish again to write it.")
         if self.randomness != "release":
             lines.append("DRY RUN: made with a seed, not for release.")
         return lines

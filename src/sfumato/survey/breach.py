@@ -201,7 +201,7 @@ def verdict(spec: NoiseSpec, rho1: float) -> str:
     --------
     >>> from sfumato.core.distributions.domains import Integers
     >>> verdict(NoiseSpec(Integers(0, 1000), {"name": "keep-or-replace", "keep": 0.2}), 0.01)
-    'guaranteed: what is 1 % likely before any answer is 0.00404 % to 71.6 % likely after it'
+    'guaranteed: a prior probability of 1 % becomes 0.00404 % to 71.6 % after any answer'
     """
     if spec.weakness is not None:
         return f"no guarantee: {spec.weakness}"
@@ -209,7 +209,7 @@ def verdict(spec: NoiseSpec, rho1: float) -> str:
         return f"next to no guarantee: odds can change by a factor of e^{spec.epsilon:.0f}"
     low, high = downward_bound(spec.gamma, rho1), upward_bound(spec.gamma, rho1)
     after = f"{percent(low)} to {percent(high)}"
-    return f"guaranteed: what is {percent(rho1)} likely before any answer is {after} likely after it"
+    return f"guaranteed: a prior probability of {percent(rho1)} becomes {after} after any answer"
 
 
 def percent(probability: float) -> str:

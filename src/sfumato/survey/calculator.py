@@ -85,19 +85,19 @@ class Calculation:
         spec, found = self.spec, self.found
         lines = [spec.describe()]
         if found is not None:
-            lines.append(f"Before: {found.about} is {percent(found.prior)} likely.")
-            lines.append(f"After the answer {found.output}: {percent(found.posterior)}.")
+            lines.append(f"Prior probability of {found.about}: {percent(found.prior)}.")
+            lines.append(f"Posterior probability after the answer {found.output}: {percent(found.posterior)}.")
             lines.append(
-                f"The answer that raises it most is {found.raising} ({percent(found.worst.highest)}), the one that "
-                f"lowers it most {found.lowering} ({percent(found.worst.lowest)})."
+                f"Highest posterior probability: {percent(found.worst.highest)}, after {found.raising}. Lowest: "
+                f"{percent(found.worst.lowest)}, after {found.lowering}."
             )
             if found.certain:
-                lines.append("Some answers prove the property, or its opposite.")
+                lines.append("Some answers prove the property or its opposite.")
         gamma = "infinite" if math.isinf(spec.gamma) else f"{spec.gamma:.6g}"
         epsilon = "infinite" if math.isinf(spec.epsilon) else f"{spec.epsilon:.4g}"
-        lines.append(f"Amplification gamma is {gamma}, epsilon {epsilon}. Verdict: {self.verdict}.")
+        lines.append(f"Amplification gamma: {gamma}; epsilon: {epsilon}. Verdict: {self.verdict}.")
         if self.solution is not None:
-            lines.append(f"Wanted: gamma of at most {self.solution.gamma:.4g}. {self.solution.words}")
+            lines.append(f"Required: gamma at most {self.solution.gamma:.4g}. {self.solution.words}")
         return "\n".join([*lines, _left(self.entropy)])
 
 
@@ -135,7 +135,7 @@ def breach(
     0.2
     """
     if output is not None and property is None:
-        raise OptionError("--output says what was seen, but not what is asked; add --property")
+        raise OptionError("--output needs a property whose probability is computed; add --property")
     if rho2 is not None and rho1 is None and property is None:
         raise OptionError("--rho2 needs a --rho1, or a --property whose prior is taken")
     spec = spec if isinstance(spec, NoiseSpec) else NoiseSpec.read(spec)
@@ -182,12 +182,11 @@ def _entropy(spec: NoiseSpec, prior: Floats) -> dict[str, float]:
 
 def _left(entropy: dict[str, float] | None) -> str:
     if entropy is None:
-        return "Privacy left: not computed, there are too many values to look at them one by one."
+        return "Remaining privacy: not computed, because there are too many values."
     before, left = _many(math.exp2(entropy["before"])), _many(entropy["privacy"])
     return (
-        f"Privacy left: for one who knows the distribution, the value is as uncertain as one of {before} equally "
-        f"likely ones before the answer and one of {left} after it ({_many(entropy['nominal_privacy'])} for one who "
-        "does not know it)."
+        f"Remaining privacy, as a number of equally likely values, against an attacker who knows the distribution: "
+        f"{before} before the answer, {left} after it (without that knowledge {_many(entropy['nominal_privacy'])})."
     )
 
 

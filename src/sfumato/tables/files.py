@@ -228,8 +228,8 @@ def describe_detected(unit: str, header: Header, encoding: str | None = None) ->
     if encoding is not None:
         words.append(f"Not UTF-8: read as {encoding} (detected); --encoding sets another.")
     if header.above:
-        left = f"{header.above} {unit} above it is" if header.above == 1 else f"{header.above} {unit}s above it are"
-        words.append(f"The header is {unit} {header.row}; {left} left out; --header-row names another.")
+        above = f"{header.above} {unit} above it is" if header.above == 1 else f"{header.above} {unit}s above it are"
+        words.append(f"The header is {unit} {header.row}; {above} skipped; --header-row names another.")
     return tuple(words)
 
 
@@ -353,8 +353,8 @@ def _parse(data: bytes, delimiter: str, header: list[str], name: str, before: in
         ) from None
     if ragged and not table.num_rows:
         raise TableError(
-            f"no row of {name} has as many cells as its line {before + 1}, {len(header)}; if another line names the "
-            "columns, give it with --header-row"
+            f"line {before + 1} of {name} has {len(header)} cells and no row below has as many; if another line "
+            "names the columns, give it with --header-row"
         )
     if ragged and ragged[0] is not None:
         rows, have, them = ("row", "has", "it") if len(ragged) == 1 else ("rows", "have", "them")

@@ -198,7 +198,7 @@ def _number_words(kind: pa.DataType, decimals: int | None, step: float | None) -
     if decimals is None:
         return "numbers"
     if decimals:
-        words = f"numbers with up to {decimals} decimals"
+        words = f"numbers with up to {decimals} decimal{'s' * (decimals > 1)}"
     else:
         words = "whole numbers" if pa.types.is_integer(kind) or is_text(kind) else "whole numbers kept as decimals"
     return words if step == 10.0**-decimals else f"{words} on a coarser step"

@@ -136,7 +136,7 @@ class Numerals:
         if self.commas:
             said.append(f"Decimal commas in {_listed(self.commas)}: read as numbers, released with decimal points.")
         if self.thousands:
-            said.append(f"Marks between thousands in {_listed(self.thousands)}: read as numbers, released without.")
+            said.append(f"Thousands separators in {_listed(self.thousands)}: read as numbers, released without.")
         if self.doubtful:
             said.append(
                 f"One mark and three digits in {_listed(self.doubtful)}: thousands and decimals are ambiguous, so they "

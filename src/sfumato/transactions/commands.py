@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["transactions"]
 
 WORDS = {
-    "operator": "How a transaction is randomized; usual is flip, or select-a-size where there are very many items.",
-    "keep": "flip, uniform: chance that an item stays.  [default: 0.9, 0.5]",
-    "insert": "Chance that another item comes in; not for uniform.  [default: 0.1, or less of many items]",
-    "cutoff": "cut-and-paste: most items that are cut out on purpose.  [default: 3]",
-    "gamma": "select-a-size: most by which odds may change.  [default: 19]",
-    "most_entries": "Entries that may be made, true ones and others; more are refused.",
-    "strategy": "Take items on the right out, put items on the left in, or take items out of the whole set.",
+    "operator": "How a transaction is randomized; usual is flip, or select-a-size if there are very many items.",
+    "keep": "flip, uniform: probability that an item is retained.  [default: 0.9, 0.5]",
+    "insert": "Probability that an absent item is inserted; not for uniform.  [default: 0.1, or less of many items]",
+    "cutoff": "cut-and-paste: largest number of items that are retained.  [default: 3]",
+    "gamma": "select-a-size: largest factor by which odds may change.  [default: 19]",
+    "most_entries": "Largest number of entries in the release, original and inserted.",
+    "strategy": "Remove items of the consequent, insert items of the antecedent, or remove items of the whole itemset.",
     "min_support": "Smallest support of a frequent itemset, as a share of the transactions.",
-    "min_confidence": "How often a rule must be right.",
-    "margin": "How far below the threshold the lower end must be, as a share of it.",
-    "zeros": "Entries without an item that become unknown for each one with it.",
+    "min_confidence": "Smallest confidence of an association rule.",
+    "margin": "How far the lower bound must be below the threshold, as a share of the threshold.",
+    "zeros": "Number of absent entries made unknown for each present one.",
 }
 """What each parameter of a method for transactions is."""
 
@@ -245,9 +245,9 @@ def _tell(console: Console, release: Release, folder: Path, form: str) -> None:
                 (2, f"{fact.transactions} transactions, {fact.entries} entries of {fact.items} items{unknown}.")
             )
         elif isinstance(fact, RulesHidden):
-            parts.append((1, f"{fact.rules} rules hidden: {fact.removed} entries taken out, {fact.added} put in."))
+            parts.append((1, f"Rules hidden: {fact.rules}; entries removed: {fact.removed}, inserted: {fact.added}."))
         elif isinstance(fact, RulesBlocked):
-            parts.append((1, f"{fact.rules} rules blocked."))
+            parts.append((1, f"Rules blocked: {fact.rules}."))
         elif isinstance(fact, TransactionsRandomized):
             parts.append((1, _operator_words(fact)))
     if certificate.randomness != "release":
@@ -267,8 +267,8 @@ def _operator_words(fact: TransactionsRandomized) -> str:
     """How transactions were randomized, and why if that was the default."""
     fields = {name: getattr(fact, name) for name in ("keep", "insert", "cutoff", "gamma")}
     shown = ", ".join(f"{name} {value:g}" for name, value in fields.items() if value is not None)
-    why = "it makes up at most" if fact.operator == "flip" else "flipping every item would make up more than"
-    chosen = f", as is usual: {why} 10 entries for each true one" if fact.chosen else ""
+    why = "at most" if fact.operator == "flip" else "flip would insert more than"
+    chosen = f", the default for this table: {why} 10 inserted entries per original entry" if fact.chosen else ""
     return f"Randomized by {fact.operator} ({shown}){chosen}."
 
 
@@ -318,8 +318,10 @@ def estimate(
         if path is not None and written is not None:
             _write_csv(path, written)
     rows = table.to_pylist()
-    untold = f"; of {found.estimates.untold} the noise tells too little" if found.estimates.untold else ""
-    console.say(f"{len(rows)} sets, {found.kind} from {found.transactions} transactions{untold}.")
+    untold = f"; {found.estimates.untold} more are below the noise" if found.estimates.untold else ""
+    console.say(f"Itemsets: {len(rows)}, {found.kind} from {found.transactions} transactions{untold}.")
+    if rows:
+        console.say("Support  95 % CI  items")
     for row in rows[:20]:
         console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
     if len(rows) > 20 and output is None:
@@ -344,7 +346,9 @@ def _write_csv(path: Path, table: Any) -> None:
 
 
 def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool) -> list[dict[str, Any]]:
-    console.say(f"{len(rules)} rules.")
+    console.say(f"Rules: {len(rules)}.")
+    if rules:
+        console.say("Confidence  95 % CI  rule")
     for rule in rules[:20]:
         ends = f"{rule['low']:.4f} to {rule['high']:.4f}"
         console.say(f"{rule['confidence']:8.4f}  {ends}  {rule['left']} -> {rule['right']}")

@@ -85,7 +85,7 @@ def assess_transactions(
         seconds=seconds,
         notes=(
             *_told(pair, facts),
-            f"Sets of at most {_LONGEST} items that {limits.support:.3g} of the transactions hold were compared.",
+            f"Compared: itemsets of at most {_LONGEST} items with a support of at least {limits.support:.3g}.",
         ),
         rows_held_out=0 if pair.outside is None else len(pair.outside),
     )
@@ -100,9 +100,9 @@ def _told(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:
     """From which support on randomized transactions tell of an item."""
     if (law := _law(facts)) is not None:
         if (least := least_told(law, pair.original.sizes)) >= 1:
-            yield "So few transactions, so randomized, tell no support; add more, or randomize less."
+            yield "The noise hides every support in so few transactions; use more transactions, or less noise."
         else:
-            yield f"Supports of single items are significant from about {least:.2g} on, those of larger sets from more."
+            yield f"Smallest significant support: about {least:.2g} for single items, more for larger itemsets."
 
 
 def _limits(pair: TransactionPair, facts: Sequence[Fact]) -> _Limits:

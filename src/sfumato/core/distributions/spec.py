@@ -185,9 +185,9 @@ class NoiseSpec:
             return f"There is no guarantee: {self.weakness}."
         factor = f"e^{self.epsilon:.0f}" if math.isinf(self.gamma) else f"{self.gamma:.4g}"
         return (
-            f"Whatever is sent, the odds of anything about the true value change by at most a factor of {factor} "
-            f"(epsilon {self.epsilon:.3g}): what was 1 % likely before is at most {_percent_up(self.bound(0.01))} % "
-            "likely after."
+            f"Any answer changes the odds of a statement about the true value by at most a factor of {factor} "
+            f"(epsilon {self.epsilon:.3g}): a prior probability of 1 % becomes at most "
+            f"{_percent_up(self.bound(0.01))} %."
         )
 
     def to_document(self) -> dict[str, Any]:
