@@ -43,3 +43,14 @@ def test_links_of_a_page_lead_to_pages_of_the_site(page: Path) -> None:
         found = (page.parent / target).resolve()
         assert found.is_relative_to(DOCS), f"{target} is not among the pages of the site: name it, without a link"
         assert found.is_file() or (ADDED / found.name).is_file() or (ADDED / "notebooks" / found.name).is_file(), target
+
+
+def test_functions_on_the_page_of_the_architecture_exist() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    found = re.findall(r"`([\w/]+\.py): ([\w.]+)`", text)
+    assert len(found) > 20
+    for path, name in found:
+        source = (DOCS.parent / "src" / "sfumato" / path).read_text("utf-8")
+        assert re.search(rf"(?:def|class) {name.rpartition('.')[2]}\b", source), f"{path}: {name}"
+    folders = {path.name for path in (DOCS.parent / "src" / "sfumato").iterdir() if (path / "__init__.py").is_file()}
+    assert {name for name in folders if f"`{name}`" not in text} == set()
