@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.errors import OptionError, SfumatoError
+from sfumato.core.itemsets import Transactions, least_count
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
-from sfumato.core.itemsets.transactions import Transactions, least_count
 from sfumato.transactions.mechanism import TransactionRule, count_sets
 from sfumato.transactions.rules import RuleHiding, changes_needed
 

@@ -19,10 +19,10 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.best_hiding import best_hiding, sets_lost  # noqa: E402
 from sfumato.assess.algebra import Values  # noqa: E402
-from sfumato.core.distributions.transaction_operators import TransactionOperator  # noqa: E402
+from sfumato.core.distributions.operators import TransactionOperator  # noqa: E402
 from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
+from sfumato.core.itemsets import Bitmaps, Transactions, least_count  # noqa: E402
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of  # noqa: E402
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count  # noqa: E402
 from sfumato.transactions.estimate import estimate_counts, estimate_itemsets  # noqa: E402
 from sfumato.transactions.measures import breach_level, origins_told  # noqa: E402
 from sfumato.transactions.mechanism import TransactionRule  # noqa: E402

@@ -7,7 +7,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.modify import records_with_gaps
-from sfumato.methods.modify.block import Blocking
+from sfumato.methods.modify import Blocking
 from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
 from sfumato.methods.protocol import Mechanism
 

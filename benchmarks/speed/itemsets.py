@@ -93,8 +93,8 @@ def peers(name: str, supports: Iterable[float]) -> None:
 
 
 def compare(python: Path) -> str:
+    from sfumato.core.itemsets import Transactions, least_count
     from sfumato.core.itemsets.mining import frequent_itemsets
-    from sfumato.core.itemsets.transactions import Transactions, least_count
 
     frequent_itemsets(Transactions.of([[0, 1]]), 1)
     lines = []

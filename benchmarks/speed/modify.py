@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.speed.hot_paths import spent  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout, Records  # noqa: E402
-from sfumato.methods.modify.block import Blocking  # noqa: E402
+from sfumato.methods.modify import Blocking  # noqa: E402
 from sfumato.methods.modify.swap import (  # noqa: E402
     Downgrading,
     Subsampling,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sfumato.methods.condense.classwise import ClasswiseCondensation
     from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
     from sfumato.methods.geometry.key import Key
-    from sfumato.methods.modify.block import Aggregation, Blocking
+    from sfumato.methods.modify import Aggregation, Blocking
     from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
     from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
@@ -96,9 +96,9 @@ __all__ = [
 
 _HOMES = {
     "AdditiveNoise": "sfumato.methods.perturb",
-    "Aggregation": "sfumato.methods.modify.block",
+    "Aggregation": "sfumato.methods.modify",
     "TransactionRandomization": "sfumato.transactions.randomize",
-    "Blocking": "sfumato.methods.modify.block",
+    "Blocking": "sfumato.methods.modify",
     "Certificate": "sfumato.certificate.certificate",
     "Chain": "sfumato.methods.chain",
     "PrivateChain": "sfumato.methods.private",

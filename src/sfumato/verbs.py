@@ -13,11 +13,11 @@ import pyarrow as pa
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import schema_of
 from sfumato.options import RunOptions
-from sfumato.tables.found_rules import find_decisions, with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.grid import repair_table
 from sfumato.tables.persons import persons_of_table, propose_person
 from sfumato.tables.reading import FileReading
+from sfumato.tables.rules import find_decisions, with_found_rules
 from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.tails import pool_rare_values
 

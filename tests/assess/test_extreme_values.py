@@ -14,8 +14,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks import extreme_values
-from sfumato.assess.attacks.extreme_values import EXTREME_VALUES, _beyond
+from sfumato.assess.attacks import inference
+from sfumato.assess.attacks.inference import EXTREME_VALUES, _beyond
 from sfumato.assess.figures.bars import attack_figures
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.plain import risk_sentence, risky_kinds
@@ -173,7 +173,7 @@ def test_both_ends_take_turns() -> None:
 
 
 def test_the_end_is_that_of_everybody_but_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extreme_values, "_ROWS", 3)  # so that the person often holds the end before it is replaced
+    monkeypatch.setattr(inference, "_ROWS", 3)  # so that the person often holds the end before it is replaced
 
     def end(beyond: float) -> Any:
         return lambda numbers, _: {

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.assess.glossary import TERMS, explain, linked_terms, term_of
 from sfumato.assess.measure import declared
-from sfumato.assess.risks import FAMILIES
+from sfumato.assess.verdict import FAMILIES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 VOCABULARY = (

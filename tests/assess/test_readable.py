@@ -12,7 +12,7 @@ from sfumato.assess.findings import excess_interval, gains
 from sfumato.assess.glossary import CI, limit_range, limit_sentence
 from sfumato.assess.plain import risk_sentence, use_sentence
 from sfumato.assess.report import LimitResult, Report, Ruling
-from sfumato.assess.risks import FAMILIES
+from sfumato.assess.verdict import FAMILIES
 from tests.assess.recorded import OUTCOMES, recorded
 
 NAMES = tuple(OUTCOMES)

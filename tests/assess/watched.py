@@ -14,10 +14,9 @@ from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
 from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.facts import EpochPublished
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, with_indicators
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
-from sfumato.tables.stored_codec import with_indicators
 from tests.assess.privacy_studies import case
 
 FIRST = 120

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.distributions.domains import Integers, Labels
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.distributions.spec import NoiseSpec
-from sfumato.core.distributions.transaction_operators import TransactionOperator
 from sfumato.core.facts import (
     BoundsKept,
     ColumnsDropped,

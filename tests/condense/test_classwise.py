@@ -315,7 +315,7 @@ def test_a_partition_that_mixes_classes_is_refused() -> None:
 
 def test_a_mixing_grouping_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sfumato.methods.condense.layers.partition",
+        "sfumato.methods.condense.classwise.partition",
         lambda values, *_, **__: np.zeros(len(values), dtype=np.int64),
     )
     records = labelled(np.zeros((10, 1)), np.array([0, 1] * 5))

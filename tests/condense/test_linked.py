@@ -16,8 +16,8 @@ import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.engines.columns import released_persons
+from sfumato.methods.condense.classwise import _lengths
 from sfumato.methods.condense.facts import PersonRows, PersonsApart, PersonsLinked
-from sfumato.methods.condense.layers import _lengths
 from tests.condense.test_persons import visits
 from tests.examples import examples
 

@@ -14,9 +14,9 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import ColumnsDropped
 from sfumato.core.groups.facts import Grouped
-from sfumato.methods.condense import layers
+from sfumato.methods.condense import classwise
+from sfumato.methods.condense.classwise import check_persons, first_of_person, layers_of, partition_layers
 from sfumato.methods.condense.facts import PersonsApart
-from sfumato.methods.condense.layers import check_persons, first_of_person, layers_of, partition_layers
 from tests.condense.tables import draw_values
 from tests.examples import examples
 
@@ -95,7 +95,7 @@ def test_a_record_is_left_out_only_where_every_group_has_its_person_or_is_too_sm
     levels = np.where(rng.random(len(persons)) < 0.2, people, rng.integers(2, 5, len(persons)))
     begins = layers_of(strata, persons, levels).begins
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layers, "_CELLS", 5 if in_blocks else 1 << 22)
+        patch.setattr(classwise, "_CELLS", 5 if in_blocks else 1 << 22)
         values = rng.normal(size=(len(persons), 2))
         found, kept = partition_layers(values, levels, strata, persons, rng, grouping="mdav")
     labels = np.full(len(persons), -1)

@@ -18,7 +18,7 @@ from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.key import Add, Key, Mult
-from sfumato.methods.modify.block import Aggregation, Blocking
+from sfumato.methods.modify import Aggregation, Blocking
 from sfumato.methods.modify.swap import Downgrading, Subsampling, Swapping
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.perturb.laplace_pca import LaplacePCA

@@ -35,8 +35,7 @@ from sfumato.stream.settings import (
 )
 from sfumato.stream.state import PAGE, State, StateStore, seal
 from sfumato.stream.tails import counts_of_bins
-from sfumato.tables.codec import Codec
-from sfumato.tables.stored_codec import codec_from_document, codec_to_document
+from sfumato.tables.codec import Codec, codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
 from tests.fuzz.inputs import as_file, as_json, folder_in_memory
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Context
-from sfumato.methods.modify.block import block_rare
+from sfumato.methods.modify import block_rare
 from sfumato.methods.modify.facts import Alike, Blocked
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import read_released

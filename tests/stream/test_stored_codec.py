@@ -11,10 +11,9 @@ import pytest
 
 from sfumato.core.errors import BadInput
 from sfumato.core.records import BlockKind
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, codec_from_document, codec_to_document, with_indicators
 from sfumato.tables.field import Domain, Field, Kind
 from sfumato.tables.schema import Schema
-from sfumato.tables.stored_codec import codec_from_document, codec_to_document, with_indicators
 
 DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=3 * row) for row in range(30)]
 TABLE = pa.table(

@@ -8,8 +8,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, TableError
-from sfumato.tables.encodings import detect_encoding
 from sfumato.tables.files import read_file
+from sfumato.tables.header import detect_encoding
 from sfumato.tables.source import open_people
 from tests.messy_hospital import write_csv
 

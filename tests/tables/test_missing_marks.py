@@ -13,13 +13,12 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.tables.cells import MissingForms, absent_cells
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, codec_from_document, codec_to_document
 from sfumato.tables.contact import codes_of_persons
 from sfumato.tables.files import read_table
 from sfumato.tables.infer import infer_field
 from sfumato.tables.schema import Field, Kind, Role, Schema, missing_marks
 from sfumato.tables.source import open_people
-from sfumato.tables.stored_codec import codec_from_document, codec_to_document
 
 WEIGHTS = [f"{60 + place / 10}" for place in range(180)]
 DATES = [f"{1 + place % 28:02d}.{1 + place % 12:02d}.2021" for place in range(180)]

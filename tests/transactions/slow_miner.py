@@ -7,7 +7,7 @@ from itertools import combinations
 import hypothesis.strategies as st
 import numpy as np
 
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 
 __all__ = ["count_slowly", "draw_transactions", "frequent_slowly", "transaction_lists"]
 

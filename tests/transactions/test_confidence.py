@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.errors import OptionError
+from sfumato.core.itemsets import Transactions
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.core.itemsets.transactions import Transactions
 from sfumato.transactions.confidence import confidence_bounds, estimate_rules
 from sfumato.transactions.estimate import estimate_itemsets
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture

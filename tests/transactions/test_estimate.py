@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.errors import OptionError, TooFew
+from sfumato.core.itemsets import Transactions
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.core.itemsets.transactions import Transactions
 from sfumato.transactions.estimate import estimate_itemsets, interval_itemsets
 from tests.examples import examples
 from tests.transactions.slow_miner import count_slowly, draw_transactions, transaction_lists

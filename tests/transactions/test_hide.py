@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.best_hiding import best_hiding, sets_lost
 from sfumato.core.errors import OptionError, PrivacyRefusal
+from sfumato.core.itemsets import Transactions, least_count
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.core.itemsets.transactions import Transactions, least_count
 from sfumato.transactions.mechanism import TransactionRule, count_sets, read_rules
 from sfumato.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals
 from sfumato.transactions.table import TransactionTable

@@ -9,8 +9,8 @@ from hypothesis import given
 
 import sfumato.core.itemsets.mining as mining
 from sfumato.core.errors import OptionError
+from sfumato.core.itemsets import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.core.itemsets.mining import frequent_itemsets, rules_of
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
 from tests.examples import examples
 from tests.transactions.slow_miner import count_slowly, frequent_slowly, transaction_lists
 

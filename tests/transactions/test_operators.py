@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.errors import OptionError, TableError
+from sfumato.core.itemsets import Bitmaps, Transactions
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions
 from sfumato.transactions.estimate import CountEstimates, estimate_counts
 from sfumato.transactions.measures import breach_level
 

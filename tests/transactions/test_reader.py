@@ -15,9 +15,9 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.errors import BadInput, OptionError, TableError
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 from sfumato.transactions.estimate import estimate_itemsets
 from sfumato.transactions.table import TransactionTable, read_transactions, transactions_of_table
 from tests.examples import examples
@@ -187,7 +187,7 @@ def test_estimating_from_a_release_loads_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("items\n" + "milk;bread\n" * 20, encoding="utf-8")
     command = (
         "import sys, sfumato as sf; from sfumato.transactions.estimate import estimate_itemsets; "
-        "from sfumato.core.distributions.transaction_operators import TransactionOperator; "
+        "from sfumato.core.distributions.operators import TransactionOperator; "
         f"shop = sf.transactions({str(tmp_path / 'table.csv')!r}); "
         "estimate_itemsets(TransactionOperator('flip', 2, keep=0.9, insert=0.1), shop.table.transactions, None, 0.9); "
         "print([name for name in ('numba', 'scipy.stats') if name in sys.modules])"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.itemsets.mining import frequent_itemsets
 from sfumato.transactions.estimate import estimate_itemsets
 from sfumato.transactions.selection import edges, selected_ends, simultaneous_deviations

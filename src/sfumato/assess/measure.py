@@ -132,8 +132,7 @@ def _risk() -> tuple[Measure, ...]:
 
 def _attacks() -> tuple[Measure, ...]:
     from sfumato.assess.attacks.differencing import DIFFERENCING
-    from sfumato.assess.attacks.extreme_values import EXTREME_VALUES
-    from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
+    from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE, EXTREME_VALUES
     from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS
     from sfumato.assess.attacks.labels import HIDDEN_LABEL, LABEL_INFERENCE, SWAPPED_ROWS
     from sfumato.assess.attacks.linkage import GROUP_LINKAGE, LINKABILITY, LINKAGE, LINKED_PERSONS, OWN_ROW_LINKAGE

@@ -12,7 +12,7 @@ from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, excess_interval, gains, rank
 from sfumato.assess.glossary import TERMS, command_words, linked_terms, percent, show, spoken_name
 from sfumato.assess.plain import by_knowledge, risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence
-from sfumato.assess.risks import RiskRow, risk_table
+from sfumato.assess.verdict import RiskRow, risk_table
 from sfumato.core.pages import page_template
 
 if TYPE_CHECKING:

@@ -77,8 +77,8 @@ def compile_report() -> None:
 
     nearest(np.zeros((2, 1)), np.zeros((1, 1)))
 
+    from sfumato.core.itemsets import Transactions
     from sfumato.core.itemsets.mining import frequent_itemsets
-    from sfumato.core.itemsets.transactions import Transactions
 
     frequent_itemsets(Transactions.of([[0, 1, 2], [0, 1], [2]]), 1)
 

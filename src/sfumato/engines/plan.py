@@ -37,13 +37,20 @@ from sfumato.options import RunOptions
 from sfumato.tables.cells import absent_cells, plain
 from sfumato.tables.codec import MOST_CATEGORIES, Codec
 from sfumato.tables.facts import DatesCoarsened
-from sfumato.tables.found_rules import find_decisions, find_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.grid import repair_table
 from sfumato.tables.levels import levels_of_table, parse_conditions, public_level
 from sfumato.tables.persons import check_weights, hold_out, persons_of_table, refuse_weight
 from sfumato.tables.recoding import coarsen, coarser, fact_of_aggregation
-from sfumato.tables.rules import Rule, broken_rows, cells_of_column, enforce_by_copying, rules_within
+from sfumato.tables.rules import (
+    Rule,
+    broken_rows,
+    cells_of_column,
+    enforce_by_copying,
+    find_decisions,
+    find_rules,
+    rules_within,
+)
 from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.tables.tails import PooledCategories, Tails, check_rare_treatment, check_tails, fit_tails, pool_rare_values
 from sfumato.version import __version__

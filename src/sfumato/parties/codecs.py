@@ -19,13 +19,12 @@ from sfumato.parties.channel import PartyError
 from sfumato.parties.ledger import Leak
 from sfumato.parties.session import Session
 from sfumato.tables.cells import absent_cells, codes_of_cells, is_text, numbers_of_cells, plain, written_type
-from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn
+from sfumato.tables.codec import MOST_CATEGORIES, Codec, EncodedColumn, codec_to_document
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.grid import WIDEST, Grid, extent_of_labels, extent_of_numbers, fit_grid
 from sfumato.tables.infer import complete_field
 from sfumato.tables.moved_columns import own_units
 from sfumato.tables.schema import Schema, check_columns, field_to_document
-from sfumato.tables.stored_codec import codec_to_document
 
 __all__ = ["LEAKS", "JointCounts", "ReadColumn", "count_cells", "joint_codec", "read_columns", "refuse_exposed_rows"]
 

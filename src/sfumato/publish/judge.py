@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.assess.findings import Tries, difference_interval, exact_interval
 from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
-from sfumato.assess.risks import FAMILIES
+from sfumato.assess.verdict import FAMILIES
 from sfumato.core.distributions.amplification import membership_bounds, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import DespitePolicy, Fact

@@ -22,7 +22,7 @@ import pyarrow as pa
 from sfumato.core.documents import Unparsable, parse_json
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.stream.entries import Batch, batch_id, cut_batches, place_of
-from sfumato.tables.encodings import codec_name
+from sfumato.tables.header import codec_name
 from sfumato.tables.numerals import Numerals, rewrite_numerals
 from sfumato.tables.source import TableSource, form_of, open_source
 

@@ -28,8 +28,7 @@ from sfumato.stream.settings import Progress, StateEntry, StateError, StreamSett
 from sfumato.stream.state import State
 from sfumato.stream.strata import strata_of
 from sfumato.tables.cells import is_text, plain
-from sfumato.tables.codec import Codec
-from sfumato.tables.stored_codec import codec_to_document
+from sfumato.tables.codec import Codec, codec_to_document
 
 __all__ = [
     "GROUP",

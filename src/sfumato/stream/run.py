@@ -32,7 +32,7 @@ from sfumato.stream.settings import StateEntry, Status, StreamSettings
 from sfumato.stream.strata import check_strata, strata_of
 from sfumato.stream.tails import StreamTails
 from sfumato.tables.cells import decimals_of_step
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, with_indicators
 from sfumato.tables.field import DURATION_FORMATS, Domain, Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import Origin, to_arrow
@@ -40,7 +40,6 @@ from sfumato.tables.grid import repair_table
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.reading import FileReading
 from sfumato.tables.schema import Role, Schema, missing_marks
-from sfumato.tables.stored_codec import with_indicators
 from sfumato.tables.tails import check_rare_treatment, check_tails
 from sfumato.version import __version__
 

@@ -52,10 +52,9 @@ from sfumato.stream.settings import (
 from sfumato.stream.state import State
 from sfumato.stream.strata import strata_of
 from sfumato.stream.tails import StreamTails
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, codec_from_document
 from sfumato.tables.facts import RareValues
 from sfumato.tables.schema import Role
-from sfumato.tables.stored_codec import codec_from_document
 
 __all__ = ["StreamSession"]
 

@@ -443,10 +443,10 @@ class Schema:
         column, besides the usual marks and those that are found.
         """
         from sfumato.tables.contact import codes_of_persons
-        from sfumato.tables.found_rules import with_found_rules
         from sfumato.tables.frames import to_arrow
         from sfumato.tables.grid import repair_table
         from sfumato.tables.infer import infer_schema
+        from sfumato.tables.rules import with_found_rules
 
         marks = missing_marks(None, missing)
         table, dropped = to_arrow(frame, marks)[0], (*identifiers, *(() if person is None else (person,)))

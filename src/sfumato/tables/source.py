@@ -20,9 +20,8 @@ import pyarrow.parquet
 
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS
-from sfumato.tables.encodings import encoding_of
 from sfumato.tables.files import ENDINGS, CsvWriter, FileForm, FileFormat, check_names, describe_detected, ending_of
-from sfumato.tables.header import csv_header
+from sfumato.tables.header import csv_header, encoding_of
 from sfumato.tables.numerals import NumeralScan, rewrite_numerals
 
 __all__ = ["TableSink", "TableSource", "form_of", "open_people", "open_sink", "open_source", "runs_of_rows"]

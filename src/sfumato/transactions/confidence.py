@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.distributions.transaction_operators import TransactionOperator
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, partial_counts
+from sfumato.core.distributions.operators import TransactionOperator
+from sfumato.core.itemsets import Bitmaps, Transactions, partial_counts
 from sfumato.transactions.estimate import Estimates, check_share, classes_of, estimate_counts
 from sfumato.transactions.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
 

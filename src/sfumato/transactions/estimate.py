@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.distributions.transaction_operators import MOST_SIZE, TransactionOperator, hypergeometric
+from sfumato.core.distributions.operators import MOST_SIZE, TransactionOperator, hypergeometric
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, distinct_keys, least_count, partial_counts
+from sfumato.core.itemsets import Bitmaps, Transactions, distinct_keys, least_count, partial_counts
 from sfumato.transactions.selection import selected_ends, wilson_ends
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from sfumato.core.distributions.transaction_operators import MOST_SIZE, OperatorName, TransactionOperator
+from sfumato.core.distributions.operators import MOST_SIZE, OperatorName, TransactionOperator
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import (

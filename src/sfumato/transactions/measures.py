@@ -17,11 +17,11 @@ from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Stated
 from sfumato.assess.attacks.membership import area, area_tries
 from sfumato.assess.findings import Family, Tries, privacy_first
 from sfumato.assess.report import Report
-from sfumato.core.distributions.transaction_operators import TransactionOperator
+from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.errors import TooFew
 from sfumato.core.facts import Fact
+from sfumato.core.itemsets import Bitmaps, Transactions, are_within, least_count, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, are_within, least_count, partial_counts
 from sfumato.transactions.estimate import estimate_itemsets, least_told, merged
 from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionsRandomized
 

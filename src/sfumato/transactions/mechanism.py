@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import Fact
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
+from sfumato.core.itemsets import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.transactions.estimate import check_share
 from sfumato.transactions.table import TransactionTable
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.core.distributions.transaction_operators import OPERATORS, OperatorName, TransactionOperator
+from sfumato.core.distributions.operators import OPERATORS, OperatorName, TransactionOperator
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 from sfumato.methods.protocol import check_parameters
 from sfumato.transactions.facts import TransactionsRandomized
 from sfumato.transactions.mechanism import SanitizedTransactions, TransactionRule

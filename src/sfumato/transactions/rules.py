@@ -21,7 +21,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.itemsets.transactions import Transactions, are_within, distinct_keys, least_count
+from sfumato.core.itemsets import Transactions, are_within, distinct_keys, least_count
 from sfumato.methods.protocol import check_parameters
 from sfumato.transactions.confidence import confidence_bounds
 from sfumato.transactions.estimate import merged

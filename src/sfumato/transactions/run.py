@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.assess.report import Report
 from sfumato.core.errors import OptionError, TableError
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe
 from sfumato.options import RunOptions

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import OptionError, TableError, no_column, shown
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import read_file

@@ -24,11 +24,11 @@ from sfumato.publish.sanitize import MethodChoice, SanitizeRun, check_run, sanit
 from sfumato.registry import load_status
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import FileForm, FileFormat
-from sfumato.tables.found_rules import with_found_rules
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.grid import repair_table
 from sfumato.tables.reading import FileReading, describe_reading, read_people
 from sfumato.tables.recoding import known_columns
+from sfumato.tables.rules import with_found_rules
 from sfumato.tables.schema import Schema, missing_marks
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.model import Tuning, write_tuning_page

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated, Values
 from sfumato.assess.findings import Family, distance_interval, redraw_interval
 from sfumato.assess.study import ColumnPair, Matrix, Places, Study, equivalence_classes
+from sfumato.core.itemsets import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets
-from sfumato.core.itemsets.transactions import Bitmaps, Transactions, least_count, partial_counts
 from sfumato.tables.dates import unit_of
 from sfumato.tables.field import Kind
 from sfumato.tables.rules import Cells, broken_rows, period_of, read_rules

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed, inner, whole
 from sfumato.core.errors import OptionError
-from sfumato.core.itemsets.transactions import Transactions
+from sfumato.core.itemsets import Transactions
 
 __all__ = [
     "MOST_SETS",

@@ -48,13 +48,12 @@ from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise
 from sfumato.methods.protocol import Mechanism
 from sfumato.methods.randomize import Randomization
 from sfumato.options import RunOptions, first_needing_all_rows
-from sfumato.tables.codec import Codec
+from sfumato.tables.codec import Codec, rescale
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.kept_rules import enforce_rules
 from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Role
 from sfumato.tables.source import TableSource
-from sfumato.tables.stored_codec import rescale
 
 __all__ = ["FileRows", "PartitionedRows", "check_partitioned", "run_partitioned"]
 

@@ -124,7 +124,7 @@ class Condensation:
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
-        from sfumato.methods.condense.layers import partition_layers, synthesize_linked
+        from sfumato.methods.condense.classwise import partition_layers, synthesize_linked
         from sfumato.methods.condense.synthesize import NormalScores, synthesize
         from sfumato.methods.condense.warm import compile_ahead
 

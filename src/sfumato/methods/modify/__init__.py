@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arrays import Bools, Floats, Ints
-from sfumato.core.errors import OptionError, closest_name
+from sfumato.core.arrays import Bools, Floats, Ints, count_persons
+from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Fact, Shuffled
+from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
-from sfumato.methods.modify.facts import Alike, Unchanged
-from sfumato.methods.protocol import MethodResult, OwnerDetails, refuse_levels, refuse_strata
+from sfumato.methods.condense import effective_levels
+from sfumato.methods.modify.facts import Alike, Blocked, Unchanged
+from sfumato.methods.protocol import (
+    CoarsenedColumn,
+    MethodResult,
+    OwnerDetails,
+    Traits,
+    check_parameters,
+    refuse_levels,
+    refuse_strata,
+)
 
 __all__ = [
+    "Aggregation",
+    "Blocking",
     "ColumnCells",
+    "block_rare",
     "columns_of_layout",
     "count_equal_rows",
     "equivalence_classes",
@@ -167,3 +182,244 @@ def released(
     made, order = shuffled(records, values, rng)
     facts = (fact, *unchanged(list(left), values), Shuffled(len(records)))
     return MethodResult(made, facts, OwnerDetails(origin=order, texts=texts or {}))
+
+
+_WIDEST = 1e300
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Original rows with the values of some columns generalized.
+
+    Columns that the schema releases at a level of their hierarchy (``coarsened``) are taken without being told.
+
+    Parameters
+    ----------
+    coarsened : pairs of (str, int)
+        Columns and the level of their hierarchy that they are released at. A column of dates without a hierarchy takes
+        the calendar: 1 is the month, 2 the quarter, 3 the year.
+    widths : pairs of (str, float)
+        Columns of numbers and the width of the intervals that they are released as, which begin at multiples of it.
+
+    Examples
+    --------
+    >>> Aggregation(widths={"age": 10}).widths
+    (('age', 10.0),)
+    """
+
+    method: ClassVar[str] = "aggregate"
+
+    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = field(
+        default=(), metadata=offered("aggregate: level of a column's hierarchy, as in born=3; repeatable.")
+    )
+    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = field(
+        default=(),
+        metadata=offered("aggregate: width of the intervals of a column of numbers, as in age=10; repeatable."),
+    )
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        levels, widths = _pairs(self.coarsened, "coarsened"), _pairs(self.widths, "widths")
+        if any(isinstance(level, bool) or not isinstance(level, int) or level < 1 for _, level in levels):
+            raise OptionError("a level of a hierarchy is a whole number of at least 1; write --coarsened COLUMN=1")
+        if any(isinstance(width, bool) or not isinstance(width, int | float) for _, width in widths) or any(
+            not (math.isfinite(width) and 0.0 < width < _WIDEST) for _, width in widths
+        ):
+            raise OptionError("the width of an interval is a number above 0; write --widths COLUMN=10")
+        both = {name for name, _ in levels} & {name for name, _ in widths}
+        if both:
+            raise OptionError(f"column {min(both)!r} has a level and a width; leave one of them out")
+        object.__setattr__(self, "coarsened", levels)
+        object.__setattr__(self, "widths", tuple((name, float(width)) for name, width in widths))
+
+    @property
+    def traits(self) -> Traits:
+        """Properties that an engine needs to know."""
+        wide = tuple(CoarsenedColumn(name, f"intervals {width:.17g}", 1) for name, width in dict(self.widths).items())
+        levels = tuple(CoarsenedColumn(name, None, level) for name, level in dict(self.coarsened).items())
+        return Traits(synthetic=False, coarsened=(*levels, *wide), codes=True)
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
+        """Shuffle the rows, whose columns are already generalized."""
+        columns = modifiable(records, "aggregation").values()
+        released, order = shuffled(records, records.values, rng)
+        facts = (
+            *unchanged(columns, released.values),
+            count_equal_rows(columns, released.values),
+            Shuffled(len(records)),
+        )
+        return MethodResult(released, facts, OwnerDetails(origin=order))
+
+
+def _pairs(told: Any, option: str) -> tuple[tuple[str, Any], ...]:
+    items: list[Any] = list(told.items()) if isinstance(told, Mapping) else [told]
+    if isinstance(told, list | tuple):
+        items = list(told)
+    if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
+        raise OptionError(f"{option} takes pairs of a column and a number")
+    names = [name for name, _ in items]
+    if len(set(names)) < len(names):
+        raise OptionError(f"{option} names a column twice; name it once")
+    return tuple((name, number) for name, number in items)
+
+
+_MOST_SETS = 70  # sets of columns of one size that are all looked at; of more, those that widen the best before
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Original rows with cells of quasi-identifiers set to missing if too few people share them.
+
+    What a row shows of the known columns, a missing cell counted like a value, is shown by the rows of at least as many
+    persons as the highest level among them.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The known columns, those that an outsider is taken to know; by default all that are sanitized.
+    k : int
+        Fewest persons whose rows show the same of them; a record's level is this or its own, the higher.
+
+    Examples
+    --------
+    >>> Blocking(columns=("age", "town"), k=5).method
+    'block'
+    """
+
+    method: ClassVar[str] = "block"
+    traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True, codes=True)
+
+    columns: tuple[str, ...] = ()
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", names_of(self.columns, "columns"))
+        check_parameters(self)
+        if self.k < 2:
+            raise OptionError("k is a whole number of at least 2: fewer people than that share nothing; try 5")
+
+    def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
+        """Set cells to missing and shuffle the rows."""
+        refuse_strata(records, "blocking")
+        levels = effective_levels(records.levels, self.k, allow_level_1=False)
+        columns = columns_of_layout(records.layout)
+        known = named_columns(columns, self.columns or tuple(columns), "columns")
+        told = records.persons is not None
+        persons = people_of(records)
+        people = int(persons.max()) + 1
+        if people < levels.max():
+            who = "persons" if told else "records"
+            raise LevelError(
+                f"there are {people} {who} and the highest privacy level is {levels.max()}; lower it or add more"
+            )
+        codes = np.column_stack([column.codes(records.values) for column in known])
+        blocked = block_rare(codes, levels, persons, rng)
+        values = records.values.copy()
+        for place, column in enumerate(known):
+            column.clear(values, blocked[:, place])
+        classes = equivalence_classes(list(np.where(blocked, 0, codes).T), len(codes))
+        least = count_persons(classes, persons)
+        need = np.zeros(len(least), dtype=np.int64)
+        np.maximum.at(need, classes, levels)
+        if (least < need).any():
+            raise LevelError(f"{int((least < need).sum())} combinations are held by too few; please report this")
+        released, order = shuffled(records, values, rng)
+        fact = Blocked(
+            tuple(column.name for column in known),
+            tuple(int(count) for count in blocked.sum(axis=0)),
+            len(records),
+            int(least.min()),
+            told,
+        )
+        facts = (fact, count_equal_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
+        return MethodResult(released, facts, OwnerDetails(origin=order))
+
+
+def block_rare(codes: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> Bools:
+    """Cells to set to missing, so that each equivalence class holds as many persons as its highest level.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, columns)
+        Equal for equal cells; 0 where one is missing.
+    levels : ndarray of shape (n,)
+        Persons that each row's combination must be held by.
+    persons : ndarray of shape (n,)
+        Whom each row is about, counted from 0.
+
+    Notes
+    -----
+    To block the fewest cells is NP-hard. Here rows whose combination too few hold lose one cell each, those that still
+    are too few two, and so on; of the columns to lose, those go first that settle most rows. Rows that have lost all
+    and are too few are joined by rows of the largest class, or by the smallest class as a whole.
+    """
+    shown = codes.copy()
+    rare = np.flatnonzero(~_enough(shown, levels, persons))
+    best: tuple[int, ...] = ()
+    for size in range(1, codes.shape[1] + 1):
+        if not len(rare):
+            return np.asarray(shown != codes)
+        sets = list(_sets(codes.shape[1], size, best))
+        counts = {lost: int(_held_by_enough(shown, codes, rare, lost, levels, persons).sum()) for lost in sets}
+        ranked = sorted(sets, key=lambda lost: -counts[lost])
+        best = ranked[0]
+        for lost in ranked:
+            if not counts[lost] or not len(rare):
+                break
+            done = _held_by_enough(shown, codes, rare, lost, levels, persons)
+            shown[np.ix_(rare[done], np.array(lost))] = 0
+            rare = rare[~done]
+    shown[rare] = 0
+    _fill_rest(shown, levels, persons, rng)
+    return np.asarray(shown != codes)
+
+
+def _sets(columns: int, size: int, best: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Candidate sets of columns to block: all of a size, or of too many, those that extend the best smaller set."""
+    if math.comb(columns, size) <= _MOST_SETS or not best:
+        yield from itertools.combinations(range(columns), size)
+        return
+    yield from (tuple(sorted((*best, other))) for other in range(columns) if other not in best)
+
+
+def _enough(shown: Ints, levels: Ints, persons: Ints) -> Bools:
+    """Whether each row's equivalence class holds enough persons for every level in it."""
+    classes = equivalence_classes(list(shown.T), len(shown))
+    need = np.zeros(int(classes.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(need, classes, levels)
+    return np.asarray((count_persons(classes, persons) >= need)[classes])
+
+
+def _held_by_enough(shown: Ints, codes: Ints, rare: Ints, lost: Sequence[int], levels: Ints, persons: Ints) -> Bools:
+    """Rare rows whose class would be large enough without these columns, counting rows with missing cells."""
+    tried = codes[rare]
+    tried[:, list(lost)] = 0
+    gone = (shown == 0).any(axis=1)
+    gone[rare] = False
+    beside = np.flatnonzero(gone)
+    both = np.concatenate([rare, beside])
+    return _enough(np.concatenate([tried, shown[beside]]), levels[both], persons[both])[: len(rare)]
+
+
+def _fill_rest(shown: Ints, levels: Ints, persons: Ints, rng: np.random.Generator) -> None:
+    """Merge rows into the fully blocked class until it holds enough persons."""
+    while True:
+        rest = (shown == 0).all(axis=1)
+        if not rest.any():
+            return
+        short = int(levels[rest].max()) - len(np.unique(persons[rest]))
+        if short <= 0:
+            return
+        others = np.flatnonzero(~rest)
+        classes = equivalence_classes(list(shown[others].T), len(others))
+        held = count_persons(classes, persons[others])
+        need = np.zeros(len(held), dtype=np.int64)
+        np.maximum.at(need, classes, levels[others])
+        largest = int(np.argmax(held - need))
+        if held[largest] - need[largest] >= short:
+            inside = others[classes == largest]
+            fresh = np.setdiff1d(persons[inside], persons[rest])
+            moved = rng.permutation(fresh)[:short] if len(fresh) >= short else np.unique(persons[inside])
+            shown[inside[np.isin(persons[inside], moved)]] = 0
+        else:
+            shown[others[classes == int(np.argmin(held))]] = 0
