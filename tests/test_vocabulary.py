@@ -27,6 +27,7 @@ TEXTS = (
     "src/**/*.css",
     "src/**/*.html",
     "src/**/*.js",
+    "src/**/*.json",
 )
 PARTICIPLE = re.compile(
     r"_?(?:[A-Z][a-z]*[^e]ed|Chosen|Done|Drawn|Found|Given|Grown|Held|Hidden|Kept|Known|Left|Lost|Made|Said|Seen|Sent|Shown|"

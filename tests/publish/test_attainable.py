@@ -123,6 +123,7 @@ def test_nothing_is_read_or_run_for_a_policy_that_cannot_be_met(monkeypatch: pyt
     for told in (
         {},
         {"holdout": 0.3, "rare": "keep"},
+        {"holdout": 0.3, "tails": "keep"},
         {"holdout": 0.3, "k": 5, "method": "condense"},
         {"holdout": 0.3, "k": 5, "leaf": 9, "method": "chain"},
         {"holdout": 0.3, "level": 7, "method": "condense"},

@@ -16,6 +16,7 @@ from sfumato.methods.randomize.facts import DomainsObserved
 from sfumato.publish.judge import Ruling, Verdict, judge
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.stream.facts import EpochPublished, Maintained
+from sfumato.tables.facts import TailsCoded
 from tests.examples import sized
 from tests.publish.cases import (
     AREAS,
@@ -371,6 +372,41 @@ def test_rare_categories_are_hidden_where_no_category_leaves_as_it_is(facts: tup
         assert (verdict.exceeded[0].value, verdict.exceeded[0].allowed) == ("shown", "hidden")
 
 
+EXTREMES = "extreme-values-disclosed"
+
+
+@pytest.mark.parametrize(
+    ("facts", "hidden"),
+    [
+        ((*GROUPED, TailsCoded("code", 10, 2)), True),
+        ((*GROUPED, TailsCoded("smooth", 10, 2)), True),
+        ((*GROUPED, TailsCoded("code", 9, 2)), False),
+        ((*GROUPED, TailsCoded("keep", 10, 2)), False),
+        (GROUPED, True),  # there is neither a number nor a date
+        (NOISED, False),
+    ],
+)
+def test_tails_are_hidden_if_they_were_coded_to_cut_offs_of_enough_people(
+    facts: tuple[Fact, ...], hidden: bool
+) -> None:
+    verdict = judge(report(), Policy("ours", require={"tails": "hidden"}), facts)
+    assert verdict.outcome is (MEETS if hidden else DOES_NOT_MEET)
+    if not hidden:
+        assert (verdict.exceeded[0].value, verdict.exceeded[0].allowed) == ("shown", "hidden")
+
+
+def test_a_table_without_numbers_has_no_tails() -> None:
+    name, family, way = EXTREMES, Family.ATTACK, Direction.LOWER
+    idle = not_run(name, family, way, "How often.", "there are no numbers", applies=False)
+    assert judge(report(idle), Policy("ours", require={"tails": "hidden"}), NOISED).outcome is MEETS
+
+
+def test_cut_offs_of_as_many_people_as_a_group_must_have_are_enough() -> None:
+    policy = Policy("ours", require={"tails": "hidden", "min_group_size": 5})
+    verdict = judge(report(), policy, (*GROUPED, TailsCoded("code", 5, 2)))
+    assert "tails" not in {each.limit for each in verdict.exceeded}
+
+
 def rarest(fewest: float | None, *, applies: bool = True) -> Finding:
     name, family, way = "rarest-category", Family.PRIVACY, Direction.HIGHER
     if fewest is None:
@@ -416,7 +452,7 @@ def test_categories_that_could_not_be_counted_are_told_by_what_was_done() -> Non
 def test_of_a_table_of_unknown_make_groups_and_rare_categories_cannot_be_told() -> None:
     verdict = judge(report(), BUILT_IN["research"])
     assert verdict.outcome is INCONCLUSIVE
-    assert needed(verdict) == ["min_group_size", "rare"]
+    assert needed(verdict) == ["min_group_size", "rare", "tails"]
 
 
 # -------------------------------------------------------------------------------------------------------- what to try

@@ -27,7 +27,7 @@ def test_research_is_as_the_interface_has_it() -> None:
             "membership-auc": 0.60,
             "membership-tpr": 0.03,
         },
-        require={"control": True, "min_group_size": 10, "rare": "hidden"},
+        require={"control": True, "min_group_size": 10, "rare": "hidden", "tails": "hidden"},
         keep={"utility-loss": 0.05},
         proof={"epsilon": 1.0, "delta": 1e-5},
     )
@@ -63,7 +63,13 @@ policies = st.builds(
         {"linkage-excess": share}, optional={"singling-out-excess": share, "membership-auc": st.just(0.5)}
     ),
     st.fixed_dictionaries(
-        {}, optional={"control": st.booleans(), "min_group_size": st.integers(1, 10**9), "rare": st.just("hidden")}
+        {},
+        optional={
+            "control": st.booleans(),
+            "min_group_size": st.integers(1, 10**9),
+            "rare": st.just("hidden"),
+            "tails": st.just("hidden"),
+        },
     ),
     st.fixed_dictionaries({}, optional={"utility-loss": share}),
 )

@@ -310,6 +310,7 @@ _NAMES = {
     "control": "the control group",
     "min_group_size": "the minimum group size",
     "rare": "hiding of rare categories",
+    "tails": "hiding of extreme values",
 }
 _AUC = "membership-auc"
 _SPECIAL = {

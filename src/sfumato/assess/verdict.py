@@ -247,6 +247,8 @@ def _exceeded_words(each: ExceededLimit) -> str:
         return f"The policy requires groups of at least {each.allowed} people; {there}"
     if each.limit == "rare":
         return "The policy requires rare categories to be hidden; the release may contain some"
+    if each.limit == "tails":
+        return "The policy requires extreme values to be hidden; the release may contain some"
     return limit_sentence(each.limit, each.finding, float(each.value or 0.0), float(each.allowed), each.interval)
 
 

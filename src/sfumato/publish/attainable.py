@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato.assess.report import ExceededLimit, Ruling, UndecidedLimit, Verdict
 from sfumato.methods.protocol import Mechanism
-from sfumato.publish.judge import LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet, judge_proof
+from sfumato.publish.judge import EXTREMES, LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet, judge_proof
 from sfumato.publish.policy import PURPOSES, Policy
 
 __all__ = ["PlannedRun", "refuse_unattainable", "without_control"]
@@ -31,8 +31,8 @@ class PlannedRun:
     mechanism : Mechanism, optional
     level : str or int, optional
         Privacy levels, as `sfumato.sanitize` takes them.
-    rare : str, optional
-        What becomes of rare categories, as `sfumato.sanitize` takes it.
+    rare, tails : str, optional
+        Treatment of rare categories and of extreme values, as `sfumato.sanitize` takes it.
     transactions : bool
         The table holds transactions, whose methods make no groups and show every item.
     """
@@ -43,6 +43,7 @@ class PlannedRun:
     mechanism: Mechanism | None = None
     level: str | int | None = None
     rare: str | None = None
+    tails: str | None = None
     transactions: bool = False
 
     @property
@@ -88,7 +89,7 @@ def refuse_unattainable(policy: Policy | None, run: PlannedRun, *, despite: bool
     """
     if policy is None or despite:
         return
-    found = [*_control(policy, run), *_groups(policy, run), *_rare(policy, run)]
+    found = [*_control(policy, run), *_groups(policy, run), *_rare(policy, run), *_tails(policy, run)]
     if run.mechanism is not None and run.mechanism.traits.declared:
         found = _proof(policy, run.mechanism)
     if not found:
@@ -173,3 +174,10 @@ def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
     else:
         return []
     return [(ExceededLimit("rare", RAREST, "shown", "hidden"), why, way)]
+
+
+def _tails(policy: Policy, run: PlannedRun) -> list[_Found]:
+    if policy.require.get("tails") != "hidden" or run.tails != "keep":
+        return []
+    why = "the policy requires extreme values to be hidden and --tails keep shows them"
+    return [(ExceededLimit("tails", EXTREMES, "shown", "hidden"), why, "drop --tails keep")]

@@ -28,17 +28,18 @@ from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, Un
 from sfumato.assess.verdict import FAMILIES
 from sfumato.core.distributions.amplification import membership_bounds, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, shown
-from sfumato.core.facts import DespitePolicy, Fact
+from sfumato.core.facts import Context, DespitePolicy, Fact
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.private.facts import PrivatelyMeasured
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, proof_to_try, what_to_try
-from sfumato.tables.facts import RareValues
+from sfumato.tables.facts import RareValues, TailsCoded
 
 if TYPE_CHECKING:
     from sfumato.publish.release import Release
 
 __all__ = [
     "CONFIDENCE",
+    "EXTREMES",
     "FAMILIES",
     "LEAST_HELD_OUT",
     "RAREST",
@@ -69,7 +70,7 @@ LEAST_HELD_OUT = 1_000
 _OWN_ROW = "own-row-linkage-"
 _KNOWN_ROWS = "known-input-recovery"
 _SINGLING = "singling-out-"
-_EXTREMES = "extreme-values-disclosed"
+EXTREMES = "extreme-values-disclosed"
 _SCORES = ("membership-auc", "membership-tpr")
 TPR = "membership-tpr"
 _FALSE_ALARMS, _LEAST_ALLOWED = 0.01, 0.001
@@ -160,7 +161,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[LimitCheck], list[Undeci
     missing: list[UndecidedLimit] = []
     for finding in family:
         if finding.value is None:
-            if finding.applies and finding.name != _EXTREMES:
+            if finding.applies and finding.name != EXTREMES:
                 missing.append(UndecidedLimit(limit, finding.name, f"the attack was not run ({finding.reason})"))
             continue
         outside: Tries | float | None = finding.outside
@@ -174,7 +175,7 @@ def _of_limit(limit: str, report: Report) -> tuple[list[LimitCheck], list[Undeci
             lacking = "no held-out record could be attacked" if report.rows_held_out else "there is no control group"
             missing.append(UndecidedLimit(limit, finding.name, lacking))
         else:
-            checks.append(LimitCheck(limit, finding.name, finding.inside, outside, alone=finding.name == _EXTREMES))
+            checks.append(LimitCheck(limit, finding.name, finding.inside, outside, alone=finding.name == EXTREMES))
     if not missing and all(check.alone for check in checks):
         missing.append(UndecidedLimit(limit, None, "none of its attacks applies to this table"))
     return checks, missing
@@ -342,6 +343,9 @@ def _requirements(
         elif name == "rare" and (shown := _shows_rare(report, policy, facts)) is not None:
             if shown:
                 unmet.append(ExceededLimit(name, RAREST, "shown", asked))
+        elif name == "tails" and facts:
+            if _shows_tails(report, policy, facts):
+                unmet.append(ExceededLimit(name, EXTREMES, "shown", asked))
         else:
             unknown.append(UndecidedLimit(name, None, "there is no certificate of the method"))
     return tuple(unmet), tuple(unknown)
@@ -367,6 +371,22 @@ def _shows_rare(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool |
     if rarest is None or (rarest.value is None and rarest.applies):
         return True if facts else None
     return rarest.value is not None and rarest.value < least
+
+
+def _shows_tails(report: Report, policy: Policy, facts: Sequence[Fact]) -> bool:
+    """Whether a number or date beyond a cut-off of enough people may show in the release.
+
+    Methods that make synthetic rows state how the ends of columns were treated, if there are numbers or dates. Another
+    method hides them only if there are none, which the attack by extreme values knows.
+    """
+    least = min(int(policy.require.get("min_group_size", _USUAL_PERSONS)), _USUAL_PERSONS)
+    treated = [fact for fact in facts if isinstance(fact, TailsCoded)]
+    if treated:
+        return any(fact.method == "keep" or fact.k < least for fact in treated)
+    if any(fact.synthetic for fact in facts) or Context(tuple(facts)).has("transactions-released"):
+        return False
+    extremes = next((finding for finding in report.findings if finding.name == EXTREMES), None)
+    return extremes is None or extremes.applies
 
 
 # ------------------------------------------------------------------------------------------- before anything is written

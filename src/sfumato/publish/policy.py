@@ -65,6 +65,8 @@ REQUIRE = {
     "min_group_size": "Every group that rows are drawn from holds at least this many people; a method without groups "
     "does not meet it.",
     "rare": "No category held by too few people appears in the release; remove the line to allow rare categories.",
+    "tails": "No number or date lies beyond a cut-off computed from enough people; remove the line to allow extreme "
+    "values.",
 }
 """What every requirement asks, in one sentence."""
 
@@ -103,7 +105,8 @@ class Policy:
     limits : mapping of str to float
         By the names of `LIMITS`.
     require : mapping
-        By the names of `REQUIRE`: ``control`` true or false, ``min_group_size`` a whole number, ``rare`` "hidden".
+        By the names of `REQUIRE`: ``control`` true or false, ``min_group_size`` a whole number, ``rare`` and
+        ``tails`` "hidden".
     keep : mapping of str to float
         By the names of `KEEP`; for tuning alone.
     proof : mapping of str to float
@@ -201,9 +204,9 @@ def _checked(key: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise OptionError("the policy's 'control' must be true or false; write one of them")
         return value
-    if key == "rare":
+    if key in ("rare", "tails"):
         if value != "hidden":
-            raise OptionError("the policy's 'rare' must be 'hidden'; write that, or remove the line")
+            raise OptionError(f"the policy's {key!r} must be 'hidden'; write that, or remove the line")
         return value
     if key == "min_group_size":
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PERSONS:
@@ -243,7 +246,11 @@ for _name, _gain, _auc, _tpr, _persons, _loss, _epsilon in (
     BUILT_IN[_name] = Policy(
         _name,
         {**dict.fromkeys(list(LIMITS)[:3], _gain), "membership-auc": _auc, "membership-tpr": _tpr},
-        {"control": True, "min_group_size": _persons, **({} if _name == "trusted" else {"rare": "hidden"})},
+        {
+            "control": True,
+            "min_group_size": _persons,
+            **({} if _name == "trusted" else {"rare": "hidden", "tails": "hidden"}),
+        },
         {"utility-loss": _loss},
         {"epsilon": _epsilon, "delta": 1e-5},
     )
@@ -313,12 +320,12 @@ def proof_to_try(policy: Policy, command: Sequence[str]) -> tuple[str, ...]:
 
 
 def command_with(
-    words: Sequence[str], options: Sequence[str], policy: Policy, holdout: float | None, *, show_rare: bool
+    words: Sequence[str], options: Sequence[str], policy: Policy, holdout: float | None, *, dropped: Sequence[str]
 ) -> str:
-    """Command line with other options of a method, judged by a policy, with a held-out share if given."""
+    """Command line with other options of a method and without those dropped, judged by a policy, with a hold-out."""
     line = _with(_without(words, *_dropped(options)), *options) if options else list(words)
     line = line if holdout is None else _with(line, "--holdout", f"{holdout:g}")
-    line = line if show_rare else _without(line, "--rare")
+    line = _without(line, *dropped)
     line = line if "--policy" in line else _with(line, "--policy", _option_of(policy))
     return shlex.join(_replacing([word for word in line if word != "--despite-policy"]))
 

@@ -685,6 +685,7 @@ def _planned(mechanism: Mechanism | None, options: RunOptions, rows: int | None 
         mechanism=mechanism,
         level=options.level,
         rare=options.rare,
+        tails=options.tails,
     )
 
 

@@ -267,13 +267,13 @@ class _Search:
         cells = table.num_rows * max(1, len(self.plan.schema.encoded))
         most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
         leaves = _LEAVES if most == _MOST_RUNS else _LEAVES[1:]
-        hides = self.plan.options.rare == "keep" and "rare" in self.policy.require  # rare values that were to be kept
-        rare = None if hides else self.plan.options.rare
+        shown = {name: getattr(self.plan.options, name) for name in ("rare", "tails")}
+        hidden = {name: None for name, way in shown.items() if way == "keep" and name in self.policy.require}
         for mechanism, options in _settings(self.plan, self.policy, leaves, compared=compared and not self.fresh):
             if self.runs >= most or monotonic() > self.ends:
                 return
             tell(_STAGE, 0.8 * self.runs / most)
-            other = dataclasses.replace(self.plan, mechanism=mechanism).with_options(holdout=self.held, rare=rare)
+            other = dataclasses.replace(self.plan, mechanism=mechanism).with_options(holdout=self.held, **hidden)
             found = self._try(table, other, options)
             if self.line or (found and not can_be_told(found[0].report, self.policy)):
                 return
@@ -291,7 +291,8 @@ class _Search:
         if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
             share = self.held if isinstance(self.held, float) else None
             words = (*self.options.command, *changed)
-            self.line = command_with(words, options, self.policy, share, show_rare=plan.options.rare is not None)
+            dropped = [f"--{name}" for name in ("rare", "tails") if getattr(plan.options, name) is None]
+            self.line = command_with(words, options, self.policy, share, dropped=dropped)
         leak = min(each.outlook.leak for each in found)
         if self.nearest is None or leak < self.nearest[0]:
             self.nearest = leak, plan, options
