@@ -630,6 +630,7 @@ def test_utility_is_led_by_a_measure_above_chance() -> None:
 
 def test_other_tables_say_how_much_they_moved() -> None:
     assert "Distributions of single columns differ by" in use_sentence(report_of("redraw").findings[:60], None)
+    assert "Associations between pairs of columns differ by" in use_sentence(report_of("redraw").findings[:60], None)
     assert "Utility was not measured" in use_sentence([], None)
 
 

@@ -88,6 +88,10 @@ def use_sentence(findings: Sequence[Finding], target: str | None, *, short: bool
         return "Utility was not measured; the reasons are in the details."
     chance = "" if moved.baseline is None else f" ({percent(moved.baseline)} by sampling alone)"
     sentence = f"Distributions of single columns differ by {percent(moved.value)} on average{chance}."
+    pairs = known.get("association-difference")
+    if pairs is not None and pairs.value is not None:
+        chance = "" if pairs.baseline is None else f" ({score(pairs.baseline)} by sampling alone)"
+        sentence += f" Associations between pairs of columns differ by {score(pairs.value)} on average{chance}."
     aim = "Name a column to predict (--target)" if target is None else "Hold out records (--holdout)"
     return sentence if short else f"{sentence} {aim} to measure the loss of a model."
 

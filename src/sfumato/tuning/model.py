@@ -132,7 +132,8 @@ class Tuning:
             return "not confirmed: there was no time to measure it on people that the search had not used"
         failed = next((each for each in (reading, *nearest.again) if each.verdict.outcome is not Ruling.MEETS), None)
         if failed is not None:
-            return failed.verdict.reasons[0]
+            why = failed.verdict.reasons[0]
+            return f"{why[:1].lower()}{why[1:]}"
         if nearest.loses:
             most = self.policy.keep["utility-loss"]
             return f"models lose {score(reading.loss)}; the policy allows {most:g}"

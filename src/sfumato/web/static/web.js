@@ -382,7 +382,7 @@
         const told = await follow((each) => {
           update(each.points);
           by("search-bar").value = each.fraction;
-          speak(by("said"), latest.length ? `${latest.length} settings tried, ${Math.round(100 * each.fraction)} % of the time.` : "Trying the first settings.", false);
+          speak(by("said"), latest.length ? `${latest.length} ${latest.length === 1 ? "setting" : "settings"} tried, ${Math.round(100 * each.fraction)} % of the time.` : "Trying the first settings.", false);
         });
         by("searching").hidden = true;
         if (told.state === "done") done(told.tuning);
