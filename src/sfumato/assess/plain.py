@@ -230,8 +230,8 @@ def _members_and_control(finding: Finding | None) -> str:
 
 def risky_columns(columns: Sequence[ColumnRisk]) -> list[tuple[str, str]]:
     """The columns that contribute most to the risk, each with its reasons; empty if none stands out."""
-    told = [(risk.column, ", ".join(_reasons(risk))) for risk in columns]
-    return [(column, reasons) for column, reasons in told if reasons][:_MOST_COLUMNS]
+    column_reasons = [(risk.column, ", ".join(_reasons(risk))) for risk in columns]
+    return [(column, reasons) for column, reasons in column_reasons if reasons][:_MOST_COLUMNS]
 
 
 def _reasons(risk: ColumnRisk) -> list[str]:

@@ -192,18 +192,18 @@ def _argument(found: re.Match[str]) -> str:
     name = found["name"]
     if name is None:
         return found[0]
-    told = found[0].partition(" ")[2]
+    operand = found[0].partition(" ")[2]
     argument = _ARGUMENTS.get(name, name.replace("-", "_")) + ("=True" if name in _FLAGS else "")
     argument += "" if "=" in argument else "="
-    if not told or argument[-1] != "=":
-        return f"{argument} {told}".rstrip()
+    if not operand or argument[-1] != "=":
+        return f"{argument} {operand}".rstrip()
     if found["pair"]:
-        column, _, value = told.partition("=")
+        column, _, value = operand.partition("=")
         return f"{argument}[({column}, {value})]"
     if found["number"] or found["quoted"] or found["place"]:
-        return f"{argument}{told}"
-    is_value = found["size"] or found["mark"] or told in _WORDS or any(mark.isdigit() for mark in told)
-    return f"{argument}{told!r}" if is_value else f"{argument} {told}"
+        return f"{argument}{operand}"
+    is_value = found["size"] or found["mark"] or operand in _WORDS or any(mark.isdigit() for mark in operand)
+    return f"{argument}{operand!r}" if is_value else f"{argument} {operand}"
 
 
 def printable(text: str, *, lines: bool = False) -> str:

@@ -170,8 +170,8 @@ def _infer_rest(
     missing: tuple[str, ...],
 ) -> Schema:
     """Infer all columns; given names are checked first, so that a misspelt one is the error."""
-    told = (*identifiers, *(() if person is None else (person,)), *public)
-    unknown = [name for name in told if name not in arrow.column_names]
+    named = (*identifiers, *(() if person is None else (person,)), *public)
+    unknown = [name for name in named if name not in arrow.column_names]
     if unknown:
         raise OptionError(no_column(unknown[0], arrow.column_names))
     target = target if target in arrow.column_names else None

@@ -172,8 +172,8 @@ class NetworkChannel(PartyChannel):
         if self._closed:
             return
         code = getattr(sys.exception(), "exit_code", 1)
-        told = write_json(Disconnect(reason[:_MOST_REASON], code), escaped=True).encode()
-        self._call(self._disconnect(Frame.ABORT, told), watch=False)
+        notice = write_json(Disconnect(reason[:_MOST_REASON], code), escaped=True).encode()
+        self._call(self._disconnect(Frame.ABORT, notice), watch=False)
 
     def close(self) -> None:
         """Disconnect from the remaining parties."""

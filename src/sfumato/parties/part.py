@@ -291,13 +291,13 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
     filled: set[str] = set()
     for owner, name in enumerate(session.names):
         payload = write_json(own, escaped=True).encode() if owner == session.rank else None
-        told = _document(session.broadcast(payload, owner, AGREEMENT.label, 1), name)
-        differs = [key for key in ("version", "plan", "format") if getattr(told, key) != getattr(own, key)]
+        document = _document(session.broadcast(payload, owner, AGREEMENT.label, 1), name)
+        differs = [key for key in ("version", "plan", "format") if getattr(document, key) != getattr(own, key)]
         if differs:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
-        schemas.append(_schema(told.schema, name))
-        dropped += told.dropped
-        filled.update(set(told.dropped) - set(told.empty))
+        schemas.append(_schema(document.schema, name))
+        dropped += document.dropped
+        filled.update(set(document.dropped) - set(document.empty))
     left = tuple(dict.fromkeys(dropped))
     return Agreement(
         _joined(schemas, part.plan),

@@ -252,12 +252,12 @@ class _Search:
         assert verdict is not None
         table = _enough(self.arrow, self.plan, self.policy)
         compared = verdict.asked and report.rows_held_out  # with a policy everybody is attacked, as in the trials
-        told = table is not None and (not compared or can_be_told(report, self.policy))
-        if told:
+        decidable = table is not None and (not compared or can_be_told(report, self.policy))
+        if decidable:
             self._settings(table, compared=bool(report.rows_held_out))
         exceeded = any(each.limit in self.policy.limits for each in verdict.exceeded)
         changes = self._changes(report) if exceeded else []
-        if told and not self.line and self.nearest is not None:
+        if decidable and not self.line and self.nearest is not None:
             self._changed(table, changes)
         found = (self.line,) if self.line else ()
         return dataclasses.replace(verdict, to_try=found, tried=self.tried, changes=tuple(each for _, each in changes))

@@ -261,8 +261,8 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
         raise OptionError(f"the release {name} does not verify ({broken[0].name}); use it as it was published")
     place = next(path for path in sorted(release.iterdir()) if path.name.startswith("table."))
     certificate, _ = certificate_beside(place)
-    told = [] if certificate is None else [fact for fact in certificate.facts if isinstance(fact, EpochPublished)]
-    lines = [EpochLine(**dataclasses.asdict(fact)) for fact in told]
+    epochs = [] if certificate is None else [fact for fact in certificate.facts if isinstance(fact, EpochPublished)]
+    lines = [EpochLine(**dataclasses.asdict(fact)) for fact in epochs]
     own = bool(lines) and lines == list(ledger[: len(lines)])
     digest = None if certificate is None else certificate.table_sha256
     if not own or certificate is None or delivered.get(len(lines), digest) != digest:

@@ -76,14 +76,14 @@ class _Encode:
         bodies = np.ascontiguousarray(np.column_stack([levels, values]), dtype="<f8")
         dropped = [field for field in codec.schema if field.role is Role.IDENTIFIER]
         out = table.num_rows - len(levels)
-        told = KeptOut(table.num_rows, out, screened.counts, empty_columns(table, dropped))
+        excluded = KeptOut(table.num_rows, out, screened.counts, empty_columns(table, dropped))
         people = [persons[row] for row in screened.rows.tolist()]
         return pa.RecordBatch.from_arrays(
             [
                 pa.array([*(each[0] if each else _NOWHERE for each in people), _NOWHERE], pa.int64()),
                 pa.array([*people, b""], pa.binary()),
                 pa.array([*self.cells.cell(values).tolist(), _NOWHERE], pa.int64()),
-                pa.array([*(row.tobytes() for row in bodies), _told(told)], pa.binary()),
+                pa.array([*(row.tobytes() for row in bodies), _told(excluded)], pa.binary()),
             ],
             schema=_ROWS,
         )
@@ -202,8 +202,8 @@ def start_stream(
     if persons is not None:
         counted = rows.groupBy("bucket")
         rows = counted.transformWithStateInPandas(_persons_processor(persons, cells), _TOLD, "Append", "None")
-    told = rows.select("cell", "body").groupBy("cell")
-    changes = told.transformWithStateInPandas(_cells_processor(cells, vault), _TOLD, "Append", "None")
+    by_cell = rows.select("cell", "body").groupBy("cell")
+    changes = by_cell.transformWithStateInPandas(_cells_processor(cells, vault), _TOLD, "Append", "None")
 
     def call(batch: DataFrame, number: int) -> None:
         query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""

@@ -76,8 +76,8 @@ class Calculation:
                 "lowering": {"output": found.lowering, "posterior": found.worst.lowest},
             }
         if self.solution is not None:
-            told = ("gamma", "parameter", "value", "words")
-            document["solution"] = {key: getattr(self.solution, key) for key in told}
+            fields = ("gamma", "parameter", "value", "words")
+            document["solution"] = {key: getattr(self.solution, key) for key in fields}
         return {**document, "entropy": self.entropy}
 
     def describe(self) -> str:

@@ -211,8 +211,8 @@ class Connection:
         status, document = self._call("/api/answer", body)
         if status == 200 and isinstance(document, dict) and document.get("accepted") is True:
             return bool(document.get("again"))
-        said = document.get("error") if isinstance(document, dict) else None
-        words = f"{said[:200]}" if isinstance(said, str) and said.isprintable() else "it gives no reason"
+        reason = document.get("error") if isinstance(document, dict) else None
+        words = f"{reason[:200]}" if isinstance(reason, str) and reason.isprintable() else "it gives no reason"
         kind = NoToken if status == HTTPStatus.UNAUTHORIZED else NotSent
         raise kind(f"the server did not take the answer ({status}): {words}")
 

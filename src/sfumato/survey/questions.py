@@ -179,12 +179,12 @@ class Survey:
         try:
             if document["format"] != _FORMAT:
                 raise OptionError(f"a survey's document needs format = {_FORMAT}; get a newer sfumato")
-            told = typed(_SurveyDocument, document)
+            fields = typed(_SurveyDocument, document)
         except (KeyError, TypeError, Unparsable):
             raise BadInput("this is not the document of a survey; check the address") from None
-        questions = (Question(each.name, NoiseSpec.from_document(each.spec), each.text) for each in told.questions)
-        survey = cls(tuple(questions), told.title)
-        if told.digest != survey.digest:
+        questions = (Question(each.name, NoiseSpec.from_document(each.spec), each.text) for each in fields.questions)
+        survey = cls(tuple(questions), fields.title)
+        if fields.digest != survey.digest:
             raise BadInput("the survey's digest is not that of its specification; do not answer it")
         return survey
 

@@ -641,9 +641,10 @@ def rescale(codec: Codec, moments: Mapping[str, tuple[float, float]]) -> Codec:
     >>> bool((twice.encode(table).values * 2.0 == codec.encode(table).values).all())
     True
     """
-    told = [(column, moments.get(column.field.name)) for column in codec.columns]
+    found_moments = [(column, moments.get(column.field.name)) for column in codec.columns]
     return Codec(
-        codec.schema, tuple(column if found is None else _rescale_column(column, *found) for column, found in told)
+        codec.schema,
+        tuple(column if found is None else _rescale_column(column, *found) for column, found in found_moments),
     )
 
 

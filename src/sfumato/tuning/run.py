@@ -399,8 +399,8 @@ class _Job:
     def _without_a_column(self) -> None:
         """Where nothing holds, confirm the change that leaks least of those that a command line can say."""
         better = [after for before, after in self.changed if after.outlook.leak < min(1.0, before.outlook.leak)]
-        said = [each for each in better if each.change is not None and each.change.options]
-        for after in sorted(said, key=lambda each: each.outlook.leak)[:1]:
+        useful_changes = [each for each in better if each.change is not None and each.change.options]
+        for after in sorted(useful_changes, key=lambda each: each.outlook.leak)[:1]:
             if self.clock.estimate(after.candidate.method, self.part.people) < self.clock.left:
                 found = confirm_one(self.bench, after.candidate, self.part, self.people, self.clock, after.change)
                 self.confirmed.append(found)

@@ -206,10 +206,10 @@ class WebPage:
         visit = self._visit
         if visit.result is None or visit.file is None:
             return _to("/policy")
-        told = (visit.file, visit.choices, visit.setting)
+        choices = (visit.file, visit.choices, visit.setting)
         lines = {
-            "command": command_line(*told, recipe="owner/recipe.toml"),
-            "python": python_lines(*told, recipe="owner/recipe.toml"),
+            "command": command_line(*choices, recipe="owner/recipe.toml"),
+            "python": python_lines(*choices, recipe="owner/recipe.toml"),
         }
         figures = await asyncio.to_thread(visit.compared)
         return self._page("result", drawn=True, result=visit.result, figures=figures, **lines)
@@ -251,11 +251,11 @@ class WebPage:
         length = request.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > visit.most_bytes):
             raise TooLarge(visit.too_large)
-        told = request.query_params
-        chosen = parse_choices(Choices, told.get("choices", "{}")[:_MOST_CHOICES].encode())
+        query = request.query_params
+        chosen = parse_choices(Choices, query.get("choices", "{}")[:_MOST_CHOICES].encode())
         choices = Choices(reading=chosen.reading, missing=chosen.missing)
         try:
-            job = await visit.receive(told.get("name", ""), _in_time(request.stream()), choices)
+            job = await visit.receive(query.get("name", ""), _in_time(request.stream()), choices)
         except ClientDisconnect:
             raise HTTPException(400, "the upload was incomplete; choose the file again") from None
         return _as_json(job.to_json())

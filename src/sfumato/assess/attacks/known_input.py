@@ -389,8 +389,8 @@ def _run(study: Study) -> Iterator[Stated]:
     bare = moved.recovered(moved.after, everyone) >= _ENOUGH  # the released numbers are the original ones
     yield "known-input-rows", Values(0.0 if bare else float(fact.known_rows), baseline=0.0, attempts=rows, note=note)
     for number in curve:
-        told = _RECOVERED.format(knowing=f"knows {number} original rows")
-        yield f"known-input-recovery/{number} rows", dataclasses.replace(share(number), meaning=told)
+        meaning = _RECOVERED.format(knowing=f"knows {number} original rows")
+        yield f"known-input-recovery/{number} rows", dataclasses.replace(share(number), meaning=meaning)
 
 
 def mean_as_tries(shares: Matrix, most: int) -> Tries:

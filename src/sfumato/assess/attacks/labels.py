@@ -271,8 +271,8 @@ def _run_label(study: Study) -> Iterator[Stated]:
     named, hits = _named(study, others), []
     for rows, cells in ((known, [pair.released for pair in others]), (origin, [pair.original for pair in others])):
         table = np.column_stack([np.where(each.absent, np.nan, each.values)[rows] for each in cells])
-        told = boosted_labels(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))
-        hits.append(int((told == labels[tried]).sum()))
+        predicted = boosted_labels(table[teach], labels[teach], table[tried], named, int(rng.integers(2**31)))
+        hits.append(int((predicted == labels[tried]).sum()))
     commonest = np.bincount(labels[teach].astype(np.int64)).argmax()
     guess = float((labels[tried] == commonest).mean())
     before = f"; with the original's cells {percent(hits[1] / len(tried))}"

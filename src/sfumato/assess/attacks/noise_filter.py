@@ -223,8 +223,8 @@ def estimate_in_group(members: Matrix, noised: Matrix, scale: float) -> Matrix:
     centred = members - mean
     eigenvalues, axes = np.linalg.eigh(centred.T @ centred / len(members))
     variance = 2.0 * (scale * np.ptp(centred @ axes, axis=0)) ** 2
-    told = np.maximum(eigenvalues, 0.0)
-    share = np.divide(told, told + variance, out=np.zeros_like(told), where=told + variance > 0)
+    variances = np.maximum(eigenvalues, 0.0)
+    share = np.divide(variances, variances + variance, out=np.zeros_like(variances), where=variances + variance > 0)
     return np.asarray(mean + (noised - mean) @ axes * share @ axes.T)
 
 

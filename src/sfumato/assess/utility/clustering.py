@@ -320,11 +320,11 @@ def _coordinates(study: Study) -> tuple[Places, Matrix, str]:
         present = ~pair.original.absent
         own, scaled = pair.original.values[present].std(), study.original[present][:, places[0]].std()
         factors[places[0]] = own / scaled / units[name] if scaled > 0 else 1.0
-    told = [name for name in moved.columns if name in units]
+    moved_names = [name for name in moved.columns if name in units]
     words = (
         ""
-        if not told
-        else " in the units of the key" + ("" if len(told) == len(moved.columns) else " where it has them")
+        if not moved_names
+        else " in the units of the key" + ("" if len(moved_names) == len(moved.columns) else " where it has them")
     )
     return features, factors[features], words
 

@@ -310,8 +310,8 @@ def _canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
     options = _FORMS[name][0]
     keys = tuple(key for key in law if key != "name")
     if not any(set(keys) == set(wanted) for wanted in options):
-        told = " or ".join(" and ".join(wanted) for wanted in options)
-        raise OptionError(f"the law {name!r} needs {told}, and nothing else")
+        choices = " or ".join(" and ".join(wanted) for wanted in options)
+        raise OptionError(f"the law {name!r} needs {choices}, and nothing else")
     return {"name": name, **{key: _canonical(key, law[key]) for key in sorted(keys)}}
 
 
@@ -383,9 +383,9 @@ def _additive(domain: Universe, law: Mapping[str, Any]) -> Form:
     make, key = _ADDITIVE[name]
     places = float(_in_steps(key, law[key], domain))
     operator = Additive(domain.size, make(places))
-    told = {"uniform": "at most", "gaussian": "standard deviation", "laplace": "scale"}[name]
+    size_words = {"uniform": "at most", "gaussian": "standard deviation", "laplace": "scale"}[name]
     step = f"a {domain.unit}" if isinstance(domain, Dates) else f"{domain.step:g}"
-    words = f"Random noise is added to the value ({name}, {told} {law[key]:g}), in steps of {step}."
+    words = f"Random noise is added to the value ({name}, {size_words} {law[key]:g}), in steps of {step}."
     return Form(operator, domain, words)
 
 

@@ -207,9 +207,9 @@ def _rank_categories(records: Records, block: Block, cells: NDArray[np.float64])
             if spread <= 0.0:
                 continue
             mean = np.bincount(codes, numbers - numbers.mean(), block.categories) / sizes
-            told = float(sizes @ mean**2) / (len(numbers) * spread)
-            if told > best:
-                best, means = told, mean
+            explained_share = float(sizes @ mean**2) / (len(numbers) * spread)
+            if explained_share > best:
+                best, means = explained_share, mean
     ranks = np.empty(len(means))
     ranks[np.argsort(means, kind="stable")] = np.arange(len(means))
     return ranks

@@ -134,12 +134,12 @@ def _infer(
     public: Sequence[str],
 ) -> Schema:
     """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
-    told = {*identifiers}
-    head = read([name for name in kinds.names if name not in told], _HEAD)
+    named = {*identifiers}
+    head = read([name for name in kinds.names if name not in named], _HEAD)
     untyped = all(is_text(field.type) for field in kinds)
     fields = []
     for name in kinds.names:
-        if name in told:
+        if name in named:
             fields.append(Field(name, Kind.NOMINAL, Role.IDENTIFIER))
             continue
         field = infer_field(name, head.column(name), untyped=untyped)

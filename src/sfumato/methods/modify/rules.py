@@ -281,7 +281,7 @@ class InferenceChannel:
     def lines(self, ends: tuple[int, ...], lost: dict[int, frozenset[int]]) -> list[str]:
         """Each rule on a line: conditions, most likely label, confidence and entropy reduction."""
         labels, drops = _labels(self.grown.told), self.drops
-        told = []
+        lines = []
         for end in ends:
             path, gone = self._path(end), lost.get(end, frozenset())
             words = [
@@ -293,12 +293,12 @@ class InferenceChannel:
             words += [f"{self.grown.asked[column].name} ?" for column in sorted(gone - set(path))]
             counts = self.counts[end]
             best, rule = int(counts.argmax()), " and ".join(words) or "always"
-            told.append(
+            lines.append(
                 f"{rule}: {self.grown.told.name} = {labels[best]} with confidence "
                 f"{counts[best] / max(counts.sum(), 1.0):.3f} ({int(counts.sum())} records, entropy "
                 f"{'falls' if drops[end] >= 0 else 'rises'} by {abs(drops[end]):.3f} bits)"
             )
-        return told
+        return lines
 
     def _path(self, end: int) -> dict[int, tuple[Bools, float]]:
         """Bins and theta of each column on the path to a node."""

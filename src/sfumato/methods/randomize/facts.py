@@ -123,8 +123,8 @@ def spec_of(fact: Randomized) -> NoiseSpec:
         raise PrivacyRefusal(
             f"the noise specification of column {fact.column!r} cannot be read, so nothing can be certified"
         ) from None
-    told = _is_told(fact.gamma, spec.gamma) and _is_told(fact.epsilon, spec.epsilon)
-    if spec.digest != fact.digest or not told:
+    stated_correctly = _is_told(fact.gamma, spec.gamma) and _is_told(fact.epsilon, spec.epsilon)
+    if spec.digest != fact.digest or not stated_correctly:
         raise PrivacyRefusal(
             f"the facts of column {fact.column!r} do not fit its noise specification, so nothing can be certified"
         )
