@@ -9,7 +9,7 @@ from html import escape
 import click
 
 from sfumato.cli import app
-from sfumato.core.option import Panel
+from sfumato.core.arguments import Panel
 
 COMMON = ("quiet", "as_json", "debug", "help")
 HEAD = """# The command, every verb and option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, compose, text_at
+from sfumato.assess.figures import BASE, INK, MAIN, MUTED, Axes, Figure, compose, text_at
 
 __all__ = ["write_report"]
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engines.partitions.tree import grow_tree, leaf_in
+from sfumato.engines.partitions import grow_tree, leaf_in
 from sfumato.methods.condense.compact import compact_groups
 
 ROOT = Path(__file__).resolve().parents[2]

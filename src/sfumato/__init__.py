@@ -12,7 +12,7 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.certificate.certificate import Certificate
+    from sfumato.certificate import Certificate
     from sfumato.certificate.signature import new_signing_key, signing_key
     from sfumato.core.distributions.spec import NoiseSpec
     from sfumato.engines.outcome import Recipe
@@ -99,7 +99,7 @@ _HOMES = {
     "Aggregation": "sfumato.methods.modify",
     "TransactionRandomization": "sfumato.transactions.randomize",
     "Blocking": "sfumato.methods.modify",
-    "Certificate": "sfumato.certificate.certificate",
+    "Certificate": "sfumato.certificate",
     "Chain": "sfumato.methods.chain",
     "PrivateChain": "sfumato.methods.private",
     "ClasswiseCondensation": "sfumato.methods.condense.classwise",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_type_hints
 
-from sfumato.core.option import Panel, offered, options_of, spelled_option
+from sfumato.core.arguments import Panel, offered, options_of, spelled_option
 
 if TYPE_CHECKING:
     from sfumato.tables.schema import Schema

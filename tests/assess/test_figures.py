@@ -18,10 +18,9 @@ import pytest
 from PIL import Image
 
 from sfumato.assess.algebra import Values
-from sfumato.assess.figures import columns
+from sfumato.assess.figures import Axes, Figure, columns, round_step
 from sfumato.assess.figures.bars import MOST_ROWS, attack_figures, by_figure, model_figures
 from sfumato.assess.figures.columns import bin_edges, component_figures, marginal_figures
-from sfumato.assess.figures.svg import Axes, Figure, round_step
 from sfumato.assess.findings import Family, gains
 from sfumato.assess.measure import declared
 from sfumato.assess.study import Study, study_of

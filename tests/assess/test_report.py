@@ -20,10 +20,9 @@ import pytest
 
 import sfumato
 from sfumato.assess import page
-from sfumato.assess.figures import bars, columns
+from sfumato.assess.figures import Figure, bars, columns, draw
 from sfumato.assess.figures.bars import attack_figures, model_figures
 from sfumato.assess.figures.columns import association_figures
-from sfumato.assess.figures.svg import Figure, draw
 from sfumato.assess.findings import ColumnRisk, Family, excess_interval
 from sfumato.assess.glossary import percent_range, spoken_name
 from sfumato.assess.plain import fitting, risk_sentence, risky_columns, risky_kinds, use_sentence

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+from sfumato.assess.utility import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.assess.utility.prediction import PREDICTION, RESPONSES
-from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
 from tests.assess.privacy_studies import found, study
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.certificate.certificate import AlteredCertificate, Certificate, certify
+from sfumato.certificate import AlteredCertificate, Certificate, certify
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
 from sfumato.core.groups.facts import CountsKept, Grouped

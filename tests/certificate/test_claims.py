@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sfumato.certificate.certificate import certify
+from sfumato.certificate import certify
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import (
     Claim,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.certificate.certificate import certify
+from sfumato.certificate import certify
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal

@@ -8,7 +8,7 @@ import pytest
 import rich_click as click
 
 from sfumato.cli import app
-from sfumato.core.option import Panel
+from sfumato.core.arguments import Panel
 
 FEW = 15
 

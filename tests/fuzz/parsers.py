@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from examples.messy_patients import WORKBOOK_PARTS
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.certificate.signature import Signature, Signer, expected_signer
 from sfumato.core.database import locate
 from sfumato.core.distributions.domains import Integers, Labels

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.documents import write_json
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import draw_claims, fact_from_json, known_facts

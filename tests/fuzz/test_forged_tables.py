@@ -16,7 +16,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.publish.verify import verify_release
 from sfumato.tables.files import read_file
 from tests.examples import in_full

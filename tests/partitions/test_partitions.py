@@ -19,6 +19,7 @@ from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
 from sfumato.core.groups.facts import Celled, Grouped
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Comparison, Outcome
+from sfumato.engines.partitions import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.engines.partitions.first_pass import RowBlock, RowHash, witnesses
 from sfumato.engines.partitions.gather import PartitionSettings
 from sfumato.engines.partitions.memory_limit import (
@@ -31,7 +32,6 @@ from sfumato.engines.partitions.memory_limit import (
 )
 from sfumato.engines.partitions.partition import merge_facts
 from sfumato.engines.partitions.run import FileRows, run_partitioned
-from sfumato.engines.partitions.tree import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.methods.condense.facts import ClassPure, PersonsApart
 from sfumato.methods.randomize.facts import Randomized

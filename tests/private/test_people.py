@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import sfumato as sf
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.distributions.amplification import delta_of, loss_bound, rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.methods.private import PrivateChain

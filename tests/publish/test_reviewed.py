@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.facts import Check, Context, Fact
 from sfumato.methods.chain.facts import Chained
 from sfumato.methods.condense.facts import PersonRows, PersonsLinked

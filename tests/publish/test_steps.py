@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     ColumnsDropped,

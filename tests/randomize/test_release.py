@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.noise_filter import NOISE_FILTER
 from sfumato.assess.study import study_of
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.distributions.domains import Integers, Labels, Reals
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec

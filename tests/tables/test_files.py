@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import TableError, no_column
-from sfumato.tables.databases import without_cells
 from sfumato.tables.files import FileForm, FileFormat, read_file, read_sql, write_file
+from sfumato.tables.workbook import without_cells
 
 
 def test_csv_cells_stay_texts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The glossary: every term of reports and documentation, with the clause that explains it.
+"""The glossary: every term of reports and documentation, how numbers are written, and the name of each limit.
 
 Tooltips and the glossary of a report use it, and ``docs/list_terms.py`` writes ``docs/glossary.md`` from it.
 """

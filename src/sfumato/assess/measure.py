@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.algebra import COUNT, SHARE, Measure, NotRun, Number, Scale, Stated, Values, run_measure
+from sfumato.assess.figures import Figure
 from sfumato.assess.figures.bars import attack_figures, by_figure, distance_figures, group_figures, model_figures
 from sfumato.assess.figures.columns import association_figures, component_figures, marginal_figures
-from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, privacy_first, risk_by_column
 from sfumato.assess.report import Report
 from sfumato.assess.risk.closest import closest_of, verbatim_rows

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sfumato.assess.figures import Figure
 from sfumato.assess.figures.columns import MOST_COLUMNS
-from sfumato.assess.figures.svg import Figure
 from sfumato.assess.findings import Family, Finding, excess_interval, gains, rank
 from sfumato.assess.glossary import TERMS, command_words, linked_terms, percent, show, spoken_name
 from sfumato.assess.plain import by_knowledge, risk_aside, risk_sentence, risky_columns, risky_kinds, use_sentence

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sfumato.assess.figures.svg import Figure
+from sfumato.assess.figures import Figure
 from sfumato.assess.findings import ColumnRisk, Finding
 from sfumato.assess.plain import fitting, known_rows_sentence, risk_sentence, risky_columns, use_sentence
 from sfumato.assess.verdict import ChangeTried, ExceededLimit, LimitResult, Ruling, UndecidedLimit, Verdict

@@ -1,4 +1,4 @@
-"""Who made a release: an Ed25519 signature over the exact bytes of its certificate.
+"""Who made a release: an Ed25519 signature over the exact bytes of its certificate, and the key of the owner.
 
 The certificate holds the hashes of all files, so one signature stands for the whole release. It lies beside the
 certificate as ``certificate.sig``, with the public key that it is checked by; whose key that is, only its fingerprint

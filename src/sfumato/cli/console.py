@@ -19,8 +19,8 @@ from typing import Any, ParamSpec
 import rich_click as click
 from click.exceptions import Abort, ClickException, Exit
 
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import SfumatoError, printable, with_options
-from sfumato.core.option import Panel
 from sfumato.core.pages import wrap_lines
 from sfumato.core.progress import listening
 

@@ -1,4 +1,4 @@
-"""evaluate: the report alone, for a table made by any tool; tune: the most useful release that meets a policy."""
+"""Verbs on a release: evaluate, tune, sample and signing-key."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from sfumato.cli.options import (
     reading_told,
     time_limit_words,
 )
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.option import Panel
 from sfumato.core.replacing import reason, replacing_file
 from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.tables.reading import FileReading, describe_reading, read_people

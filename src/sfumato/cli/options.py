@@ -17,8 +17,8 @@ import rich_click as click
 from click.core import ParameterSource
 
 from sfumato.cli.console import Verb
+from sfumato.core.arguments import Option, Panel, spelled_option
 from sfumato.core.errors import OptionError, SfumatoError, shown
-from sfumato.core.option import Option, Panel, spelled_option
 from sfumato.core.replacing import check_target, reason, replacing_file
 from sfumato.options import PublishOptions, RunOptions
 from sfumato.tables.reading import READING_OPTIONS, FileReading, read_people

@@ -28,14 +28,14 @@ from sfumato.cli.options import (
     time_limit_words,
     whereabouts,
 )
+from sfumato.core.arguments import Panel, options_of, spelled_option
 from sfumato.core.errors import OptionError
 from sfumato.core.facts import Context
-from sfumato.core.option import Panel, options_of, spelled_option
 from sfumato.options import PublishOptions, RunOptions, given, options_from
 from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
-    from sfumato.certificate.certificate import Certificate
+    from sfumato.certificate import Certificate
     from sfumato.engines.outcome import Recipe
     from sfumato.publish.release import Release
     from sfumato.tables.files import FileForm

@@ -30,8 +30,8 @@ from sfumato.cli.options import (
     usual,
     write_private,
 )
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.option import Panel
 from sfumato.core.progress import tell
 from sfumato.tables.reading import describe_reading, read_people
 

@@ -1,4 +1,4 @@
-"""Arrays by what they hold: numbers, whole numbers, or yes and no."""
+"""Arrays by what they hold, the number of persons in them, and means that are rounded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML of our objects: pages from templates, and notebook representations; all text is escaped."""
+"""HTML of our objects, with all text escaped, and text for a terminal: tables and wrapped sentences."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.engines.partitions.tree import Tree, grow_tree, leaf_in
+from sfumato.engines.partitions import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
 from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails

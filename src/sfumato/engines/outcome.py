@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.arguments import options_of
 from sfumato.core.documents import fits, read_text, toml_entries, write_toml
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.facts import BoundsKept, Fact
-from sfumato.core.option import options_of
 from sfumato.core.records import Records
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import RunOptions, types_of_options

@@ -11,8 +11,8 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from sfumato.core.arguments import Option, options_of
 from sfumato.core.errors import OptionError, closest_name, shown
-from sfumato.core.option import Option, options_of
 from sfumato.methods.chain import LEAF, Chain
 from sfumato.methods.protocol import Mechanism
 from sfumato.registry import load_method, method_names

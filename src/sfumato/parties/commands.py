@@ -14,8 +14,8 @@ import rich_click as click
 
 from sfumato.cli.console import Console, VerbGroup, verb
 from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.core.option import Panel
 from sfumato.core.progress import listening, tell
 from sfumato.options import PublishOptions, options_from
 from sfumato.version import __version__

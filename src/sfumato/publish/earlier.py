@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.certificate.signature import SIGNATURE_FILE
 from sfumato.core.documents import Unparsable, parse_json, read_bytes
 from sfumato.core.errors import BadInput, OptionError, shown

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.assess.report import Report
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, TableError
 from sfumato.core.facts import ColumnsDropped, UnlabelledRows
 from sfumato.core.randomness import Randomness

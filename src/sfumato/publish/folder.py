@@ -19,7 +19,7 @@ from sfumato.publish.earlier import Contents, own_files, refuse_own_inputs
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.certificate.certificate import Certificate
+    from sfumato.certificate import Certificate
 
 __all__ = [
     "check_folder",

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess.report import Report
-from sfumato.certificate.certificate import Certificate, certify
+from sfumato.certificate import Certificate, certify
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer, own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Unmeasured

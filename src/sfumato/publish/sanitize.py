@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from sfumato.assess.warm import compile_ahead, compile_apart
 from sfumato.certificate.signature import Signer
+from sfumato.core.arguments import options_of, spelled_option
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
-from sfumato.core.option import options_of, spelled_option
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe

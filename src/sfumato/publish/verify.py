@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.certificate.certificate import AlteredCertificate, Certificate
+from sfumato.certificate import AlteredCertificate, Certificate
 from sfumato.certificate.signature import SIGNATURE_FILE, expected_signer, read_signature
 from sfumato.core.documents import read_bytes, read_text
 from sfumato.core.errors import BadInput, OptionError, SfumatoError, shown

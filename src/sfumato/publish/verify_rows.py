@@ -11,7 +11,6 @@ import pyarrow as pa
 from sfumato.core.errors import BadInput, TableError
 from sfumato.core.facts import Check, RowCheck
 from sfumato.tables.cells import absent_cells, bound_to_number, codes_of_cells, is_text, numbers_of_cells, plain
-from sfumato.tables.databases import SQLITE
 from sfumato.tables.dates import moments_of_texts, times_of_texts
 from sfumato.tables.field import Field, Kind
 from sfumato.tables.files import read_file
@@ -19,7 +18,7 @@ from sfumato.tables.row_checks import gap_field
 from sfumato.tables.schema import Schema
 from sfumato.tables.source import TableSource, open_source
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
-from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS
+from sfumato.tables.workbook import MOST_CELLS, SQLITE, WORKBOOKS
 
 __all__ = ["MOST_BYTES", "ReleasedRows", "read_released"]
 

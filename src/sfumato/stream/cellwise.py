@@ -24,7 +24,7 @@ from sfumato.core.documents import Unparsable, from_json, write_json
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
-from sfumato.engines.partitions.tree import PartitionTree, Tree, grow_tree, leaf_in, merge_leaves
+from sfumato.engines.partitions import PartitionTree, Tree, grow_tree, leaf_in, merge_leaves
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, MaintainerState
 from sfumato.methods.condense.slots import CategoryTally
 from sfumato.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes

@@ -23,8 +23,8 @@ from sfumato.cli.options import (
     tell_signer,
     usual,
 )
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.core.option import Panel
 from sfumato.tables.reading import describe_reading, read_people
 
 if TYPE_CHECKING:

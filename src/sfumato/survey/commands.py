@@ -12,8 +12,8 @@ import rich_click as click
 
 from sfumato.cli.console import Console, VerbGroup, verb
 from sfumato.cli.options import FILE, check_new, options, usual, write_private
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError, TooFew
-from sfumato.core.option import Panel
 
 if TYPE_CHECKING:
     from sfumato.survey.questions import Survey

@@ -14,8 +14,8 @@ import rich_click as click
 import sfumato as sf
 from sfumato.cli.console import Console, Verb, tell_error, verb
 from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, options
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.core.option import Panel
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import read_input
 

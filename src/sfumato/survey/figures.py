@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.assess.figures.svg import BASE, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
+from sfumato.assess.figures import BASE, MAIN, MAIN_FILL, MUTED, Axes, Figure, draw, label
 from sfumato.core.distributions.amplification import downward_bound, upward_bound
 from sfumato.core.distributions.domains import Dates, Labels
 from sfumato.survey.breach import Breach, percent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.certificate.certificate import Certificate
+from sfumato.certificate import Certificate
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import Unparsable, parse_json, read_text
 from sfumato.core.errors import OptionError

@@ -26,11 +26,19 @@ import pyarrow.parquet
 
 from sfumato.core.errors import Notice, OptionError, TableError, shown
 from sfumato.tables.cells import MISSING_MARKS, is_text, plain
-from sfumato.tables.databases import SQLITE, read_query, read_sqlite, write_sqlite
 from sfumato.tables.header import Header, csv_header, refuse_alike, to_utf8
 from sfumato.tables.numerals import Numerals, plain_numerals
 from sfumato.tables.spreadsheet import quote_formulas, write_opendocument, write_workbook
-from sfumato.tables.workbook import MOST_CELLS, WORKBOOKS, Sheet, read_workbook
+from sfumato.tables.workbook import (
+    MOST_CELLS,
+    SQLITE,
+    WORKBOOKS,
+    Sheet,
+    read_query,
+    read_sqlite,
+    read_workbook,
+    write_sqlite,
+)
 
 __all__ = [
     "ENDINGS",

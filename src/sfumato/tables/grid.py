@@ -1,4 +1,4 @@
-"""The grid of a numeric column: bounds, step and decimals, and what happens to numbers beyond them."""
+"""The grid of a numeric column: bounds, step and decimals, and what happens to numbers beyond or between them."""
 
 from __future__ import annotations
 

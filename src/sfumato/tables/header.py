@@ -1,4 +1,4 @@
-"""Find the header row of a file or sheet with titles or remarks above it.
+"""How a CSV file is written: its encoding, and its header row, which may have titles or remarks above it.
 
 A cell that is taken for a column's name is released. So a row below the first is taken for the header only
 if the rows below it show that it is one; otherwise it is only proposed.

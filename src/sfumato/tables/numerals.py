@@ -1,4 +1,4 @@
-"""Rewrite local number formats such as 1.234,50 or 1,234.50 as 1234.50; name ambiguous columns and leave them."""
+"""Rewrite local number formats such as 1.234,50 as 1234.50, and propose texts that stand for missing cells."""
 
 from __future__ import annotations
 

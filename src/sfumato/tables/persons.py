@@ -1,4 +1,4 @@
-"""Persons of a table: the person of each row, and survey weights."""
+"""Persons of a table: the person of each row, the column that seems to identify them, and survey weights."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from sfumato.core.arguments import Panel, offered
 from sfumato.core.errors import OptionError, shown, spelled
-from sfumato.core.option import Panel, offered
 
 if TYPE_CHECKING:
     import pyarrow as pa

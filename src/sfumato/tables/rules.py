@@ -1,4 +1,4 @@
-"""Rules between columns that every row obeys: syntax, and the rows that break them."""
+"""Rules between columns that every row obeys: syntax, rows that break them, and rules that a table shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read files in record batches with bounded memory: Parquet, CSV and Arrow."""
+"""Read and write files in record batches with bounded memory: Parquet, CSV and Arrow."""
 
 from __future__ import annotations
 

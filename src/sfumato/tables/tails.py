@@ -1,4 +1,4 @@
-"""Tails of numeric and date columns: top and bottom coding of values that fewer than k persons reach.
+"""Values of few persons: rare categories, which are pooled or replaced, and tails of numbers, which are coded.
 
 A cut-off is computed from at least k persons, each of whom counts once, and is drawn at random between their values, so
 that it is nobody's own. In columns whose values are mostly common ones, such as ages, grades and counts, a value that

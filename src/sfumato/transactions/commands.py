@@ -24,8 +24,8 @@ from sfumato.cli.options import (
     usual,
     whereabouts,
 )
+from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.core.option import Panel
 from sfumato.options import RunOptions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sfumato.assess.figures.svg import BASE, INK, MAIN, MUTED, Axes, Figure, draw
+from sfumato.assess.figures import BASE, INK, MAIN, MUTED, Axes, Figure, draw
 from sfumato.assess.glossary import CI, limit_name, limit_sentence, score, score_range, show
 from sfumato.assess.report import ChangeTried, ExceededLimit, Ruling
 from sfumato.assess.utility.prediction import is_class

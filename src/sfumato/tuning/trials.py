@@ -19,9 +19,9 @@ from sfumato.assess.algebra import NotRun
 from sfumato.assess.findings import ColumnRisk, risk_by_column
 from sfumato.assess.report import Verdict
 from sfumato.assess.study import Matrix, Study, sample
+from sfumato.assess.utility import auc_parts, balanced_accuracy_parts
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.prediction import is_class, predict_with_scores, smallest_tested, task_of, tolerance_of
-from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts
 from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread

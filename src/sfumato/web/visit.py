@@ -23,12 +23,11 @@ from sfumato.core.errors import OptionError, SfumatoError, TableError, no_column
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import replacing_folder
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL
-from sfumato.tables.databases import SQLITE
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.files import ENDINGS
 from sfumato.tables.reading import FileReading
 from sfumato.tables.schema import Schema
-from sfumato.tables.workbook import WORKBOOKS
+from sfumato.tables.workbook import SQLITE, WORKBOOKS
 from sfumato.web.worker import COMPARED, OUTPUT, TUNING_PAGE, Job, Worker
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Attribute inference: an attacker who knows some columns of a person reads a further one off the released table.
+"""Attribute inference: an attacker reads a column of a person off the released table, the extreme values too.
 
 Whether a table is open to it depends on what the attacker knows, and users of other tools are left alone with that
 choice (statice/anonymeter#28). Here named attackers are chosen by rule so that nobody has to be asked. They are nested:

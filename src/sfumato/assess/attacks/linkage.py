@@ -1,4 +1,4 @@
-"""Linking a person's record to a released row by distance [Domingo-Ferrer & Torra 2001].
+"""Linking a person's record to a released row by distance [Domingo-Ferrer & Torra 2001], and two halves of a record.
 
 Where it is known from whose record a released row was made, a link counts when it leads to one's own row. Of other
 tables, whose rows may descend from nobody, a link counts when it is mutual: the released row nearest to the person has

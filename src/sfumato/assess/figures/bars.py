@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sfumato.assess.figures.svg import (
+from sfumato.assess.figures import (
     BASE,
     BASE_FILL,
     INK,

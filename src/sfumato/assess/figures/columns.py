@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from sfumato.assess.figures.svg import (
+from sfumato.assess.figures import (
     BASE,
     BASE_FILL,
     HEAT,

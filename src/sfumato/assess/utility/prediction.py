@@ -20,7 +20,7 @@ from sfumato.assess.algebra import SCORE, SHARE, Measure, Need, NotRun, Number, 
 from sfumato.assess.findings import CONFIDENCE, Family, redraw_interval, wilson
 from sfumato.assess.glossary import MODELS
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, Study, sample
-from sfumato.assess.utility.scores import auc_parts, balanced_accuracy_parts, parts_interval
+from sfumato.assess.utility import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.core.neighbours import nearest
 from sfumato.tables.schema import Field, Kind, Role
 

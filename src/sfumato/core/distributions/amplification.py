@@ -1,4 +1,4 @@
-"""Privacy breaches under a bounded amplification: from a prior rho1 to a posterior of at most rho2 [EGS03].
+"""Privacy breaches under a bounded amplification [EGS03], and the privacy budget in zero-concentrated form.
 
 EGS03: A. Evfimievski, J. Gehrke, R. Srikant: Limiting Privacy Breaches in Privacy Preserving Data Mining. PODS 2003.
 """

@@ -1,4 +1,4 @@
-"""Noise distributions by name, and the grid to which numbers are rounded before noise, so that no bit shows through.
+"""Noise by name, drawn exactly, and the grid to which numbers are rounded before noise, so that no bit shows through.
 
 With the procedure to improve privacy: more noise for some of the rows [OZ03, sec. 5.4].
 """

@@ -1,4 +1,4 @@
-"""Randomization operators: from the code of a value to the code that is sent, with known probabilities [JS07, sec. 3].
+"""Randomization operators of values and of transactions, with known probabilities [JS07, sec. 3].
 
 Value-class membership: the interval, the rounded value or the parent is sent, not the value [JS07, sec. 3.2.2].
 """

@@ -1,4 +1,4 @@
-"""What the partitions of a run become together: released rows in random order, facts, and rows to measure."""
+"""How rows are given to partitions, and what the partitions of a run become together."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, columns_of
 from sfumato.engines.memory import grown_again, measured_note
 from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.partitions import PartitionTree, leaves_of
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS, Preparation, RowBlock
 from sfumato.engines.partitions.memory_limit import Spill, frame_of, table_of
 from sfumato.engines.partitions.partition import LEVEL, OUTSIDE, ROW, PartitionResult, merge_facts
 from sfumato.engines.partitions.population import PopulationCounts
-from sfumato.engines.partitions.tree import PartitionTree, leaves_of
 from sfumato.engines.plan import rules_to_repair
 from sfumato.methods.condense.classwise import FLOOR, ClasswiseCondensation, GroupSize, choose_size
 from sfumato.methods.condense.facts import ClassPure

@@ -1,4 +1,4 @@
-"""How much memory a run may take, what it takes at least, and how large the partitions of a table may then be.
+"""How much memory a run may take, how large its partitions may be, and the encrypted files in which rows wait.
 
 The figures are peaks of whole processes, measured on tables of 5 to 40 columns (``benchmarks/results/large.md``).
 """

@@ -15,6 +15,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.progress import tell
 from sfumato.engines.memory import min_frequency_of
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions import PartitionTree, grow_partition_tree, merge_leaves
 from sfumato.engines.partitions.batches import TriedOnSample, transform_rows
 from sfumato.engines.partitions.first_pass import (
     FirstPass,
@@ -40,7 +41,6 @@ from sfumato.engines.partitions.gather import (
 from sfumato.engines.partitions.memory_limit import LEAST_ROWS, Spill
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
 from sfumato.engines.partitions.population import choose_probes
-from sfumato.engines.partitions.tree import PartitionTree, grow_partition_tree, merge_leaves
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation

@@ -22,6 +22,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
+from sfumato.engines.partitions import PartitionTree
 from sfumato.engines.partitions.batches import (
     TriedOnSample,
     dropped_fields,
@@ -35,7 +36,6 @@ from sfumato.engines.partitions.first_pass import FirstPass, Preparation, RowBlo
 from sfumato.engines.partitions.gather import ORDER, AllocationCounts, PartitionSettings, RowAllocator, frames_of
 from sfumato.engines.partitions.memory_limit import Spill, frame_of, table_of
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
-from sfumato.engines.partitions.tree import PartitionTree
 from sfumato.engines.spark.parts import FRAMES, Batches, RowNumbering, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
     ColumnPlan,

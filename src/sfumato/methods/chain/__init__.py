@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import count_persons
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, Shuffled
-from sfumato.core.option import offered
 from sfumato.core.records import (
     BlockKind,
     CellsByColumn,

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from sfumato.core.arguments import Panel, offered
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
-from sfumato.core.option import Panel, offered
 from sfumato.core.records import Records
 from sfumato.methods.protocol import MethodResult, Traits, check_parameters
 

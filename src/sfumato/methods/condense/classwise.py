@@ -1,4 +1,4 @@
-"""Class-wise condensation: each class condensed separately, with a group size that divides them all [KCG12, fig. 5]."""
+"""Layers of levels, and class-wise condensation with a group size that divides all classes [KCG12, fig. 5]."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.methods.condense.facts import ClassPure, PersonsApart

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.distributions.noise import Means, Pairs, check_enhance, means_of, pairs_of
 from sfumato.core.errors import OptionError
-from sfumato.core.option import offered
 from sfumato.core.records import Layout, Records
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
 from sfumato.methods.geometry.transformations import (

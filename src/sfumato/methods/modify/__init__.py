@@ -1,4 +1,4 @@
-"""Modifications: cells exchanged, blocked or left unchanged, and what these methods share."""
+"""Modifications: cells coarsened or blocked, and what all modifications share [JS07, sec. 2.1]."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Fact, Shuffled
-from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify.facts import Alike, Blocked, Unchanged

@@ -1,4 +1,4 @@
-"""Swapping and sampling: cells exchanged between rows, or rows of a sample of people [JS07, sec. 2.1; OZ03, 2]."""
+"""Cells exchanged between rows, samples of people, and labels hidden with what tells them [JS07, sec. 2.1; OZ03, 2]."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Bools, Floats, Ints, number_of_persons
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal
 from sfumato.core.facts import Shuffled
-from sfumato.core.option import offered
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records
 from sfumato.methods.modify import (
     ColumnCells,

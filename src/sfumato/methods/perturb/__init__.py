@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.noise import (
     LAWS,
@@ -28,7 +29,6 @@ from sfumato.core.distributions.noise import (
 )
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
-from sfumato.core.option import offered
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata

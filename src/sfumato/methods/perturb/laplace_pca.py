@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.amplification import GUARANTEES, solve_b
 from sfumato.core.distributions.noise import DiscreteLaplace, draw_laplace, snap
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights
-from sfumato.core.option import offered
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread

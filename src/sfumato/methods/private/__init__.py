@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Shuffled
-from sfumato.core.option import offered
 from sfumato.core.records import CellsByColumn, Records, columns_of
 from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.arguments import offered
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled, Untouched
-from sfumato.core.option import offered
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
