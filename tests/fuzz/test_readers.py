@@ -61,7 +61,7 @@ _OWN = {
     "stream/cellwise.py _unpacked": "the state store of the run's own cluster",
     "stream/publish.py stream_on_spark": "digests that were made here",
     "engines/spark/run.py _add_up": "rows of the run's own cluster",
-    "certificate/certificate.py certify": "what was written a moment before",
+    "certificate/__init__.py certify": "what was written a moment before",
     "sklearn/dynamic.py write_snapshot": "what was written a moment before",
     "web/worker.py Worker._listen": "lines of the page's own program",
     "web/steps.py Steps.run": "orders of the page, whose choices web-choices tries",
