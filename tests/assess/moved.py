@@ -47,7 +47,7 @@ def claimed(original: pa.Table, released: pa.Table, operations: tuple[str, ...],
 
 
 def draw(seed: int, rows: int = 400) -> pa.Table:
-    """Draw numbers from one law with links between columns."""
+    """Draw numbers from one law with associations between columns."""
     rng = np.random.default_rng(seed)
     mixed = rng.gamma(2.0, size=(rows, 4)) @ np.array([[1, 0.5, 0, 0], [0, 1, 0.5, 0], [0, 0, 1, 0.5], [0.2, 0, 0, 1]])
     return pa.table({name: mixed[:, place] * 10.0**place for place, name in enumerate("abcd")})

@@ -194,7 +194,7 @@ def follow(seed: int, rows: int = 600) -> pa.Table:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_what_the_categories_tell_of_anybody_is_no_gain_without_people_held_out(seed: int) -> None:
-    """A redraw reads the numbers of many rare people, and so does a table that knows nobody."""
+    """A redraw reads the numbers of many rare people, and so does a table of unrelated people."""
     original, redraw = follow(10 * seed), follow(10 * seed + 1)
     redrawn, copied = (share_found(original, released) for released in (redraw, original))
     assert redrawn.value is not None

@@ -86,7 +86,7 @@ def tables(shape: str, seed: int, held: bool) -> tuple[pa.Table, pa.Table, pa.Ta
 @pytest.mark.parametrize("shape", ["numbers", "few", "wages", *at_length("mixed", "small")])
 @pytest.mark.parametrize("seed", [1, *at_length(2)])
 def test_a_redraw_never_leads(shape: str, seed: int, held: bool) -> None:
-    """A release that knows nobody is accused in one report of a thousand; none of these."""
+    """A release of unrelated data is accused in one report of a thousand; none of these."""
     original, redraw, outside = tables(shape, seed, held)
     findings = attacked(original, redraw, outside, seed).values()
     assert [gain.finding.name for gain in gains(findings) if gain.certain] == []

@@ -1,4 +1,4 @@
-"""The privacy left, in bits: against its definition and the printed example of Agrawal and Aggarwal."""
+"""The remaining privacy, in bits: against its definition and the printed example of Agrawal and Aggarwal."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _of_assumptions(evidence: Evidence, assumes: str) -> Iterator[str]:
         if part in _SOURCES and "person" in evidence.options and evidence.request["kind"] != "transactions":
             yield "one row is taken for one person, and there is a person column"
         if part.startswith("the person column") and "person" not in evidence.options:
-            yield "a person column is spoken of, and there is none"
+            yield "the claims name a person column, and there is none"
 
 
 def _parts(assumes: str) -> Sequence[str]:

@@ -1,1 +1,1 @@
-"""Measuring what a release still gives and what it gives away; runs at the owner's."""
+"""Measures utility and disclosure risk of a release; runs at the data owner's."""

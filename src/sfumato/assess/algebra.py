@@ -3,7 +3,7 @@
 A `Measure` declares its numbers; its run yields the `Values` of each by name, or `NotRun` with the reason. Findings,
 the names that people read and the index of the documentation are made of the declarations.
 
-The baseline of an attack is what it gets from a release that knows nobody. An independent sample of the same population
+The baseline of an attack is what it gets from a release of unrelated data. An independent sample of the same population
 leads an attacker to someone, too. Where nobody was held out, the rows of the original itself are such samples of one
 another, so that an attack by some of them on the others is its baseline.
 """
@@ -353,7 +353,8 @@ def success(
     """How often an attack succeeded, beside guessing and beside the same attack on the control group.
 
     What the attack gets above its control is what being in the table cost; what both get above guessing is what the
-    table teaches about anybody. In place of guessing stands what a release that knows nobody gets, where it was tried.
+    table teaches about anybody. In place of guessing stands what it gets from a release of unrelated data, if
+    that was tried.
     The ``aside`` follows where there is no control.
 
     Examples

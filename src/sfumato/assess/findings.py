@@ -214,7 +214,7 @@ def median_interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 FALSE_ALARMS = 0.001
-"""How often any attack of a report is called a success on a release that knows nobody, at most."""
+"""How often any attack of a report is called a success on a release of unrelated data, at most."""
 # a group hides which of its members a person is, not where they are, and who found it picks one of them as its size
 # says; the trees of a chain stay with the owner
 _CONCEDED = ("group-linkage", "expected-reidentification", "membership-original-trees")
@@ -247,7 +247,7 @@ class Finding:
     meaning: str  # one sentence that a steward understands
     interval: tuple[float, float] | None = None  # where the number may lie, 95 %; None for an exact count
     # what the number would be if nothing were wrong (for utility); for attacks by guessing, or, where an interval comes
-    # with it, from a release that knows nobody
+    # with it, from a release of unrelated data
     baseline: float | None = None
     control: float | None = None  # the same number on rows that were held out
     reason: str | None = None  # why it was not run
@@ -255,7 +255,7 @@ class Finding:
     unit: str = ""  # how a page writes the number: "share" as a percentage, "percent" and "count" as they are
     control_interval: tuple[float, float] | None = None  # where the control may lie, 95 %
     attempts: int | None = None  # how many people were attacked, or rows tested, for it
-    # where the baseline of an attack may lie, 95 %; None if it is reckoned
+    # where the baseline of an attack may lie, 95 %; None if it is computed
     baseline_interval: tuple[float, float] | None = None
     # inside, outside: of an attack: what value and control rest on
     inside: Tries | None = None
@@ -321,12 +321,12 @@ class Gain:
     against: float  # the control, or the baseline where nobody was held out
     controlled: bool  # whether it is the control
     excess: float  # value less ``against``
-    # whether the excess is more than chance: the limits of a difference of two shares from the limits of each (Newcombe
+    # whether the excess is significant: the limits of a difference of two shares from the limits of each (Newcombe
     # 1998, method 10), so wide that of all attacks together `FALSE_ALARMS` are beyond by chance. A baseline that was
     # measured comes from rows other than the released ones, which were drawn, too: it takes twice the variance, as much
     # again for the rows as for the people
     certain: bool
-    conceded: bool  # whether it is conceded by every certificate, or needs what never leaves
+    conceded: bool  # whether it is conceded by every certificate, or needs what stays with the owner
 
 
 def excess_interval(finding: Finding) -> tuple[float, float] | None:
@@ -421,7 +421,7 @@ class ColumnRisk:
 
     column: str
     gain: float | None  # share of people whose cell is read, beyond the control group or chance; None where not tried
-    certain: bool  # whether that is more than chance
+    certain: bool  # whether that is significant
     alone: float  # share of people who stand alone with coarse values, and would not without this column
     rare: int  # people who hold a category or an outermost number that fewer than `FEW` hold and that is released
 

@@ -233,7 +233,7 @@ class StudyResult:
 
 
 def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
-    """Report of what the released table of a study still gives and what it gives away.
+    """Report of the utility and disclosure risk of a study's released table.
 
     Without workings findings about groups are not run, without rows held out those that need them. ``epochs`` are the
     `epoch_findings` of a stream.

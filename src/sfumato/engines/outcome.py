@@ -180,7 +180,7 @@ class SeparateComparison(Protocol):
         ...
 
     def assess(self, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Report:
-        """Report of what the release still gives and what it gives away."""
+        """Report of the utility and disclosure risk of the release."""
         ...
 
 

@@ -1,7 +1,7 @@
 """What to try next where a policy is not met: settings that were tried on the table before they are named.
 
 A trial measures nothing but what the policy judges, and writes nothing; its judge is the one of every release. Columns
-that carry the risk, dropped or coarsened: the change, its option, and its effect.
+that contribute most to the risk, dropped or coarsened: the change, its option, and its effect.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class _Search:
         return found
 
     def _changes(self, report: Report) -> list[tuple[ColumnChange, ChangeTried]]:
-        """Columns that carry the risk dropped or coarsened on a sample, the change that helps most first."""
+        """Columns of the highest risk dropped or coarsened on a sample, the change that helps most first."""
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name

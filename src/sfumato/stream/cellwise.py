@@ -56,7 +56,7 @@ __all__ = [
 _FIELDS = tuple(field.name for field in fields(GroupRows))
 
 CENSUS = ("records", "pending", "groups", "pseudo", "splits")
-"""What is counted of a cell: records in groups, those that wait, groups, those cut out of statistics, and splits."""
+"""What is counted of a cell: records in groups, pending records, groups, those from splits, and splits."""
 
 Matrix = NDArray[np.float64]
 T = TypeVar("T")

@@ -187,7 +187,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
     if bounded:
         console.note(
             f"Note: {len(bounded)} columns have bounds that were read off data ({', '.join(map(repr, bounded[:5]))}); "
-            "rows outside them will be kept out. Declare the bounds, or remove them, to let such rows in."
+            "rows outside them will be excluded. Declare the bounds, or remove them, to include such rows."
         )
 
 

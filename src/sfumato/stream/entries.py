@@ -291,7 +291,7 @@ def absorb_traced(
     """Let records join, and tell the family that each joined; -1 if that is not known.
 
     Groups that split within a call are gone when it ends, so few records are absorbed at once; how they are cut changes
-    no group. Not known are those who had to wait, and those who joined a group that came and went within a call.
+    no group. Not known are pending ones, and those who joined a group that came and went within a call.
     """
     done = [maintainer.absorb(values[:0], levels[:0], None if strata is None else strata[:0])]
     families = [np.empty(0, dtype=np.int64)]

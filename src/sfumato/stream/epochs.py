@@ -318,7 +318,7 @@ def _comparison(
             "published rows rest on them yet."
         )
     if not len(sampled.outside):
-        notes.append("No row was kept out of the stream yet, so there is nobody to hold against.")
+        notes.append("No row was held out of the stream yet, so there is no control group.")
     return Comparison(
         original=original,
         released=drawn,

@@ -272,7 +272,7 @@ def breach_level(law: TransactionOperator, original: Transactions, found: Itemse
 
     The largest, over the sets and their items, of the chance that the item was there given that the randomized
     transaction holds the set, for items that at most half of the transactions hold; how often that item is there at
-    all; and how many sets were looked at. Reckoned from the true
+    all; and how many sets were looked at. Computed from the true
     transactions and the operator, without drawing.
     """
     kinds, classes = np.unique(original.sizes, return_inverse=True)

@@ -45,7 +45,7 @@ class TransactionRandomization:
     Parameters
     ----------
     operator : {"usual", "flip", "uniform", "cut-and-paste", "select-a-size"}
-        Usual is flip where that makes up at most 10 entries for each true one, which is reckoned from the numbers of
+        Usual is flip where that makes up at most 10 entries for each true one, which is computed from the numbers of
         items and entries alone; select-a-size where there are more items. With a parameter told it is flip.
     keep : float, optional
         flip, uniform: chance that an item of the transaction stays; by default 0.9 and 0.5.

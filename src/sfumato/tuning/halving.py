@@ -189,7 +189,7 @@ class Difference:
 
     @property
     def certain(self) -> bool:
-        """Whether it is more than chance."""
+        """Whether it is significant."""
         return self.low > 0.0 or self.high < 0.0
 
 

@@ -368,7 +368,7 @@ class _Job:
         return smallest_class(part.inside, target, persons_of_table(part.inside, schema))
 
     def _columns(self, part: Part) -> None:
-        """Try on a sample what dropping or coarsening the columns that carry the risk would do."""
+        """Try on a sample what dropping or coarsening the columns that contribute most to the risk would do."""
         best = next((each.reading for each in self.confirmed if each.holds), None)
         nearest = best or max((each for each in self.confirmed), key=lambda each: each.chance, default=None)
         reading = nearest.reading if isinstance(nearest, Confirmation) else nearest

@@ -2,9 +2,9 @@
 
 Where it is known from whose record a released row was made, a link counts when it leads to one's own row. Of other
 tables, whose rows may descend from nobody, a link counts when it is mutual: the released row nearest to the person has
-nobody of the original nearer than this person. An outsider, who knows some columns, compares in these. A release that
-knows nobody links many people so, too: one part of the original links the other, and held-out people, each in the seat
-of an original, link mutually as often where the release owes nothing to the originals.
+nobody of the original nearer than this person. An outsider, who knows some columns, compares in these. A release of
+unrelated data links many people so, too: one part of the original links the other, and held-out people, each in the
+seat of an original, link mutually as often where the release owes nothing to the originals.
 
 Linking a person by all of their records at once, where released rows of a person stay together.
 """

@@ -292,7 +292,7 @@ def _unique_values(study: Study) -> Iterator[Stated]:
 
 
 def _shown_by_coincidence(study: Study, standings: Sequence[PopulationUniqueness]) -> Tries:
-    """People of whom a release that knows nobody shows a value that they alone hold.
+    """People of whom a release of unrelated data shows a value that they alone hold.
 
     In each column it shows such a value with the larger of two chances: that of an independent redraw, and how often
     the release shows the numbers next to it that nobody holds.
@@ -329,7 +329,7 @@ def _whole_rows(study: Study) -> Iterator[Stated]:
 
 
 def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
-    """People whose row a release shows that knows nobody: as many other rows of the original, or of a redraw, do.
+    """People whose row a release of unrelated data shows: as many other rows of the original, or of a redraw, do.
 
     Of a row that c people have, c - 1 others may be among those that are drawn. A release that has more rows than the
     original shows more, which the rates tell at which rows recur.

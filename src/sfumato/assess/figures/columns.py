@@ -61,8 +61,8 @@ def association_figures(names: Sequence[str], links: AssociationMatrices) -> tup
     gap = _GAP.format(signs=signs, full=f"{_FULL * factor:g}")
     side = float(np.clip(0.27 * len(names), 1.8, 6.0))
     maps = {
-        "original": ("Links between columns, original", links.original, 1.0, link),
-        "released": ("Links between columns, released", links.alone, 1.0, link),
+        "original": ("Associations between columns, original", links.original, 1.0, link),
+        "released": ("Associations between columns, released", links.alone, 1.0, link),
         "difference": ("Released less original", links.released - links.original, _FULL, gap),
     }
     return tuple(

@@ -175,7 +175,7 @@ def chance_of(own: NDArray[np.float64], held: NDArray[np.float64], shown: NDArra
     """How often the release shows numbers next to each unique one that nobody of the original holds.
 
     Numbers are identified by their positions on the steps of a column: unique ones, held ones, and those that are
-    shown. A release that knows nobody shows the neighbours as often as the unique one itself. Where all of them are
+    shown. A release of unrelated data shows the neighbours as often as the unique one itself. Where all of them are
     held, all count.
     """
     free, seen, every = (np.zeros(len(own)) for _ in range(3))

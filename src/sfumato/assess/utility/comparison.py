@@ -240,7 +240,7 @@ COLUMNS = Measure(
     lambda study: _compared(study)[0],
     uncompared={
         "marginal-distance": "How much the columns changed on average.",
-        "association-difference": "How much the links between columns changed.",
+        "association-difference": "How much the associations between columns changed.",
         "covariance-compatibility": "How well variances and covariances agree.",
     },
 ).finds(

@@ -54,12 +54,12 @@ class AbsorptionResult:
     Parameters
     ----------
     absorbed, pending : int
-        Records of the batch that joined a group on arrival, and records of it that had to wait.
+        Records of the batch that joined a group on arrival, and pending records of it.
     admitted : int
         Records that had waited, of this batch or an earlier one, and were taken in.
     splits : int
     where : ndarray of shape (n,)
-        Id of the group that each record joined on arrival, which may have split since; -1 if it had to wait.
+        Id of the group that each record joined on arrival, which may have split since; -1 if it is pending.
     """
 
     absorbed: int

@@ -151,7 +151,7 @@ class _Batch:
         return cells, dims
 
     def fitted(self, column: ColumnModel, base: Floats, cells: Ints, rows: Floats, dims: list[int]) -> Floats:
-        """Probabilities whose sums over the cells of the table agree with it, as far as noise lets tell.
+        """Probabilities whose sums over the cells of the table agree with it, as far as the noise allows.
 
         ``base`` are those of the model so far; ``rows`` tells how many rows of a cell have each. Parents
         are taken in one after the other; each cell is drawn towards what coarser cells and the model say.
