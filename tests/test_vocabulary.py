@@ -69,6 +69,14 @@ def names(tree: ast.AST) -> Iterator[str]:
             yield node.id if isinstance(node, ast.Name) else node.attr
 
 
+def _is_dictionary(value: ast.expr) -> bool:
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
+        return _is_dictionary(value.left) or _is_dictionary(value.right)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id in ("dict", "vars", "defaultdict")
+    return isinstance(value, ast.Dict | ast.DictComp)
+
+
 def dictionaries(tree: ast.AST) -> Iterator[str]:
     """Every name that holds a dictionary, as far as an annotation, a literal or `**` shows."""
     for node in ast.walk(tree):
@@ -80,7 +88,7 @@ def dictionaries(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if re.match(r"(?:dict|Mapping)\[", ast.unparse(node.annotation)):
                 yield node.target.id
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict | ast.DictComp):
+        elif isinstance(node, ast.Assign) and _is_dictionary(node.value):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.keyword) and node.arg is None and isinstance(node.value, ast.Name):
             yield node.value.id
@@ -143,3 +151,5 @@ def test_a_participle_or_a_dictionary_that_comes_back_is_found() -> None:
     assert not PARTICIPLE.fullmatch("ScreenedRows")
     tree = ast.parse("def f(**told): ...\nsaid = {}\ncall(**told)\nsaid: dict[str, int] = make()")
     assert sorted(dictionaries(tree)) == ["said", "said", "told", "told"]
+    for value in ("dict(a=1)", "options | {'a': 1}", "vars(options)"):
+        assert list(dictionaries(ast.parse(f"told = {value}"))) == ["told"]
