@@ -601,6 +601,18 @@ def test_a_score_is_an_area_under_the_curve() -> None:
     assert said.endswith("membership inference, AUC 0.51 (guessing 0.50).")
 
 
+def test_the_risk_sentence_agrees_with_what_the_verdict_judged() -> None:
+    judged = LimitResult("linkage-excess", "linkage-rank", 0.2, 0.1, 0.1, (0.05, 0.15), 0.05, Ruling.INCONCLUSIVE)
+    verdict = Verdict("research", Ruling.INCONCLUSIVE, limits=(judged,))
+    said = risk_sentence([attack("linkage-rank", 300, 20, 0.001)], verdict)
+    assert said.endswith(
+        "10\u00a0% (95\u00a0% CI 5\u201315\u00a0%): 20\u00a0% on members, 10\u00a0% on the control group."
+    )
+    said = risk_sentence([attack("membership-outliers", 300, 20, 0.001)], verdict)
+    assert said.endswith("on the control group (the policy has no limit on it).")
+    assert "no limit" not in risk_sentence([attack("membership-outliers", 300, 20, 0.001)])
+
+
 def test_chance_is_not_called_a_success() -> None:
     said = risk_sentence([attack("linkage-rank", 101, 100, 0.01), attack("linkage-euclid", 90, 100, 0.01)])
     assert said.startswith(

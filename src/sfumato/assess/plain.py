@@ -5,13 +5,12 @@ Every sentence is a function of findings, and its numbers are theirs.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
 from sfumato.assess.findings import FEW, ColumnRisk, Family, Finding, Gain, excess_interval, gains
 from sfumato.assess.glossary import CI, attack_name, percent, percent_range, score, score_range, show, term_of
-from sfumato.assess.verdict import Verdict
+from sfumato.assess.verdict import FAMILIES, Verdict
 
 __all__ = [
     "KNOWN_ROWS",
@@ -143,7 +142,10 @@ def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -
     succeed = "succeeds" if certain < 2 else "succeed"
     number = "No attack" if not certain else f"{certain} attack{'s' * (certain > 1)}"
     first = f"{number} (of {len(ranked)}) {succeed} {on_members}."
-    return f"{known}{first} Largest excess: {gain_sentence(ranked[0], verdict)}.{unknown}"
+    limits = [] if verdict is None else [each.limit for each in verdict.limits]
+    free = limits and not any(FAMILIES[limit](ranked[0].finding.name) for limit in limits)
+    aside = " (the policy has no limit on it)" if free else ""
+    return f"{known}{first} Largest excess: {gain_sentence(ranked[0], verdict)}{aside}.{unknown}"
 
 
 def _leading(findings: Sequence[Finding]) -> list[Gain]:
@@ -161,7 +163,7 @@ def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:
     judged = next((each for each in (verdict.limits if verdict else ()) if each.finding == finding.name), None)
     interval = excess_interval(finding) if gain.certain else None  # a policy's joint interval says more of the others
     if judged is not None:
-        interval = judged.interval if gain.certain and math.isclose(judged.value, gain.excess) else None
+        interval = judged.interval if gain.certain else None
     if finding.unit != "share":
         if finding.name.startswith("membership-auc-"):
             both = finding.interval if judged is None else judged.interval
@@ -169,9 +171,11 @@ def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:
             against = "control group" if gain.controlled else "guessing"
             return f"{name}, AUC {finding.value:.2f} ({ends}{against} {gain.against:.2f})"
         return f"{name}, {show(finding.value)} (baseline {show(gain.against)})"
+    excess, members, compared = gain.excess, finding.value, gain.against
+    if judged is not None and judged.control is not None:  # kinds of one attack are judged together
+        excess, members, compared = judged.value, judged.members, judged.control
     ends = "" if interval is None else f" ({CI} {percent_range(*interval)})"
-    against = f"{percent(gain.against)} {_against(gain)}"
-    return f"{name}, {percent(gain.excess)}{ends}: {percent(finding.value)} on members, {against}"
+    return f"{name}, {percent(excess)}{ends}: {percent(members)} on members, {percent(compared)} {_against(gain)}"
 
 
 def _against(gain: Gain) -> str:
