@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,8 @@ from sfumato.cli.options import (
     holdout_of,
     options,
     options_of_verb,
-    other_file,
     passphrase_prompt,
-    read_as,
-    reading_told,
+    take_reading,
     time_limit_words,
 )
 from sfumato.core.arguments import Panel
@@ -89,13 +88,12 @@ def evaluate(
     asked = asked_policy(publishing.policy, despite=publishing.despite_policy)
     refuse_unattainable(asked, planned, despite=publishing.despite_policy)
     own, missing = options_from(FileReading, arguments), missing_marks(options.schema, options.missing)
-    reading: dict[str, Any] = {**vars(own), "query": query, "missing": missing}
-    before, form = read_people(original, **reading)
+    before, form = read_people(original, own, query=query, missing=missing)
     most = most_unpacked(before, most_bytes)
     _say_found(console, original, form)
-    reading = {**other_file(reading, form), "most_bytes": most}
-    after = read_people("-", **reading)[0] if released == "-" else released
-    outside = None if options.holdout is None else read_people(options.holdout, **reading)[0]
+    read_other = partial(read_people, reading=own.of_other_file(form), missing=missing, most_bytes=most)
+    after = read_other("-")[0] if released == "-" else released
+    outside = None if options.holdout is None else read_other(options.holdout)[0]
     options, publishing = replace(options, holdout=outside), replace(publishing, command=command_words())
     with console.progress():
         written = FileReading(encoding=own.encoding)  # ORIGINAL is read already, with a sheet and a header of its own
@@ -210,10 +208,10 @@ def tune(
         check_output(output, overwrite=overwrite, contents="tuning")
     given = {name: arguments[name] for name in ("time_limit", "search", "metric", "methods", "rare")}
     check_tuning(policy or USUAL, **given)
-    reading = reading_told(arguments)
-    table, form = read_people(source, **reading)
+    reading, query, missing = take_reading(arguments)
+    table, form = read_people(source, reading, query=query, missing=missing)
     _say_found(console, source, form)
-    outside: Any = holdout_of(holdout, other_file(reading, form), 0.3)
+    outside: Any = holdout_of(holdout, reading.of_other_file(form), missing, 0.3)
     without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
     with console.progress(lines=True):
         tuning = sf.tune(
@@ -221,7 +219,7 @@ def tune(
             policy=policy or USUAL,
             holdout=outside,
             command=command_words(without=without),
-            read=read_as(reading, form),
+            read=reading.repeated(form),
             **arguments,
         )
         if output is not None:

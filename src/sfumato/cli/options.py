@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sfumato.cli.console import Console
     from sfumato.methods.catalogue import Parameter
     from sfumato.publish.release import Release
-    from sfumato.tables.files import FileForm
 
 __all__ = [
     "COUNT",
@@ -47,13 +46,11 @@ __all__ = [
     "offered_methods",
     "options",
     "options_of_verb",
-    "other_file",
     "parameters_told",
     "passphrase_prompt",
-    "read_as",
-    "reading_told",
     "say_dropped",
     "signer_at",
+    "take_reading",
     "tell_signer",
     "time_limit_words",
     "usual",
@@ -181,31 +178,20 @@ def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, st
     ]
 
 
-def holdout_of(text: str | None, reading: Mapping[str, Any], usual: float | None = None) -> Any:
+def holdout_of(text: str | None, reading: FileReading, missing: tuple[str, ...], usual: float | None = None) -> Any:
     """Share of people to hold out, or the table of people who were."""
     try:
         return usual if text is None else float(text)
     except ValueError:
-        return read_people(str(text), **reading)[0]
+        return read_people(str(text), reading, missing=missing)[0]
 
 
-def reading_told(entries: dict[str, Any]) -> dict[str, Any]:
-    """Options of reading, taken out of all options; missing-value marks stay, because the schema needs them too."""
+def take_reading(arguments: dict[str, Any]) -> tuple[FileReading, str | None, tuple[str, ...]]:
+    """Options of reading and the query, taken out of all arguments, and missing-value marks, which the schema needs."""
     from sfumato.tables.schema import missing_marks
 
-    reading = {name: entries.pop(name) for name in (*READING_OPTIONS, "query")}
-    return reading | {"missing": missing_marks(entries["schema"], entries["missing"])}
-
-
-def other_file(reading: Mapping[str, Any], form: FileForm) -> dict[str, Any]:
-    """How another file than INPUT is read: written alike, but with a sheet and a header of its own."""
-    own = {"query": None, "sheet": None, "header_row": None}
-    return {**reading, **own, "decimal": reading["decimal"] or form.decimal}
-
-
-def read_as(reading: Mapping[str, Any], form: FileForm) -> FileReading:
-    """How INPUT was read, for the recipe that reads it again."""
-    return FileReading(**{name: reading[name] for name in READING_OPTIONS}).repeated(form)
+    reading = FileReading(**{name: arguments.pop(name) for name in READING_OPTIONS})
+    return reading, arguments.pop("query"), missing_marks(arguments["schema"], arguments["missing"])
 
 
 def command_words(without: Collection[str] = ()) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from sfumato.cli.options import (
     offered_methods,
     options,
     options_of_verb,
-    other_file,
     parameters_told,
     say_dropped,
     signer_at,
@@ -118,20 +117,20 @@ def sanitize(
     command = command_words() if recipe is None else ()
     run = replace(run, publishing=replace(publishing, sign=signer or False, command=command))
     engine = InputFile(source, run.effective, run.publishing, run.reading, choice.named_method, query).engine()
-    reading: dict[str, Any] = {**vars(run.reading), "query": query, "missing": run.marks}
+    reading = run.reading
     table: Any = None
     if engine != "memory":
         table, origin = open_in_parts(source, engine, run), None
         form = table.form
     else:
-        arrow, form = read_people(source, **reading)
+        arrow, form = read_people(source, reading, query=query, missing=run.marks)
         table, origin = to_arrow(arrow)
         origin = replace(origin, form=form)
         limited = options if options.engine == "memory" else replace(options, memory=None)
         run = replace(run, options=limited, reading=run.reading.repeated(form))
     if form.is_detected:
         console.say(describe_reading(source, form))
-    outside = holdout_of(options.holdout, other_file(reading, form))
+    outside = holdout_of(options.holdout, reading.of_other_file(form), run.marks)
     run = replace(run, options=replace(run.options, holdout=outside))
     with keeping_owner_part(console, output, overwrite=publishing.overwrite), console.progress():
         release = sanitize_input(run, table, origin)

@@ -26,7 +26,7 @@ from sfumato.cli.options import (
     check_new,
     check_output,
     options,
-    reading_told,
+    take_reading,
     usual,
     write_private,
 )
@@ -125,7 +125,8 @@ def inspect(
     check_new(output, overwrite=overwrite)
     if declare and output is None:
         raise OptionError("--declare writes a schema; say where with -o schema.toml")
-    table, form = read_people(source, **reading_told(arguments))
+    reading, query, missing = take_reading(arguments)
+    table, form = read_people(source, reading, query=query, missing=missing)
     found = sf.inspect(table, identifiers=identifiers, target=target, person=person, k=k, declare=declare, **arguments)
     console.say(f"{table.num_rows} rows, {table.num_columns} columns")
     console.say_broken(f"{describe_reading(source, form)}\n")

@@ -25,7 +25,7 @@ from sfumato.cli.options import (
 )
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.tables.reading import describe_reading, read_people
+from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
     from sfumato.stream.entries import Batch
@@ -166,7 +166,8 @@ def init(
 
     known = None if schema is None else sf.Schema.load(schema)
     marks = missing_marks(known, arguments["missing"])
-    table, form = read_people(file, encoding=encoding, sheet=sheet, header_row=header_row, missing=marks)
+    reading = FileReading(encoding=encoding, sheet=sheet, header_row=header_row)
+    table, form = read_people(file, reading, missing=marks)
     if form.is_detected:
         console.say(describe_reading(file, form))
     with console.progress():

@@ -17,7 +17,7 @@ from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, optio
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import check_target, replacing_target
-from sfumato.tables.reading import read_input
+from sfumato.tables.reading import FileReading, read_input
 
 if TYPE_CHECKING:
     from sfumato.survey.reconstruct import Reconstruction
@@ -135,7 +135,7 @@ def reconstruct(
     check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)
     known = read_spec(spec, column)
-    table, _ = read_input(source, encoding=encoding, query=query)
+    table, _ = read_input(source, FileReading(encoding=encoding), query=query)
     with console.progress():
         found = sf.reconstruct(table, column, known, **arguments)
     _write(found, column, plot, output)
@@ -214,7 +214,7 @@ def relate(
     Records without one of the two values are skipped. Exits with 3 if the records are too few for the noise.
     """
     _check_csv(output, source, overwrite=overwrite)
-    table, _ = read_input(source, encoding=encoding, query=query)
+    table, _ = read_input(source, FileReading(encoding=encoding), query=query)
     with console.progress():
         found = sf.relate(table, **arguments)
     document = found.table.to_document()

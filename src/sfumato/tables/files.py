@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,9 @@ from sfumato.tables.workbook import (
     read_workbook,
     write_sqlite,
 )
+
+if TYPE_CHECKING:
+    from sfumato.tables.reading import FileReading
 
 __all__ = [
     "ENDINGS",
@@ -88,7 +91,7 @@ class FileForm:
     found: tuple[str, ...] = ()
 
     @property
-    def decimal(self) -> str | None:
+    def decimal(self) -> Literal[","] | None:
         """Decimal mark, if the numbers of the table settle it."""
         return "," if self.numerals.commas else None
 
@@ -245,13 +248,16 @@ def read_table(source: str | Path, missing: tuple[str, ...] = ()) -> pa.Table:
     return read_table_as(source, missing)[0]
 
 
-def read_table_as(source: str | Path, missing: tuple[str, ...] = (), **reading: Any) -> tuple[pa.Table, FileForm]:
+def read_table_as(
+    source: str | Path, missing: tuple[str, ...] = (), reading: FileReading | None = None
+) -> tuple[pa.Table, FileForm]:
     """Read a table as `read_table` does, and return how it was written.
 
     What was detected is reported as a warning.
     """
-    decimal = reading.pop("decimal", None)
-    table, form = read_file(source, **reading)
+    given = {} if reading is None else reading.given
+    decimal = given.pop("decimal", None)
+    table, form = read_file(source, **given)
     for words in form.found:
         warnings.warn(Notice(f"{shown(source)}: {words.rstrip('.')}"), stacklevel=4)
     return read_numerals(table, form, decimal, missing) if form.format is FileFormat.CSV else (table, form)

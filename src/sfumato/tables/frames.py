@@ -67,7 +67,7 @@ def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | N
     if isinstance(frame, str | Path):
         from sfumato.tables.files import read_table_as
 
-        frame, form = read_table_as(frame, missing, **reading.given)
+        frame, form = read_table_as(frame, missing, reading)
         reading = reading.repeated(form)
     elif reading.given:
         option = next(iter(reading.given)).replace("_", "-")

@@ -96,6 +96,10 @@ class FileReading:
             raise OptionError("this method reads numbers with a decimal point only; rewrite the file, or take Parquet")
         return replace(self.or_else(FileReading(encoding="utf-8", delimiter=",", header_row=1)), decimal="plain")
 
+    def of_other_file(self, form: FileForm) -> FileReading:
+        """Options that read another file than INPUT: written alike, but with a sheet and a header of its own."""
+        return replace(self, sheet=None, header_row=None, decimal=self.decimal or form.decimal)
+
     def repeated(self, form: FileForm) -> FileReading:
         """Options that read the file again in the same way: given ones, and unusual detected ones."""
         sheet = form.sheet.name if form.sheet is not None and form.sheet.detected else None
@@ -109,40 +113,30 @@ READING_OPTIONS = tuple(FileReading.__dataclass_fields__)
 
 
 def read_input(
-    source: str,
-    *,
-    encoding: str | None = None,
-    query: str | None = None,
-    most_bytes: int | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
-    header_row: int | None = None,
+    source: str, reading: FileReading | None = None, *, query: str | None = None, most_bytes: int | None = None
 ) -> tuple[pa.Table, FileForm]:
     """Read a file, standard input (``-``) or a database URL; texts stay unchanged."""
     from sfumato.tables.files import read_file, read_sql
 
+    reading = reading or FileReading()
+    sheet, row = reading.sheet, reading.header_row
     if "://" in source:
         if query is None:
             raise OptionError("a database URL needs --query, for example --query 'select * from people'")
-        if delimiter is not None or sheet is not None or header_row is not None:
+        if reading.delimiter is not None or sheet is not None or row is not None:
             raise OptionError("--delimiter, --sheet and --header-row are for files; a database has none")
         return read_sql(source, query)
     if query is not None:
         raise OptionError("--query is for a database URL; a file is read whole")
-    return read_file(
-        source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter, sheet=sheet, header_row=header_row
-    )
+    encoding, delimiter = reading.encoding, reading.delimiter
+    return read_file(source, encoding=encoding, most_bytes=most_bytes, delimiter=delimiter, sheet=sheet, header_row=row)
 
 
 def read_people(
     source: str,
+    reading: FileReading | None = None,
     *,
-    encoding: str | None = None,
     query: str | None = None,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    sheet: str | None = None,
-    header_row: int | None = None,
     missing: tuple[str, ...] = (),
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, FileForm]:
@@ -152,20 +146,13 @@ def read_people(
     """
     from sfumato.tables.files import FileFormat, read_numerals
 
-    table, form = read_input(
-        source,
-        encoding=encoding,
-        query=query,
-        delimiter=delimiter,
-        sheet=sheet,
-        header_row=header_row,
-        most_bytes=most_bytes,
-    )
-    if form.sheet is not None and delimiter is not None:
+    reading = reading or FileReading()
+    table, form = read_input(source, reading, query=query, most_bytes=most_bytes)
+    if form.sheet is not None and reading.delimiter is not None:
         raise OptionError("--delimiter is for CSV; this file has none")
     if form.format is FileFormat.CSV:
-        return read_numerals(table, form, decimal, missing)
-    if decimal is not None or delimiter is not None:
+        return read_numerals(table, form, reading.decimal, missing)
+    if reading.decimal is not None or reading.delimiter is not None:
         raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
     return table, form
 

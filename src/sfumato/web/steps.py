@@ -79,7 +79,7 @@ class Steps:
         wanted = file, choices.reading, choices.missing
         if self._read is None or self._read[0] != wanted:
             marks = missing_marks(None, choices.missing)
-            table, form = read_people(file, **vars(choices.reading), missing=marks, most_bytes=self._most_bytes)
+            table, form = read_people(file, choices.reading, missing=marks, most_bytes=self._most_bytes)
             self._read, self._schema = (wanted, table, form), None
         return self._read[1:]
 
