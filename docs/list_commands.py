@@ -12,10 +12,10 @@ from sfumato.cli import app
 from sfumato.core.arguments import Panel
 
 COMMON = ("quiet", "as_json", "debug", "help")
-HEAD = """# The command, every verb and option
+HEAD = """# Commands and options
 
-`sfumato VERB --help` says the same on a terminal. Every verb also takes `--quiet` (nothing but errors), `--json` (one
-JSON document on stdout, nothing else there) and `--debug` (a traceback with an error). Exit codes: 0 done, 2 bad input
+`sfumato COMMAND --help` prints the same. Every command also takes `--quiet` (errors only), `--json` (one JSON document
+on stdout, nothing else there) and `--debug` (a traceback with an error). Exit codes: 0 done, 2 bad input
 or usage, 3 refused for privacy reasons, 1 anything else.
 """
 

@@ -69,7 +69,7 @@ class TestEverySpec:
 
     def test_its_words_promise_what_its_gamma_does(self, spec: NoiseSpec) -> None:
         assert ("no guarantee" in spec.describe()) == math.isinf(spec.gamma)
-        assert (spec.weakness is not None) == math.isinf(spec.gamma)
+        assert (spec.unbounded_reason is not None) == math.isinf(spec.gamma)
         assert spec.bound(0.01) == (1.0 if math.isinf(spec.gamma) else pytest.approx(spec.gamma / (99 + spec.gamma)))
 
     def test_it_is_frozen(self, spec: NoiseSpec) -> None:

@@ -203,8 +203,8 @@ def verdict(spec: NoiseSpec, rho1: float) -> str:
     >>> verdict(NoiseSpec(Integers(0, 1000), {"name": "keep-or-replace", "keep": 0.2}), 0.01)
     'guaranteed: a prior probability of 1 % becomes 0.00404 % to 71.6 % after any answer'
     """
-    if spec.weakness is not None:
-        return f"no guarantee: {spec.weakness}"
+    if spec.unbounded_reason is not None:
+        return f"no guarantee: {spec.unbounded_reason}"
     if math.isinf(spec.gamma):
         return f"next to no guarantee: odds can change by a factor of e^{spec.epsilon:.0f}"
     low, high = downward_bound(spec.gamma, rho1), upward_bound(spec.gamma, rho1)

@@ -176,13 +176,13 @@ class NoiseSpec:
         return f"The answer is {self.domain.describe()}. {self._form.words}\n{self._promise()}"
 
     @property
-    def weakness(self) -> str | None:
-        """Why there is no guarantee; an empty text if there is one."""
+    def unbounded_reason(self) -> str | None:
+        """Why the amplification is unbounded, so that there is no guarantee; None if it is bounded."""
         return _unknown_law_message(str(dict(self.law)["name"])) if math.isinf(self.epsilon) else None
 
     def _promise(self) -> str:
-        if self.weakness is not None:
-            return f"There is no guarantee: {self.weakness}."
+        if self.unbounded_reason is not None:
+            return f"There is no guarantee: {self.unbounded_reason}."
         factor = f"e^{self.epsilon:.0f}" if math.isinf(self.gamma) else f"{self.gamma:.4g}"
         return (
             f"Any answer changes the odds of a statement about the true value by at most a factor of {factor} "

@@ -148,8 +148,8 @@ def _percent(probability: float) -> str:
 
 
 def _why_infinite(spec: NoiseSpec) -> str:
-    if spec.weakness is not None:
-        return f"The amplification is infinite: {spec.weakness}."
+    if spec.unbounded_reason is not None:
+        return f"The amplification is infinite: {spec.unbounded_reason}."
     return f"The odds can change by a factor of e^{spec.epsilon:.0f}, more than any useful factor."
 
 
