@@ -322,7 +322,11 @@ def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tm
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("sanitize", "INPUT", "-o", "OUT", "--policy", "research"), 3, "add --holdout 0.3, or add --despite-policy"),
+        (
+            ("sanitize", "INPUT", "-o", "OUT", "--policy", "research", "--engine", "partitions"),
+            3,
+            "add --holdout 0.3, or add --despite-policy",
+        ),
         (("sanitize", "INPUT", "-o", "OUT", "--policy", "research", *HELD, "--rare", "keep"), 3, "drop --rare"),
         (
             ("sanitize", "INPUT", "-o", "OUT", "--policy", "public", *HELD, "--method", "condense"),
@@ -356,7 +360,8 @@ def test_what_no_table_makes_possible_is_refused_before_one_is_read(
 
 
 def test_a_refusal_before_the_table_is_read_is_one_document_too(run: Run, tmp_path: Path) -> None:
-    done = run("sanitize", tmp_path / "nowhere.csv", "-o", tmp_path / "out", "--policy", "research", "--json")
+    words = "--policy", "research", "--json", "--memory", "1G"
+    done = run("sanitize", tmp_path / "nowhere.csv", "-o", tmp_path / "out", *words)
     assert done.code == 3
     document = json.loads(done.out)
     assert (document["folder"], document["table"]) == (None, None)

@@ -263,6 +263,8 @@ class Finding:
     chance: float | None = None  # of predictions: what always naming the commonest class, or the mean, gets
     # false where it was not run because such a table has nothing that it could attack; nothing is unknown then
     applies: bool = True
+    # over shadow releases: where the excess or score lies for people like these, 95 %
+    people_interval: tuple[float, float] | None = None
 
     @property
     def status(self) -> str:

@@ -81,6 +81,7 @@ def declared() -> tuple[Measure, ...]:
 
 
 def _ours() -> tuple[Measure, ...]:
+    from sfumato.assess.audit.attacks import SHADOWS
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
     from sfumato.assess.utility.distortion import COSTS
 
@@ -90,6 +91,7 @@ def _ours() -> tuple[Measure, ...]:
         *_utility(),
         *_risk(),
         *_attacks(),
+        SHADOWS,
         KNOWN_CLASSES,
         COSTS,
         *vertical_measures(),

@@ -187,6 +187,7 @@ class Report:
         said = verdict is not None and any(each.finding for each in verdict.exceeded[:1])  # the verdict names an attack
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
+            *(((3, verdict.basis),) if verdict is not None and verdict.basis else ()),
             (
                 4 if said and not known_rows_sentence(self.findings) else 1,
                 f"Risk: {risk_sentence(self.findings, self.verdict)}",

@@ -80,6 +80,8 @@ class Sizes:
     estimate: float | None = None  # seconds that all of it was expected to take, where a time limit was given
     time_limit: float | None = None  # seconds that were granted
     judged: bool = False  # whether a policy is judged by it, which takes more people to be attacked
+    shadow_releases: int | None = None  # that were attacked, where a policy is judged by the method
+    shadow_releases_needed: int | None = None  # that would decide every limit, where one is open
 
 
 def choose_sizes(

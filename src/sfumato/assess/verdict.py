@@ -7,8 +7,18 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from sfumato.assess.audit.intervals import MEMBERS
 from sfumato.assess.findings import Finding, Gain, column_gains, excess_interval, gains
-from sfumato.assess.glossary import CI, explain, limit_name, limit_number, limit_range, limit_sentence, spoken_name
+from sfumato.assess.glossary import (
+    CI,
+    explain,
+    limit_name,
+    limit_number,
+    limit_range,
+    limit_sentence,
+    percent,
+    spoken_name,
+)
 from sfumato.core.documents import plain
 
 __all__ = [
@@ -110,6 +120,8 @@ class Verdict:
     asked: bool = True  # false if no policy was named and the usual one was applied; nothing is refused then
     changes: tuple[ChangeTried, ...] = ()  # columns changed on a sample, the one that helps most first
     limits: tuple[LimitResult, ...] = field(default=(), compare=False)  # every limit that was measured
+    shadows: int | None = None  # shadow releases that it rests on; None if the release itself was attacked
+    shadows_needed: int | None = None  # that would decide every limit, about; None if none is open
 
     @property
     def helpful(self) -> tuple[str, ...]:
@@ -167,6 +179,16 @@ class Verdict:
         return f"{limits} met: the upper end of each confidence interval is at most the limit."
 
     @property
+    def basis(self) -> str:
+        """What the verdict on the limits rests on, if not on the release alone."""
+        if self.shadows is None:
+            return ""
+        return (
+            f"The verdict is on the method with this table: {self.shadows} shadow releases, each without a random "
+            f"{percent(1.0 - MEMBERS)} of the people, were attacked. One release varies around it."
+        )
+
+    @property
     def left_out(self) -> str:
         """Limits that were not judged and do not change the outcome, for the owner; empty if there are none."""
         return " ".join(f"{_missing_words(each)}." for each in self.missing if not each.needed)
@@ -175,6 +197,10 @@ class Verdict:
     def hint(self) -> str:
         """How an inconclusive limit can be decided; empty if none is inconclusive."""
         unsure = any(each.interval is not None for each in self.missing)
+        if unsure and self.shadows is not None:
+            if self.shadows_needed is None:
+                return ""
+            return f"About {self.shadows_needed:,} shadow releases would decide it; raise the time limit."
         return "A larger hold-out set or more attacked records would narrow the interval." if unsure else ""
 
     @property
@@ -261,13 +287,18 @@ def _missing_words(each: UndecidedLimit) -> str:
 
 
 FAMILIES: dict[str, Callable[[str], bool]] = {
-    "linkage-excess": lambda name: name.startswith(("linkage-", "own-row-linkage-", "linkability")) and "/" not in name,
-    "attribute-excess": lambda name: name.startswith("attribute-inference-") or name == "known-input-recovery",
-    "singling-out-excess": lambda name: (
-        name.startswith("singling-out-") or name in ("outlier-inference", "extreme-values-disclosed")
+    "linkage-excess": lambda name: (
+        name.startswith(("linkage-", "own-row-linkage-", "linkability", "shadow-link")) and "/" not in name
     ),
-    "membership-auc": lambda name: name.startswith("membership-auc-"),
-    "membership-tpr": lambda name: name.startswith("membership-tpr"),
+    "attribute-excess": lambda name: (
+        name.startswith(("attribute-inference-", "shadow-attribute-inference")) or name == "known-input-recovery"
+    ),
+    "singling-out-excess": lambda name: (
+        name.startswith(("singling-out-", "shadow-singling-out"))
+        or name in ("outlier-inference", "extreme-values-disclosed")
+    ),
+    "membership-auc": lambda name: name.startswith(("membership-auc-", "shadow-auc-")),
+    "membership-tpr": lambda name: name.startswith(("membership-tpr", "shadow-tpr-")),
 }
 """Which findings each limit of a policy looks at, by name."""
 

@@ -29,7 +29,7 @@ from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.partitions import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
 from sfumato.methods.chain.facts import Chained
-from sfumato.methods.protocol import OwnerDetails
+from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.options import RunOptions
 from sfumato.tables.cells import plain, write_numbers
 from sfumato.tables.codec import Codec, Unseen
@@ -48,12 +48,14 @@ __all__ = [
     "MEASURED_WHOLE",
     "MadeRows",
     "MeasuredRows",
+    "ResolvedRun",
     "details_of_part",
     "draw_measured_rows",
     "make_rows",
     "measured_note",
     "measured_rows",
     "min_frequency_of",
+    "resolve_run",
     "run_in_memory",
 ]
 
@@ -62,12 +64,11 @@ __all__ = [
 class MadeRows:
     """Rows that were made of a prepared table, as they leave and as they are compared, and how.
 
-    ``job`` is what they were made from, without rows that no group could take; ``seen`` are the records in the
-    coordinates that the mechanism had.
+    ``job`` is what they were made from, without rows that no group could take; ``resolved`` what the mechanism had.
     """
 
     job: PreparedRun
-    seen: Records
+    resolved: ResolvedRun
     table: pa.Table
     released: pa.Table
     records: Records
@@ -126,6 +127,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
         texts={} if made.workings is None else made.workings.texts,
         comparison=compared,
         seconds=made.seconds,
+        resolved=made.resolved,
     )
 
 
@@ -173,25 +175,65 @@ def _redraw(
     return redraw
 
 
-def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
-    """Rows that can be mined in place of those of a prepared table."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ResolvedRun:
+    """A prepared table as the mechanism sees it: what every release of the same plan has in common."""
+
+    job: PreparedRun
+    mechanism: Mechanism
+    kept: RuleEnforcement | None
+    tails: Tails
+    codec: Codec
+    seen: Records
+
+    def __repr__(self) -> str:
+        return f"ResolvedRun({self.mechanism.method}, {len(self.seen)} rows)"
+
+    def shadow(self, rows: NDArray[np.int64], rng: np.random.Generator) -> pa.Table:
+        """Release of some of the rows by the same plan: same codec, tails, pooled categories and parameters.
+
+        Where a number of rows is requested, it is in proportion.
+        """
+        seen = self.seen.take(rows)
+        if seen.wanted is not None:
+            wanted = max(1, round(seen.wanted.rows * len(rows) / len(self.seen)))
+            seen = dataclasses.replace(seen, wanted=dataclasses.replace(seen.wanted, rows=wanted))
+        return self.written(self.mechanism.sanitize(seen, rng=rng).records, rng)
+
+    def written(self, records: Records, rng: np.random.Generator, *, native: bool = False) -> pa.Table:
+        """Released rows of coordinates that the mechanism made, with tails coded and rules kept."""
+        tails, codec = self.tails, self.codec
+        uniform = rng.random(len(records)) if tails.columns else np.empty(0)
+        if self.kept is None:
+            released = codec.decode(
+                records.coordinates,
+                native=native,
+                moved=records.moved,
+                grids=records.grids,
+                unbounded=records.unbounded,
+            )
+            return tails.code(released, uniform)
+        drawn = tails.code(codec.decode(records.coordinates), uniform)
+        typed = tails.code(codec.decode(records.coordinates, native=True), uniform) if native else None
+        return self.kept.whole(drawn, native=typed)
+
+
+def resolve_run(job: PreparedRun, plan: Plan, rng: np.random.Generator) -> ResolvedRun:
+    """What a mechanism sees of a prepared table, and how its rows are written."""
     kept = _rules(job, plan)
     tails, codec, seen = (job.tails, job.codec, job.records) if kept is None else _seen(kept, job, plan, rng)
-    seen = _with_wanted(seen, job, plan, codec, kept)
+    return ResolvedRun(job, plan.mechanism, kept, tails, codec, _with_wanted(seen, job, plan, codec, kept))
+
+
+def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native: bool = False) -> MadeRows:
+    """Rows that can be mined in place of those of a prepared table."""
+    resolved = resolve_run(job, plan, rng)
+    kept, seen = resolved.kept, resolved.seen
     begin = perf_counter()
     sanitized = plan.mechanism.sanitize(seen, rng=rng)
     seconds = perf_counter() - begin
     records, schema = sanitized.records, _with_rules(job, plan, kept)
-    uniform = rng.random(len(records)) if tails.columns else np.empty(0)
-    if kept is None:
-        released = codec.decode(
-            records.coordinates, native=native, moved=records.moved, grids=records.grids, unbounded=records.unbounded
-        )
-        released = tails.code(released, uniform)
-    else:
-        drawn = tails.code(codec.decode(records.coordinates), uniform)
-        typed = tails.code(codec.decode(records.coordinates, native=True), uniform) if native else None
-        released = kept.whole(drawn, native=typed)
+    released = resolved.written(records, rng, native=native)
     if seen.wanted is not None and seen.wanted.where:
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
@@ -203,7 +245,7 @@ def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native:
     ruled = () if kept is None else (ColumnRulesKept(tuple(map(str, kept.rules)), kept.rare_pairs),)
     return MadeRows(
         job,
-        seen,
+        resolved,
         _beside(write_answers(released, records, job.codec.schema), job, sanitized.workings),
         released,
         records,

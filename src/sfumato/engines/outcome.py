@@ -28,6 +28,7 @@ from sfumato.tables.schema import Schema, field_to_document, fields_from_documen
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
     from sfumato.assess.risk.uniqueness import PopulationUniqueness
+    from sfumato.engines.memory import ResolvedRun
 
 __all__ = ["Apart", "Comparison", "Outcome", "Recipe", "SeparateComparison", "bounds_kept"]
 
@@ -217,6 +218,8 @@ class Outcome:
         Bytes that owners sent each other, where several made it.
     together : bool
         Several owners write the same release, so that a page about the part of one stays with that one.
+    resolved : ResolvedRun, optional
+        The table as the mechanism saw it, for shadow releases of the same plan; None if it cannot be run again.
     """
 
     recipe: Recipe
@@ -233,6 +236,7 @@ class Outcome:
     seconds: float | None = 0.0
     together: bool = False
     sent: int | None = None
+    resolved: ResolvedRun | None = None
 
     def read_by(self, reading: FileReading) -> Outcome:
         """The outcome of a run whose file was read so."""

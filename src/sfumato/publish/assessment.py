@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.assess.findings import Finding
+from sfumato.assess.findings import Finding, privacy_first
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report, Verdict
 from sfumato.assess.study import MeasureOptions, Study, study_of
@@ -19,6 +19,7 @@ from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.options import PublishOptions
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
+from sfumato.publish.shadows import MOST_ROWS, ShadowAudit, audit, can_be_audited
 from sfumato.tables.recoding import known_columns, known_of
 
 __all__ = ["Suggest", "assess_outcome", "check_time_limit", "study_outcome"]
@@ -66,7 +67,8 @@ def study_outcome(outcome: Outcome, options: PublishOptions, rng: np.random.Gene
 
 
 def _measure(outcome: Outcome, options: PublishOptions) -> Report:
-    comparison, rng = outcome.comparison, Randomness(outcome.recipe.options.seed).generator("assess")
+    comparison, randomness = outcome.comparison, Randomness(outcome.recipe.options.seed)
+    rng = randomness.generator("assess")
     if isinstance(comparison, Apart):
         report = assess_apart(
             outcome.table,
@@ -79,14 +81,43 @@ def _measure(outcome: Outcome, options: PublishOptions) -> Report:
         )
         return dataclasses.replace(report, findings=(*report.findings, *_costs(outcome)))
     if isinstance(comparison, Comparison):
+        audited = _audit(outcome, comparison, options, randomness)
+        if audited is not None and options.time_limit is not None:
+            options = dataclasses.replace(options, time_limit=options.time_limit / 2)
         study = study_outcome(outcome, options, rng)
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
-        report = assess(study, epochs)
+        report = _with_audit(assess(study, epochs), audited)
     else:
         report = comparison.assess(outcome.facts, judged=options.policy is not None, rng=rng)
     seconds = report.seconds if outcome.seconds is None else {"sanitizing": outcome.seconds, **report.seconds}
     findings, notes = (*report.findings, *_costs(outcome)), (*comparison.notes, *report.notes)
     return dataclasses.replace(report, findings=findings, seconds=seconds, notes=notes)
+
+
+def _audit(
+    outcome: Outcome, comparison: Comparison, options: PublishOptions, randomness: Randomness
+) -> ShadowAudit | None:
+    """Shadow releases of a method that can be run again, if a policy is to be judged and nobody was held out."""
+    run = outcome.resolved
+    if options.policy is None or run is None or comparison.outside is not None or not can_be_audited(run.mechanism):
+        return None
+    if not options.policy.limits or run.job.original.num_rows > MOST_ROWS:
+        return None
+    time_limit = None if options.time_limit is None else options.time_limit / 2
+    return audit(run, options.policy, randomness.generator("shadow releases"), time_limit=time_limit)
+
+
+def _with_audit(report: Report, audited: ShadowAudit | None) -> Report:
+    """Report with what an audit found, before the attacks on the release itself."""
+    if audited is None:
+        return report
+    if audited.reason:
+        return dataclasses.replace(report, notes=(*report.notes, f"No shadow releases: {audited.reason}."))
+    sizes = {**report.sizes, "shadow_releases": audited.releases, "shadow_releases_needed": audited.needed}
+    findings = privacy_first((*audited.findings, *report.findings))
+    return dataclasses.replace(
+        report, findings=findings, sizes=sizes, seconds={**report.seconds, "shadow releases": audited.seconds}
+    )
 
 
 def _costs(outcome: Outcome) -> tuple[Finding, ...]:

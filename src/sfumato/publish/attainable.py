@@ -35,6 +35,8 @@ class PlannedRun:
         Treatment of rare categories and of extreme values, as `sfumato.sanitize` takes it.
     transactions : bool
         The table holds transactions, whose methods make no groups and show every item.
+    audited : bool
+        Shadow releases have control groups.
     """
 
     control: bool
@@ -45,6 +47,7 @@ class PlannedRun:
     rare: str | None = None
     tails: str | None = None
     transactions: bool = False
+    audited: bool = False
 
     @property
     def compares(self) -> bool:
@@ -127,7 +130,7 @@ def _proof(policy: Policy, mechanism: Any) -> list[_Found]:
 def _control(policy: Policy, run: PlannedRun) -> list[_Found]:
     """What compares with a control group: the requirement of one, and every limit."""
     required = bool(policy.require.get("control"))
-    if not run.compares and (required or policy.limits):
+    if not run.compares and not (run.audited and policy.limits) and (required or policy.limits):
         entry = (
             ExceededLimit("control", None, False, True)
             if required

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.assess.findings import Tries, difference_interval, exact_interval
+from sfumato.assess.findings import Finding, Tries, difference_interval, exact_interval
 from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.assess.verdict import FAMILIES
 from sfumato.core.distributions.amplification import membership_bounds, rho_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
+    "ERROR",
     "EXTREMES",
     "FAMILIES",
     "LEAST_HELD_OUT",
@@ -52,6 +53,7 @@ __all__ = [
     "asked_policy",
     "confidence_of",
     "despite_facts",
+    "is_audited",
     "judge",
     "judge_proof",
     "judge_report",
@@ -64,9 +66,13 @@ __all__ = [
 CONFIDENCE = 0.95
 """Of all intervals of a verdict together."""
 
+ERROR = 0.025
+"""Chance that an interval of a shadow audit is wrong, all together and over all looks."""
+
 LEAST_HELD_OUT = 1_000
 """Smallest control group for membership inference at 1 % FPR."""
 
+_SHADOW = "shadow-"
 _OWN_ROW = "own-row-linkage-"
 _KNOWN_ROWS = "known-input-recovery"
 _SINGLING = "singling-out-"
@@ -109,9 +115,22 @@ class LimitCheck:
         return low - against, high - against
 
 
+@dataclass(frozen=True)
+class AuditedCheck(LimitCheck):
+    """An excess or score from shadow releases, with an interval that holds together with all others."""
+
+    ends: tuple[float, float] = (0.0, 1.0)
+
+    def interval(self, confidence: float) -> tuple[float, float]:  # noqa: ARG002
+        """Where it may lie; the audit has shared its error out."""
+        return self.ends
+
+
 def confidence_of(checks: Sequence[LimitCheck]) -> float:
-    """Confidence of each interval, so that all of them hold together."""
-    return 1.0 - (1.0 - CONFIDENCE) / max(1, len(checks))
+    """Confidence of each interval, so that all of them hold together; an audit has its own part of the error."""
+    own = [check for check in checks if not isinstance(check, AuditedCheck)]
+    error = 1.0 - CONFIDENCE - (ERROR if len(own) < len(checks) else 0.0)
+    return 1.0 - error / max(1, len(own))
 
 
 def times_allowed(limit: str, value: float, allowed: float) -> float:
@@ -131,7 +150,7 @@ def limit_checks(report: Report, policy: Policy) -> tuple[list[LimitCheck], list
     checks: list[LimitCheck] = []
     missing: list[UndecidedLimit] = []
     for limit in policy.limits:
-        if limit == TPR and report.rows_held_out < LEAST_HELD_OUT:
+        if limit == TPR and report.rows_held_out < LEAST_HELD_OUT and not is_audited(report):
             held = report.rows_held_out
             hint = f"it needs a control group of {LEAST_HELD_OUT:,} records, and there are {held:,}"
             missing.append(UndecidedLimit(limit, None, hint, needed=set(policy.limits) == {TPR}))
@@ -151,8 +170,28 @@ def _merged(missing: Sequence[UndecidedLimit]) -> list[UndecidedLimit]:
     return list(reasons.values())
 
 
+def is_audited(report: Report) -> bool:
+    """Whether shadow releases were attacked."""
+    return any(finding.name.startswith(_SHADOW) for finding in report.findings)
+
+
+def _audited(limit: str, finding: Finding) -> AuditedCheck:
+    """What an audit found, as it is judged."""
+    assert finding.value is not None
+    assert finding.interval is not None
+    control = None if limit in _SCORES else finding.control or 0.0
+    low, high = (end - (control or 0.0) for end in finding.interval)
+    return AuditedCheck(limit, finding.name, Tries(finding.value, 1.0), control, ends=(low, high))
+
+
 def _of_limit(limit: str, report: Report) -> tuple[list[LimitCheck], list[UndecidedLimit]]:
     family = [finding for finding in report.findings if FAMILIES[limit](finding.name)]
+    shadows = [finding for finding in family if finding.name.startswith(_SHADOW)]
+    if shadows:  # of other attacks those that need no control group
+        found = [_audited(limit, finding) for finding in shadows if finding.value is not None]
+        exact = tuple(each for each in family if each.name.startswith((_OWN_ROW, _KNOWN_ROWS, EXTREMES)))
+        others, unknown = _of_limit(limit, dataclasses.replace(report, findings=exact))
+        return [*found, *others], [each for each in unknown if each.finding is not None]
     if limit == "attribute-excess":  # one finding a column; those of a whole attacker say why there is none
         known = [finding for finding in family if finding.name == _KNOWN_ROWS]
         columns = [finding for finding in family if "/" in finding.name]
@@ -241,6 +280,8 @@ def judge(
         edited=policy.title != policy.name,
         asked=asked,
         limits=results,
+        shadows=report.sizes.get("shadow_releases"),
+        shadows_needed=report.sizes.get("shadow_releases_needed"),
     )
 
 
@@ -334,7 +375,7 @@ def _requirements(
     unknown: list[UndecidedLimit] = []
     for name, asked in policy.require.items():
         if name == "control":
-            if asked and not report.rows_held_out:
+            if asked and not report.rows_held_out and not is_audited(report):
                 unmet.append(ExceededLimit(name, None, False, True))
         elif name == "min_group_size" and facts:
             smallest = _smallest_group(facts)

@@ -287,7 +287,7 @@ def what_to_try(
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
     words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *told]
     made_here = words[1:2] == ["sanitize"]
-    compared = bool(report.rows_held_out)
+    compared = bool(report.rows_held_out or report.sizes.get("shadow_releases"))
     stronger = any(each.limit in policy.limits or each.limit == "min_group_size" for each in exceeded)
     lines = []
     if stronger:

@@ -52,6 +52,7 @@ from sfumato.publish.folder import check_folder, plain_errors, replacing_folder
 from sfumato.publish.judge import asked_policy, policy_of
 from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, Signing, publish, signer_of
+from sfumato.publish.shadows import FEWEST_PEOPLE, MOST_ROWS, can_be_audited
 from sfumato.publish.suggest import suggesting
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
@@ -392,7 +393,8 @@ def sanitize_input(run: SanitizeRun, source: Any, origin: Origin | None = None) 
     chosen, options, policy = resolve_run(run)
     rows = source.num_rows if isinstance(source, pa.Table) else None
     asked = asked_policy(policy, report=run.publishing.report, despite=run.publishing.despite_policy)
-    refuse_unattainable(asked, _planned(chosen, options, rows), despite=run.publishing.despite_policy)
+    planned = _planned(chosen, options, rows, in_memory=rows is not None)
+    refuse_unattainable(asked, planned, despite=run.publishing.despite_policy)
     run = replace(run, options=options, publishing=replace(run.publishing, policy=asked))
     if isinstance(source, TableSource | ClusterFile):
         return _in_parts(run, chosen, source)
@@ -677,8 +679,12 @@ def _check_folder(run: SanitizeRun) -> None:
     check_folder(run.folder, overwrite=publishing.overwrite, inputs=(*run.inputs, *inputs))
 
 
-def _planned(mechanism: Mechanism | None, options: RunOptions, rows: int | None = None) -> PlannedRun:
+def _planned(
+    mechanism: Mechanism | None, options: RunOptions, rows: int | None = None, *, in_memory: bool = True
+) -> PlannedRun:
     """What a policy needs to know of a run before it starts; ``rows`` is None if the table is not read yet."""
+    whole = in_memory and options.memory is None and options.engine in (None, "memory")
+    sized = rows is None or FEWEST_PEOPLE <= rows <= MOST_ROWS
     return PlannedRun(
         control=options.holdout is not None,
         control_rows=None if options.share is None else rows,
@@ -686,6 +692,7 @@ def _planned(mechanism: Mechanism | None, options: RunOptions, rows: int | None 
         level=options.level,
         rare=options.rare,
         tails=options.tails,
+        audited=whole and sized and (mechanism is None or can_be_audited(mechanism)),
     )
 
 

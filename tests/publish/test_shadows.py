@@ -1,0 +1,92 @@
+"""A policy without a hold-out set is decided on shadow releases; the release is made from all people."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.assess.audit.intervals import Estimate
+from sfumato.assess.verdict import Ruling, UndecidedLimit, Verdict
+from sfumato.publish.judge import limit_checks
+from sfumato.publish.policy import BUILT_IN
+from sfumato.publish.shadows import shadows_needed
+
+LOOSE = sf.Policy("loose", limits={"linkage-excess": 0.3, "membership-auc": 0.8}, require={"control": True})
+
+
+def people(rows: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    level = rng.normal(size=rows)
+    return pa.table(
+        {
+            "age": (50 + 9 * level + 5 * rng.normal(size=rows)).round().astype(int),
+            "pay": np.exp(7 + level + rng.normal(size=rows)).round(),
+            "ill": np.where(level + rng.normal(size=rows) > 1, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def release() -> sf.Release:
+    return sf.sanitize(people(600), sf.Chain(k=10, leaf=50), policy=LOOSE, seed=1, rows_are_people=True)
+
+
+def test_a_policy_without_a_hold_out_set_is_met_on_shadow_releases(release: sf.Release) -> None:
+    assert release.report is not None
+    verdict = release.report.verdict
+    assert verdict is not None
+    assert verdict.outcome is Ruling.MEETS
+    assert {each.limit for each in verdict.limits} == set(LOOSE.limits)
+    assert all(each.finding.startswith("shadow-") for each in verdict.limits)
+    assert verdict.shadows == 6
+    assert "without a random 13\u00a0% of the people" in verdict.basis
+    assert verdict.basis in release.report.summary()
+
+
+def test_the_release_is_made_from_all_people(release: sf.Release) -> None:
+    assert release.certificate.rows_in == 600
+    assert release.report is not None
+    assert release.report.rows_held_out == 0
+
+
+def test_intervals_of_an_audit_and_of_other_attacks_share_the_error(release: sf.Release) -> None:
+    assert release.report is not None
+    checks, missing = limit_checks(release.report, LOOSE)
+    assert missing == []
+    assert {check.finding.startswith("shadow-") for check in checks} == {True}
+    ends = {check.finding: check.interval(0.0) for check in checks}
+    for each in release.report.verdict.limits:  # type: ignore[union-attr]
+        assert each.interval == ends[each.finding]
+
+
+def test_a_copy_of_most_people_is_refused_by_its_shadow_releases() -> None:
+    with pytest.raises(sf.PolicyNotMet, match="does not meet") as found:
+        sf.sanitize(
+            people(400), sf.Condensation(k=2), policy=dataclasses.replace(BUILT_IN["public"], require={}), seed=1
+        )
+    assert found.value.verdict.outcome is Ruling.DOES_NOT_MEET
+    assert found.value.verdict.exceeded[0].finding is not None
+
+
+def test_an_open_limit_says_how_many_shadow_releases_would_decide_it() -> None:
+    policy = sf.Policy("near", limits={"membership-auc": 0.6})
+    open_one = Estimate(0.55, 0.55, (0.45, 0.65), (0.4, 0.7), 10, 1_000, 0.1)
+    needed = shadows_needed({"shadow-auc-distance": open_one}, policy, 10)
+    assert needed == 40  # half of the length of the interval four times the squared distance
+    assert shadows_needed({"shadow-auc-distance": dataclasses.replace(open_one, table=(0.5, 0.6))}, policy, 10) is None
+    undecided = UndecidedLimit("membership-auc", "shadow-auc-distance", "", interval=open_one.table)
+    verdict = Verdict("near", Ruling.INCONCLUSIVE, missing=(undecided,), shadows=10, shadows_needed=needed)
+    assert verdict.hint == "About 40 shadow releases would decide it; raise the time limit."
+
+
+def test_with_a_hold_out_set_there_are_no_shadow_releases() -> None:
+    release = sf.sanitize(
+        people(600), sf.Chain(k=10, leaf=50), policy=LOOSE, despite_policy=True, holdout=0.3, seed=1, time_limit=0.5
+    )
+    assert release.report is not None
+    assert release.report.sizes["shadow_releases"] is None
+    assert not any(finding.name.startswith("shadow-") for finding in release.report.findings)
