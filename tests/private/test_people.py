@@ -144,7 +144,9 @@ def test_levels_that_are_alike_are_taken_together() -> None:
     counts = np.bincount(cells, minlength=50)
     errors = []
     for _ in range(30):
-        noisy, _ = counter.count(OneWayCounts, cells, 50, rho)
+        noisy, _ = counter.noisy(
+            OneWayCounts, counter.counts([50], lambda part: [(part.places[0], slice(None))])[0], rho
+        )
         errors.append(((noisy - counts) ** 2).mean())
     strictest = np.sqrt(1 / (2 * rho)) * GRID / weights[0]
     assert np.sqrt(np.mean(errors)) < 0.75 * strictest

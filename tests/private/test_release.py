@@ -16,9 +16,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.arrays import Floats
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.methods.private import PrivateChain
+from sfumato.engines.partitions import first_pass
+from sfumato.methods.private import PrivateChain, people
 from sfumato.methods.private.ledger import Ledger, Measurement
 from sfumato.publish.policy import BUILT_IN, Policy
+from sfumato.publish.verify import verify_release
 
 SCHEMA = """
 format = 1
@@ -115,6 +117,7 @@ def test_the_certificate_states_the_budget_and_not_the_number_of_records(tmp_pat
     "options",
     [
         {},
+        {"engine": "partitions", "holdout": None},
         {"epsilon_of": "age < 40: 0.5, else: 1", "schema": sf.Schema.from_toml(SCHEMA.replace("identifier", "person"))},
         {"private_bounds": True, "schema": sf.Schema.from_toml(SCHEMA.replace(", low = 18, high = 99", ""))},
     ],
@@ -137,14 +140,59 @@ def test_what_leaves_is_a_function_of_noisy_counts_and_the_schema_alone(
     left = []
     for way, rows in ((record, 900), (replay, 40)):
         monkeypatch.setattr(Ledger, "release", way)
-        made = release(frame(rows, seed=rows), **{"report": True, "holdout": 0.3, "seed": 6, **options})
-        made.save(tmp_path / str(rows), sign=False)
+        table, every = frame(rows, seed=rows), {"report": True, "holdout": 0.3, "seed": 6, **options}
+        if "engine" in options:
+            table.to_csv(tmp_path / f"{rows}.csv", index=False)
+            release(tmp_path / f"{rows}.csv", folder=tmp_path / str(rows), sign=False, **every)
+        else:
+            release(table, **every).save(tmp_path / str(rows), sign=False)
         folder = tmp_path / str(rows) / "release"
         texts = {each.name: each.read_text() for each in folder.iterdir()}
         texts["certificate.json"] = re.sub(r'"created": "[^"]*"', "", texts["certificate.json"])
         left.append(texts)
     assert not counts
     assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("levels", [False, True])
+def test_counts_of_partitions_add_up_and_noise_is_drawn_once(
+    levels: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same seed gives the same model, however many partitions the rows, and the rows of a person, lie in."""
+    monkeypatch.setattr(first_pass, "_FEWEST_ROWS", 64)
+    monkeypatch.setattr(first_pass, "_RUN_CELLS", 64)
+    monkeypatch.setattr(people, "_AT_ONCE", 50)
+    options: dict[str, Any] = {"epsilon": 3.0, "seed": 8, "sign": False}
+    table = frame(900)
+    if levels:
+        table["id"] = np.random.default_rng(1).integers(0, 300, 900)
+        text = SCHEMA.replace("identifier", "person")
+        options |= {"epsilon_of": "age < 40: 0.5, else: 3", "schema": schema(text)}
+    table.to_csv(tmp_path / "in.csv", index=False)
+    models, noised = [], list[str]()
+    drawn = Ledger.release
+
+    def count(self: Ledger, measurement: Measurement, rho: float) -> Floats:
+        noised.append(measurement.step)
+        return drawn(self, measurement, rho)
+
+    monkeypatch.setattr(Ledger, "release", count)
+    for engine in ("memory", "partitions"):
+        folder = tmp_path / engine
+        made = release(tmp_path / "in.csv", engine=engine, folder=folder, report=True, **options)
+        assert [check.name for check in verify_release(folder) if not check.holds] == ["made for release"]
+        assert made.certificate.rows_in is None
+        assert made.certificate.rows_out == len(pd.read_csv(folder / "release" / "table.csv"))
+        models.append((folder / "release" / "model.json").read_text())
+    assert models[0] == models[1]
+    assert noised[: len(noised) // 2] == noised[len(noised) // 2 :]
+
+
+@pytest.mark.parametrize("option", [{"private_bounds": True}, {"holdout": 0.2}])
+def test_what_needs_all_rows_at_once_is_refused_in_partitions(option: dict[str, Any], tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(OptionError, match="needs all rows at once"):
+        release(tmp_path / "in.csv", engine="partitions", folder=tmp_path / "out", sign=False, **option)
 
 
 @pytest.mark.parametrize(

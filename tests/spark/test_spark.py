@@ -22,6 +22,7 @@ from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from tests.partitions.test_large_files import write_as_in_germany
 from tests.partitions.test_partitions import people
+from tests.private.test_release import SCHEMA, frame, release
 from tests.spark.holding import HoldingCondensation
 from tests.spark.sessions import LIMIT, session, wait_for
 
@@ -34,6 +35,24 @@ TOLD: dict[str, Any] = {"person": "who", "level": "level", "holdout": 0.1, "seed
 @pytest.fixture(autouse=True)
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitizing, "partition_rows", lambda *_: 250)
+
+
+@pytest.mark.parametrize("levels", [False, True])
+def test_a_cluster_counts_what_memory_counts_and_noise_is_drawn_once(levels: bool, tmp_path: Path) -> None:
+    """The same seed gives the same model of a private release, and rows that are drawn from it."""
+    whole = frame(3000).assign(id=[each // 3 for each in range(3000)])
+    options: dict[str, Any] = {"epsilon": 3.0, "seed": 8, "report": not levels}
+    if levels:
+        text = SCHEMA.replace("identifier", "person")
+        options |= {"epsilon_of": "age < 40: 0.5, else: 3", "schema": sf.Schema.from_toml(text)}
+    expected = release(pa.Table.from_pandas(whole), **options).public_texts["model.json"]
+    with session("local[2]") as spark:
+        given = spark.createDataFrame(pa.Table.from_pandas(whole, preserve_index=False)).repartition(3)
+        made = release(given, **options)
+        assert made.public_texts["model.json"] == expected
+        drawn = made.table.toArrow()
+    assert drawn.num_rows == made.certificate.rows_out
+    assert set(drawn["town"].unique().to_pylist()) <= {"a", "b", "c", "never seen", None}
 
 
 def in_memory(table: pa.Table) -> sf.Release:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +24,22 @@ import pyarrow.compute as pc
 from sfumato.core.arrays import Ints
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact
-from sfumato.core.records import RowRequest
-from sfumato.engines.outcome import Comparison, Outcome
-from sfumato.engines.plan import Plan
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled
+from sfumato.core.progress import tell
+from sfumato.core.records import RowRequest, columns_of
+from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.partitions.first_pass import SAMPLE_ROWS, RowHash
+from sfumato.engines.plan import Plan, make_plan
 from sfumato.methods.private import PrivateChain
 from sfumato.methods.private.budget import charge
+from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.domains import LOG_GRID, buy_bounds, buy_categories
 from sfumato.methods.private.ledger import Ledger
 from sfumato.methods.private.model import Model
 from sfumato.methods.private.people import GRID, Counter, People, level_weights
 from sfumato.methods.private.stored import MODEL_FILE, StoredModel
-from sfumato.methods.protocol import parameters_of
+from sfumato.methods.protocol import Mechanism, OwnerDetails, parameters_of
+from sfumato.options import RunOptions
 from sfumato.tables.cells import absent_cells, declared_type, plain, read_numbers
 from sfumato.tables.codec import Codec
 from sfumato.tables.dates import bound_to_number
@@ -44,8 +50,7 @@ from sfumato.tables.kept_rules import DeclaredRules
 from sfumato.tables.levels import Condition, meets_all, parse_epsilons
 from sfumato.tables.persons import persons_of_table
 from sfumato.tables.schema import Schema
-
-__all__ = ["buy_domains", "refuse_observed", "run_private", "to_buy"]
+from sfumato.tables.spreadsheet import FormulaCount
 
 _SHARE = 0.1  # of the budget, for all domains together
 _YEARS = range(1800, 2201)
@@ -135,14 +140,34 @@ def _categories(column: pa.ChunkedArray, field: Field, counter: Counter, rho: fl
     return dataclasses.replace(field.domain, declared=True, categories=kept) if kept else None
 
 
+if TYPE_CHECKING:
+    from sfumato.engines.partitions.gather import PartitionSettings
+    from sfumato.engines.partitions.run import PartitionedRows
+
+__all__ = [
+    "DRAWN_AT_ONCE",
+    "DeclaredReading",
+    "DrawnRows",
+    "buy_domains",
+    "drawn_batches",
+    "refuse_observed",
+    "run_private",
+    "run_private_in_parts",
+    "to_buy",
+    "write_drawn",
+]
+
+DRAWN_AT_ONCE = 50_000
+"""Rows of a model that are drawn at a time, if they are written to a file or by a cluster."""
+
 _REFUSED = ("level", "strata", "rare", "tails", "where", "keep_persons", "memory")
 
 
-def refuse_observed(plan: Plan) -> None:
-    """Refuse what would let something leave that was found in the data."""
+def refuse_observed(plan: Plan, *, but: str | None = None) -> None:
+    """Refuse what would let something leave that was found in the data, ``but`` for one option."""
     method, options, schema = plan.mechanism.method, plan.options, plan.schema
     for name in _REFUSED:
-        if getattr(options, name) not in (None, False):
+        if name != but and getattr(options, name) not in (None, False):
             raise OptionError(f"{method!r} does not support --{name.replace('_', '-')}; leave it out")
     for field in schema:
         if field.role is Role.LEVEL:
@@ -166,9 +191,9 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     assert isinstance(chain, PrivateChain)
     arrow, nobody = _of_somebody(_plain_cells(arrow), plan.schema)
     arrow, outside = _hold_out(arrow, plan)
-    levels = _Levels.of(arrow, plan.schema, chain)
+    levels = _Levels.of(plan.schema, chain)
     rules = DeclaredRules(levels.schema)
-    people = People.of((), persons_of_table(arrow, plan.schema), levels.codes, levels.weights)
+    people = levels.people(arrow, plan.schema)
     lacking = to_buy(rules.drawn) if chain.private_bounds else ()
     begin, ledger = perf_counter(), chain.ledger(plan.randomness.generator("sanitize"))
     stated = _charged(plan, ledger, measured=report)
@@ -191,11 +216,8 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     seconds = perf_counter() - begin
     released = rules.complete(codec.decode(made.records.coordinates, native=native), codec)
     assert isinstance(made.model, Model)
-    types = tuple(str(column.kind) for column in codec.columns)
     settled, names = rules.settled(codec.schema), [field.name for field in codec.schema.encoded]
-    public = dataclasses.replace(settled.public_part(), rules=settled.rules)
-    model = StoredModel(public, types, made.model, plan.randomness.mode)
-    kept = (ColumnRulesKept(tuple(map(str, rules.rules))),) if rules.rules else ()
+    model, kept = _stored(made.model, rules, codec, plan), _rules_kept(rules)
     return Outcome(
         recipe=plan.recipe(settled),
         table=released,
@@ -217,6 +239,165 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
         public_texts={MODEL_FILE: model.to_json()},
         seconds=seconds,
     )
+
+
+def run_private_in_parts(
+    rows: PartitionedRows, mechanism: Mechanism, options: RunOptions, settings: PartitionSettings
+) -> Outcome:
+    """Rows drawn from noisy counts of a table of any length: counts of partitions add up, and noise is drawn once."""
+    plan = make_plan(rows.head(1), mechanism, options)  # which takes names and types of columns alone
+    refuse_observed(plan, but="memory")
+    chain = plan.mechanism
+    assert isinstance(chain, PrivateChain)
+    needs = "--private-bounds" if chain.private_bounds else "--holdout" if options.holdout is not None else None
+    needs = "--resume-key" if options.resume_key is not None else needs
+    if needs is not None:
+        raise OptionError(f"{needs} needs all rows at once; leave it out, or grant more memory with --memory")
+    levels = _Levels.of(plan.schema, chain)
+    rules = DeclaredRules(levels.schema)
+    codec = Codec.declared(rules.drawn, {field.name: declared_type(field) for field in rules.drawn})
+    reading, begin = DeclaredReading(plan.schema, levels, codec), perf_counter()
+    people, ledger = rows.people(reading), chain.ledger(plan.randomness.generator("sanitize"))
+    stated = _charged(plan, ledger, measured=bool(settings.measured))
+    sizes = Counter(people, ledger).measure_sizes()
+    target = codec.schema.target
+    model = chain.measure(people, reading.columns, None if target is None else target.name, ledger, sizes)
+    stored, many = _stored(model, rules, codec, plan), options.rows or chain.rows_of(model)
+    seconds, released = perf_counter() - begin, rows.draw(stored, many, settings)
+    shared = people.most_rows > 1
+    fact = chain.fact(ledger, len(reading.columns), shared=shared, **levels.stated, **stated)
+    settled = rules.settled(codec.schema)
+    return Outcome(
+        recipe=plan.recipe(settled),
+        table=released.table,
+        rows_in=None if shared else chain.people,
+        rows_out=many,
+        schema=settled,
+        facts=(*_facts(settled, plan), fact, Shuffled(many), *_rules_kept(rules), *released.facts),
+        comparison=_sampled(rows, reading, released, settings),
+        workings=OwnerDetails(),
+        public_texts={MODEL_FILE: stored.to_json()},
+        seconds=seconds,
+    )
+
+
+def _sampled(
+    rows: PartitionedRows, reading: DeclaredReading, released: DrawnRows, settings: PartitionSettings
+) -> Comparison | Apart:
+    """Some rows beside as many released ones, for the owner."""
+    if not settings.measured:
+        return Apart("no report was asked for", codec=reading.codec)
+    codec = reading.codec
+    original = reading.rows(rows.sample(RowHash.of(settings.randomness, None, None)))[0]
+    records = codec.encode(original, unseen="nearest")
+    drawn = codec.decode(codec.encode(released.sample, unseen="nearest").coordinates)
+    note = f"Measured on {original.num_rows} rows, drawn at random."
+    return Comparison(codec.decode(records.coordinates), drawn, codec, records, None, (note,))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DeclaredReading:
+    """How rows become people, row by row and person by person; it goes to wherever the rows are."""
+
+    schema: Schema
+    levels: _Levels
+    codec: Codec
+
+    @property
+    def columns(self) -> list[DeclaredColumn]:
+        """The columns that are measured."""
+        return [DeclaredColumn.of(block, missing) for block, missing in columns_of(self.codec.layout)]
+
+    @property
+    def person(self) -> str | None:
+        """Column that says whose a row is."""
+        return next((field.name for field in self.schema if field.role is Role.PERSON), None)
+
+    @property
+    def nobody(self) -> People:
+        """A partition without rows."""
+        none = np.empty(0, dtype=np.int64)
+        levels = None if self.levels.codes_of is None else none
+        places = tuple(none for _ in self.columns)
+        return People.of(places, None if self.person is None else none, levels, self.levels.weights)
+
+    def rows(self, arrow: pa.Table) -> tuple[pa.Table, int]:
+        """Rows that are read cell by cell and belong to somebody, and how many others there are."""
+        return _of_somebody(_plain_cells(arrow), self.schema)
+
+    def frame(self, rows: pa.Table) -> pa.Table:
+        """All rows of some people as places, with what each counts and its level."""
+        records = self.codec.encode(rows, unseen="nearest")
+        people = self.levels.people(rows, self.schema, tuple(column.places(records) for column in self.columns))
+        extra = {"parts": people.parts, "levels": people.levels}
+        named = {str(at): places for at, places in enumerate(people.places)}
+        return pa.table(named | {name: values for name, values in extra.items() if values is not None})
+
+    def people(self, frame: pa.Table) -> People:
+        """People of such places."""
+        arrays = {name: frame.column(name).to_numpy() for name in frame.column_names}
+        parts, levels = arrays.pop("parts", None), arrays.pop("levels", None)
+        return dataclasses.replace(self.nobody, places=tuple(arrays.values()), parts=parts, levels=levels)
+
+    def __repr__(self) -> str:
+        return f"DeclaredReading({len(self.schema)} columns)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawnRows:
+    """Released rows: a table, or the file that holds them, or neither if they are elsewhere; and some to measure."""
+
+    table: pa.Table | Path | None
+    sample: pa.Table
+    facts: tuple[Fact, ...] = ()
+
+    def __repr__(self) -> str:
+        return "DrawnRows"
+
+
+def drawn_batches(
+    numbers: Iterable[int], stored: StoredModel, rows: int, settings: PartitionSettings
+) -> Iterator[pa.Table]:
+    """Batches of so many rows of a model, by their numbers: the same ones wherever they are drawn."""
+    for number in numbers:
+        many = min(DRAWN_AT_ONCE, rows - number * DRAWN_AT_ONCE)
+        rng = settings.randomness.generator(f"rows {number}")
+        yield stored.draw(many, rng, native=settings.native)
+
+
+def write_drawn(batches: Iterable[pa.Table], rows: int, settings: PartitionSettings) -> DrawnRows:
+    """Released batches, written to the file if one is named; as a table if not."""
+    kept, held, formulas = list[pa.Table](), 0, None
+    with ExitStack() as stack:
+        sink = None
+        for batch in batches:
+            if formulas is None:
+                formulas = FormulaCount(batch.column_names)
+                sink = None if settings.place is None else stack.enter_context(settings.open_sink(batch.schema))
+            formulas.add(batch)
+            if sink is not None:
+                for part in batch.combine_chunks().to_batches():
+                    sink.write(part)
+            if sink is None or held < SAMPLE_ROWS:
+                kept.append(batch)
+            held += batch.num_rows
+            tell("drawing rows", held / rows)
+    assert formulas is not None
+    whole = pa.concat_tables(kept)
+    if settings.place is None:
+        return DrawnRows(whole, whole.slice(0, SAMPLE_ROWS))  # texts are counted when it is certified
+    return DrawnRows(settings.place, whole.slice(0, SAMPLE_ROWS), formulas.facts(quoted=settings.spreadsheet_safe))
+
+
+def _stored(model: Model, rules: DeclaredRules, codec: Codec, plan: Plan) -> StoredModel:
+    """The model that leaves."""
+    settled = rules.settled(codec.schema)
+    public = dataclasses.replace(settled.public_part(), rules=settled.rules)
+    return StoredModel(public, tuple(str(column.kind) for column in codec.columns), model, plan.randomness.mode)
+
+
+def _rules_kept(rules: DeclaredRules) -> tuple[Fact, ...]:
+    return (ColumnRulesKept(tuple(map(str, rules.rules))),) if rules.rules else ()
 
 
 def _charged(plan: Plan, ledger: Ledger, *, measured: bool) -> dict[str, Any]:
@@ -277,27 +458,30 @@ def _hold_out(arrow: pa.Table, plan: Plan) -> tuple[pa.Table, pa.Table | None]:
 # ---------------------------------------------------------------------------------------------------------- the levels
 
 
+_CodesOf = Callable[[pa.Table], Ints]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class _Levels:
     """The epsilon of each row, by declared columns alone, and the schema without a column that says nothing else."""
 
     schema: Schema
-    codes: Ints | None = None
+    codes_of: _CodesOf | None = None
     weights: tuple[int, ...] = (GRID,)
     stated: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, arrow: pa.Table, schema: Schema, chain: PrivateChain) -> _Levels:
+    def of(cls, schema: Schema, chain: PrivateChain) -> _Levels:
         rule = chain.epsilon_of
         if rule is None:
             return cls(schema)
         if rule in schema.names:
-            codes, asked = _epsilons_of_column(arrow, schema[rule])
+            asked, codes_of = _epsilons_of_column(schema[rule])
             if schema[rule].role is Role.TARGET:
                 raise OptionError(f"column {rule!r} is the target and sets epsilon; name another column")
             schema = schema.with_role(Role.LEVEL, rule)
         else:
-            codes, asked = _epsilons_of_rules(arrow, schema, parse_epsilons(rule), chain.epsilon)
+            asked, codes_of = _epsilons_of_rules(schema, parse_epsilons(rule), chain.epsilon)
         epsilons = sorted(set(asked))
         if epsilons[-1] != chain.epsilon:
             raise OptionError(
@@ -306,14 +490,19 @@ class _Levels:
         weights = level_weights(epsilons, chain.epsilon, chain.delta - chain.thresholds)
         places = np.array([epsilons.index(each) for each in asked])
         stated = {"level_rule": rule, "epsilons": tuple(epsilons), "weights": weights}
-        return cls(schema, places[codes], weights, stated)
+        return cls(schema, lambda arrow: places[codes_of(arrow)], weights, stated)
+
+    def people(self, arrow: pa.Table, schema: Schema, places: tuple[Ints, ...] = ()) -> People:
+        """Whom each row is about, and how much it counts."""
+        codes = None if self.codes_of is None else self.codes_of(arrow)
+        return People.of(places, persons_of_table(arrow, schema), codes, self.weights)
 
     def __repr__(self) -> str:
         return f"_Levels({len(self.weights)})"
 
 
-def _epsilons_of_column(arrow: pa.Table, field: Field) -> tuple[Ints, list[float]]:
-    """Place of each row's epsilon among those that the column declares; any other cell gets the least."""
+def _epsilons_of_column(field: Field) -> tuple[list[float], _CodesOf]:
+    """The epsilons that a column declares, and which each row has; any other cell gets the least."""
     categories = field.domain.categories if field.domain.declared else None
     if not categories:
         raise PrivacyRefusal(f"column {field.name!r} sets epsilon and declares no categories; list its epsilons")
@@ -324,14 +513,20 @@ def _epsilons_of_column(arrow: pa.Table, field: Field) -> tuple[Ints, list[float
     if min(asked) <= 0 or not np.isfinite(asked).all():
         raise OptionError(f"a category of column {field.name!r} is no epsilon; list numbers above 0")
     codec = Codec.declared(_confidential([field]), {field.name: declared_type(field)})
-    codes = codec.codes(codec.decode(codec.encode(arrow, unseen="nearest").coordinates), field.name, unseen="mean")[0]
-    return np.where(codes < 0, int(np.argmin(asked)), codes), asked
+    least = int(np.argmin(asked))
+
+    def codes_of(arrow: pa.Table) -> Ints:
+        seen = codec.decode(codec.encode(arrow, unseen="nearest").coordinates)
+        codes = codec.codes(seen, field.name, unseen="mean")[0]
+        return np.where(codes < 0, least, codes)
+
+    return asked, codes_of
 
 
 def _epsilons_of_rules(
-    arrow: pa.Table, schema: Schema, rules: tuple[tuple[tuple[Condition, ...], float], ...], otherwise: float
-) -> tuple[Ints, list[float]]:
-    """Place of each row's epsilon among those of the rules, by its cells as the declared domains let them be seen."""
+    schema: Schema, rules: tuple[tuple[tuple[Condition, ...], float], ...], otherwise: float
+) -> tuple[list[float], _CodesOf]:
+    """The epsilons of rules, and which each row has, by its cells as the declared domains let them be seen."""
     asked = [epsilon for _, epsilon in rules]
     if rules[-1][0]:
         asked.append(otherwise)
@@ -340,11 +535,15 @@ def _epsilons_of_rules(
     names = dict.fromkeys(schema[name].name for conditions, _ in rules for name, _, _ in conditions)
     fields = [schema[name] for name in names]
     seen = Codec.declared(_confidential(fields), {field.name: declared_type(field) for field in fields})
-    table = seen.decode(seen.encode(arrow, unseen="nearest").coordinates)
-    codes = np.full(arrow.num_rows, len(asked) - 1)
-    for place in reversed(range(len(rules))):
-        codes[meets_all(rules[place][0], table, seen.schema)] = place
-    return codes, asked
+
+    def codes_of(arrow: pa.Table) -> Ints:
+        table = seen.decode(seen.encode(arrow, unseen="nearest").coordinates)
+        codes = np.full(arrow.num_rows, len(asked) - 1)
+        for place in reversed(range(len(rules))):
+            codes[meets_all(rules[place][0], table, seen.schema)] = place
+        return codes
+
+    return asked, codes_of
 
 
 def _confidential(fields: list[Field]) -> Schema:

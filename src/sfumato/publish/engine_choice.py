@@ -28,7 +28,7 @@ __all__ = ["Engine", "InputFile"]
 Engine: TypeAlias = Literal["memory", "partitions", "spark"]
 
 _BY_PARTS = (FileFormat.CSV, FileFormat.PARQUET, FileFormat.ARROW)
-_IN_CELLS = ("chain", "condense", "condense-paper", "classwise", "noise", "randomize")
+_IN_CELLS = ("chain", "private", "condense", "condense-paper", "classwise", "noise", "randomize")
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,8 @@ def open_people(
         if delimiter is not None or decimal is not None:
             raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
         return source
+    if decimal == "plain":
+        return source
     look, likely = NumeralScan((*MISSING_MARKS, *missing)), source.form.likely_decimal
     for batch in source.batches(source.schema.names, _BATCH):
         look.add(pa.Table.from_batches([batch]))

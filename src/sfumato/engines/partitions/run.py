@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core.arrays import Ints
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import tell
+from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import min_frequency_of
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.partitions import PartitionTree, grow_partition_tree, merge_leaves
@@ -38,7 +40,7 @@ from sfumato.engines.partitions.gather import (
     gather,
     kept_rules,
 )
-from sfumato.engines.partitions.memory_limit import LEAST_ROWS, Spill
+from sfumato.engines.partitions.memory_limit import LEAST_ROWS, Spill, table_of
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
 from sfumato.engines.partitions.population import choose_probes
 from sfumato.methods.chain import Chain
@@ -55,8 +57,14 @@ from sfumato.tables.recoding import known_columns
 from sfumato.tables.schema import Role
 from sfumato.tables.source import TableSource
 
+if TYPE_CHECKING:
+    from sfumato.engines.private import DeclaredReading, DrawnRows
+    from sfumato.methods.private.people import AllPeople, People
+    from sfumato.methods.private.stored import StoredModel
+
 __all__ = ["FileRows", "PartitionedRows", "check_partitioned", "run_partitioned"]
 
+_OF_PERSONS = 64  # parts of the rows, so that all rows of a person are read together
 _BUCKET_ROWS = 1 << 18  # released rows that are put in order at a time
 
 
@@ -72,10 +80,11 @@ def check_partitioned(mechanism: Mechanism, options: RunOptions) -> None:
     if isinstance(mechanism, noise) and (mechanism.correlated or mechanism.enhance):
         option = "correlated" if mechanism.correlated else "enhance"
         raise OptionError(f"--{option} needs all rows at once; leave it out, or grant more memory with --memory")
-    if not isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization | noise):
+    counted = mechanism.traits.declared  # nothing but counts is learnt of the rows
+    if not (counted or isinstance(mechanism, Chain | Condensation | ClasswiseCondensation | Randomization | noise)):
         raise OptionError(
             f"the method {mechanism.method!r} needs all rows at once, and the table does not go into memory at once; "
-            "take chain, condense, classwise, randomize or noise, or grant more with --memory"
+            "take chain, private, condense, classwise, randomize or noise, or grant more with --memory"
         )
     needs = first_needing_all_rows(options)
     if needs is not None:
@@ -101,6 +110,14 @@ class PartitionedRows(ScannedRows, Protocol):
         """All rows, transformed batch by batch as the sample was."""
         ...
 
+    def people(self, reading: DeclaredReading) -> AllPeople:
+        """All rows as people in partitions, for a method that only counts them."""
+        ...
+
+    def draw(self, stored: StoredModel, rows: int, settings: PartitionSettings) -> DrawnRows:
+        """Rows of a released model, written if a file is named, and some of them to measure."""
+        ...
+
     @property
     def gathers(self) -> bool:
         """Whether released rows that are written to no file come to this process."""
@@ -115,6 +132,10 @@ def run_partitioned(
     The rows say how work is mapped: over the partitions of a file one after the other, or by the workers of a cluster.
     """
     check_partitioned(mechanism, options)
+    if mechanism.traits.declared:
+        from sfumato.engines.private import run_private_in_parts
+
+        return run_private_in_parts(rows, mechanism, options, settings)
     prepared = prepare_partitions(rows, mechanism, settings.randomness, options)
     known_columns(settings.quasi_identifiers, prepared.plan.schema)  # refused before the work is done
     cuts = tree_of(prepared, settings.most_rows)
@@ -188,6 +209,39 @@ class FileRows:
     def transform(self, tried: TriedOnSample, settings: PartitionSettings) -> Outcome:
         """All rows, transformed batch by batch as the sample was."""
         return transform_rows(tried, self.source, settings)
+
+    def people(self, reading: DeclaredReading) -> AllPeople:
+        """All rows as people, who wait in the spill; rows are first put aside by person, if a column says whose."""
+        from sfumato.methods.private.people import Partitions
+
+        row_hash, raw = RowHash.of(Randomness(), reading.person, None), 0
+        for block in _reporting(read_blocks(self.source), self.source.rows):
+            rows, _ = reading.rows(block.table)
+            whose = row_hash.of_persons(rows)
+            if whose is None:
+                self.spill.add(0, reading.frame(rows))
+                continue
+            raw, part = _OF_PERSONS, whose % np.uint64(_OF_PERSONS)
+            for each in np.unique(part).tolist():
+                self.spill.add(1 + each, rows.filter(pa.array(part == each)))
+        self.spill.flush()
+        for each in range(raw):
+            if self.spill.has(f"leaf-{1 + each}"):
+                self.spill.add(0, reading.frame(self.spill.rows([1 + each])))
+                self.spill.drop(f"leaf-{1 + each}")
+        self.spill.flush()
+
+        def mapped(work: Callable[[People], Ints]) -> Iterator[Ints]:
+            return (reading.people(table_of(frame)).total(work) for frame in self.spill.frames("leaf-0"))
+
+        return Partitions(reading.nobody, mapped)
+
+    def draw(self, stored: StoredModel, rows: int, settings: PartitionSettings) -> DrawnRows:
+        """Rows of a released model, batch by batch, with what a spreadsheet would run in them."""
+        from sfumato.engines.private import DRAWN_AT_ONCE, drawn_batches, write_drawn
+
+        batches = drawn_batches(range(-(-rows // DRAWN_AT_ONCE)), stored, rows, settings)
+        return write_drawn(batches, rows, settings)
 
     def _resumed(self) -> AllocationCounts | None:
         """What an earlier run of this mark has counted, whose rows wait here; else None, and the spill is cleared."""

@@ -182,6 +182,8 @@ def open_on_spark(
             f"{ragged} rows of {name!r} do not have the {len(frame.columns)} cells of the header; fix them, or "
             "convert a file whose cells hold line breaks to Parquet"
         )
+    if decimal == "plain":
+        return ClusterFile(frame, form)
     numerals = look.decide(decimal, form.likely_decimal)
     if numerals.marks:
         frame = frame.mapInArrow(_Rewrite(dict(numerals.marks)), frame.schema)

@@ -5,7 +5,7 @@ The driver sees a sample, witnesses, counts and the rows that are measured; all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import perf_counter
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.arrays import ExactMean
+from sfumato.core.arrays import ExactMean, Ints
 from sfumato.core.documents import parse_json, typed, write_json
 from sfumato.core.documents import plain as plain_values
 from sfumato.core.errors import OptionError
@@ -51,14 +51,20 @@ from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import Spacing
 from sfumato.tables.cells import plain
 from sfumato.tables.files import FileFormat
+from sfumato.tables.source import runs_of_rows
 from sfumato.tables.spreadsheet import FormulaCount
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from sfumato.engines.private import DeclaredReading, DrawnRows
+    from sfumato.methods.private.people import AllPeople, People
+    from sfumato.methods.private.stored import StoredModel
+
 __all__ = ["ClusterRows"]
 
 _CELL = "\x1fcell"
+_PEOPLE_AT_ONCE = 1 << 17  # rows, if each is a person
 
 
 class ClusterRows:
@@ -125,6 +131,80 @@ class ClusterRows:
         """All rows, transformed batch by batch as the sample was."""
         outcome, self.released = _transform(self.frame, self.numbered, tried, settings)
         return outcome
+
+    def people(self, reading: DeclaredReading) -> AllPeople:
+        """All rows as people, who stay with the workers; all rows of a person are with the same one."""
+        from sfumato.methods.private.people import Partitions
+
+        frame = self.frame if reading.person is None else self.frame.repartition(self.frame[f"`{reading.person}`"])
+        people = frame.mapInArrow(_PeopleOfPart(reading), FRAMES).persist()
+
+        def mapped(work: Callable[[People], Ints]) -> Iterator[Ints]:
+            found = frames_from(people, _CountPart(reading, work))
+            return (np.frombuffer(bytes(row["frame"]), dtype=np.int64) for row in found)
+
+        return Partitions(reading.nobody, mapped)
+
+    def draw(self, stored: StoredModel, rows: int, settings: PartitionSettings) -> DrawnRows:
+        """Rows of a released model, drawn by the workers, or by the driver if they are written to a file."""
+        from sfumato.engines.private import DRAWN_AT_ONCE, DrawnRows, drawn_batches, write_drawn
+
+        numbers = range(-(-rows // DRAWN_AT_ONCE))
+        if settings.place is not None:
+            return write_drawn(drawn_batches(numbers, stored, rows, settings), rows, settings)
+        first = next(drawn_batches(numbers, stored, rows, settings))
+        work, spark = _DrawBatches(stored, rows, settings), self.frame.sparkSession
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        self.released = spark.range(len(numbers)).mapInArrow(work, from_arrow_schema(first.schema))
+        return DrawnRows(None, first)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _PeopleOfPart:
+    """Rows of a part as people, wherever the rows are: some at a time, or all if a column says whose they are."""
+
+    reading: DeclaredReading
+
+    def __call__(self, batches: Batches) -> Batches:
+        held = runs_of_rows(batches, _PEOPLE_AT_ONCE)
+        if self.reading.person is not None:
+            tables = list(held)
+            held = iter([pa.concat_tables(tables)] if tables else ())
+        for table in held:
+            frame = frame_of(self.reading.frame(self.reading.rows(table)[0]))
+            yield part_of(part_number(), {"people": frame})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _CountPart:
+    """Counts of the people of a part, wherever they are."""
+
+    reading: DeclaredReading
+    work: Callable[[People], Ints]
+
+    def __call__(self, batches: Batches) -> Batches:
+        frames = (frame for batch in batches for frame in batch.column("frame").to_pylist())
+        whole = self.work(self.reading.nobody)
+        for frame in frames:
+            whole = whole + self.reading.people(table_of(frame)).total(self.work)
+        yield part_of(part_number(), {"counts": whole.tobytes()})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _DrawBatches:
+    """Batches of rows of a released model, wherever they are drawn."""
+
+    stored: StoredModel
+    rows: int
+    settings: PartitionSettings
+
+    def __call__(self, batches: Batches) -> Batches:
+        from sfumato.engines.private import drawn_batches
+
+        numbers = (number for batch in batches for number in batch.column("id").to_pylist())
+        for table in drawn_batches(numbers, self.stored, self.rows, self.settings):
+            yield from table.combine_chunks().to_batches()
 
 
 def _types_of_rows(prepared: Preparation, cuts: PartitionTree) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,8 @@ from sfumato.methods.private.draw import draw_rows
 from sfumato.methods.private.facts import PrivatelyMeasured
 from sfumato.methods.private.ledger import MOST_EPSILON, Ledger
 from sfumato.methods.private.measure import measure
-from sfumato.methods.private.people import People
+from sfumato.methods.private.model import Model
+from sfumato.methods.private.people import AllPeople, People
 from sfumato.methods.private.settings import settings_for
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 
@@ -133,14 +135,13 @@ class PrivateChain:
         refuse_levels(records, "the private chain")
         refuse_strata(records, "the private chain")
         columns = [DeclaredColumn.of(block, missing) for block, missing in columns_of(records.layout)]
-        domains = tuple(column.domain for column in columns)
-        target = next((i for i, each in enumerate(domains) if each.name == records.target), None)
-        people, rng = people.with_places(*(column.places(records) for column in columns)), ledger.rng
-        model = measure(people, domains, target, settings_for(domains, target, self.epsilon), ledger, rng, sizes)
-        rows = self.people or max(1, round(model.people))
-        rows = rows if records.wanted is None else records.wanted.rows
-        drawn = draw_rows(model, rows, rng)
-        cells = {column.domain.name: column.cells(places, rng) for column, places in zip(columns, drawn, strict=True)}
+        people = people.with_places(*(column.places(records) for column in columns))
+        model = self.measure(people, columns, records.target, ledger, sizes)
+        rows = self.rows_of(model) if records.wanted is None else records.wanted.rows
+        drawn = draw_rows(model, rows, ledger.rng)
+        cells = {
+            column.domain.name: column.cells(places, ledger.rng) for column, places in zip(columns, drawn, strict=True)
+        }
         none = np.zeros(rows, dtype=np.int64)
         released = dataclasses.replace(
             records,
@@ -150,8 +151,29 @@ class PrivateChain:
             persons=None,
             wanted=None,
         )
-        steps, spent = zip(*ledger.lines, strict=True)
-        fact = PrivatelyMeasured(
-            self.epsilon, self.delta, ledger.rho, steps, spent, len(columns), thresholds=ledger.thresholds, **stated
-        )
+        fact = self.fact(ledger, len(columns), **stated)
         return MethodResult(released, (fact, Shuffled(rows)), OwnerDetails(), model)
+
+    def measure(
+        self,
+        people: AllPeople,
+        columns: Sequence[DeclaredColumn],
+        target: str | None,
+        ledger: Ledger,
+        sizes: Floats | None = None,
+    ) -> Model:
+        """A model of people, whose places are those of these columns."""
+        domains = tuple(column.domain for column in columns)
+        place = next((i for i, each in enumerate(domains) if each.name == target), None)
+        return measure(people, domains, place, settings_for(domains, place, self.epsilon), ledger, ledger.rng, sizes)
+
+    def rows_of(self, model: Model) -> int:
+        """Rows that are drawn of a model if no other number is wanted."""
+        return self.people or max(1, round(model.people))
+
+    def fact(self, ledger: Ledger, columns: int, **stated: Any) -> PrivatelyMeasured:
+        """What was spent, for the certificate."""
+        steps, spent = zip(*ledger.lines, strict=True)
+        return PrivatelyMeasured(
+            self.epsilon, self.delta, ledger.rho, steps, spent, columns, thresholds=ledger.thresholds, **stated
+        )

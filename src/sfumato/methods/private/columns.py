@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +11,13 @@ import numpy as np
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.estimate import nearest_counts, shares
 from sfumato.methods.private.ledger import OneWayCounts
-from sfumato.methods.private.people import Counter
+from sfumato.methods.private.people import Cells, Counter, People
 
-__all__ = ["Domain", "Histogram", "measure_column"]
+__all__ = ["Domain", "Histogram", "measure_columns"]
 
 _BRANCHES = 8
 _MOST_LEVELS = 6
+_LISTED = 1 << 16  # places of a domain whose leaves are looked up
 _LEAST_SHARE = 0.01  # of all people, below which an interval is not divided
 _FEW_SD = 3.0  # missing cells that noise explains are taken as none
 
@@ -81,7 +83,14 @@ class Histogram:
 
     def leaves_of(self, places: Ints) -> Ints:
         """Leaf of each place."""
+        if self.domain.size <= _LISTED:
+            return self._leaves[places + 1]
         return np.searchsorted(self.starts, places, side="right") - 1
+
+    @cached_property
+    def _leaves(self) -> Ints:
+        """Leaf of the missing cell and of every place."""
+        return np.searchsorted(self.starts, np.arange(-1, self.domain.size), side="right") - 1
 
     def bins(self, most: int, key: Floats | None = None) -> Ints:
         """Bin of each leaf, at most about ``most`` of them, with equal shares.
@@ -122,15 +131,45 @@ class Histogram:
         return start + np.minimum((uniform * width).astype(np.int64), width - 1)
 
 
-def measure_column(counter: Counter, column: int, domain: Domain, rho: float, split: float) -> Histogram:
-    """Histogram of a column: counts of categories, or an adaptive tree of intervals.
+_Request = tuple[int, Callable[[Ints], Cells]]
+"""A number of cells, and the cell of each place of a column."""
+
+
+def measure_columns(counter: Counter, domains: tuple[Domain, ...], rhos: list[float], split: float) -> list[Histogram]:
+    """Histogram of each column: counts of categories, or an adaptive tree of intervals.
 
     An interval is divided if its noisy count exceeds ``split`` standard deviations of the noise. The intervals of a
-    level are disjoint, so that each level is one measurement.
+    level are disjoint, so that each level is one measurement. The same level of all columns is counted in one pass.
     """
-    places = counter.people.places[column]
+    steps = {i: _steps(counter, domain, rhos[i], split) for i, domain in enumerate(domains)}
+    requests, done = {i: next(each) for i, each in steps.items()}, dict[int, Histogram]()
+    while requests:
+        asked = [(i, cells) for i, (_, cells) in requests.items()]
+        found = counter.counts([size for size, _ in requests.values()], _InColumns(asked))
+        requests = {}
+        for (i, _), counts in zip(asked, found, strict=True):
+            try:
+                requests[i] = steps[i].send(counts)
+            except StopIteration as end:
+                done[i] = end.value
+    return [done[i] for i in range(len(domains))]
+
+
+@dataclass(frozen=True, eq=False)
+class _InColumns:
+    """Cells of rows in some columns, wherever the rows are."""
+
+    cells: list[tuple[int, Callable[[Ints], Cells]]]
+
+    def __call__(self, people: People) -> Iterator[Cells]:
+        return (cells(people.places[i]) for i, cells in self.cells)
+
+
+def _steps(counter: Counter, domain: Domain, rho: float, split: float) -> Generator[_Request, Ints, Histogram]:
+    """Ask for exact counts, add noise to them, and go on by what comes out."""
     if not domain.ordered:
-        noisy, sd = counter.count(OneWayCounts, places + 1, domain.size + 1, rho)
+        counts = yield domain.size + 1, lambda places: (places + 1, slice(None))
+        noisy, sd = counter.noisy(OneWayCounts, counts, rho)
         return _histogram(domain, np.arange(-1, domain.size), noisy, sd, noisy.sum())
     levels = next(
         level for level in range(1, _MOST_LEVELS + 1) if level == _MOST_LEVELS or _BRANCHES**level >= domain.size
@@ -138,7 +177,8 @@ def measure_column(counter: Counter, column: int, domain: Domain, rho: float, sp
     nodes, leaves, total = [(0, domain.size, -1.0)], list[tuple[int, float]](), 0.0
     for level in range(levels):
         edges = [_children(low, high) for low, high, _ in nodes]
-        noisy, sd = _count_children(counter, places, edges, rho / levels, absent=level == 0)
+        children = _Children(np.concatenate([e[:-1] for e in edges]), np.concatenate([e[1:] for e in edges]), level > 0)
+        noisy, sd = counter.noisy(OneWayCounts, (yield len(children), children), rho / levels)
         if level == 0:
             total = float(noisy.sum())
             noisy = nearest_counts(noisy, max(total, 0.0))
@@ -162,6 +202,25 @@ def measure_column(counter: Counter, column: int, domain: Domain, rho: float, sp
     return _histogram(domain, first, np.array([count for _, count in leaves]), sd, total)
 
 
+@dataclass(frozen=True, eq=False)
+class _Children:
+    """Intervals of places, disjoint and in order; the first level has a cell of missing ones before them."""
+
+    starts: Ints
+    stops: Ints
+    below: bool  # the first level
+
+    def __len__(self) -> int:
+        return len(self.starts) + (not self.below)
+
+    def __call__(self, places: Ints) -> Cells:
+        found = np.searchsorted(self.starts, places, side="right") - 1
+        if not self.below:  # the intervals of the first level cover the domain
+            return np.where(places < 0, 0, found + 1), slice(None)
+        rows = np.flatnonzero((found >= 0) & (places < self.stops[np.maximum(found, 0)]))
+        return found[rows], rows
+
+
 def _histogram(domain: Domain, starts: Ints, noisy: Floats, sd: float, total: float) -> Histogram:
     counts = nearest_counts(noisy, max(total, 1.0))
     if not domain.nullable or counts[0] <= _FEW_SD * sd:
@@ -173,18 +232,3 @@ def _histogram(domain: Domain, starts: Ints, noisy: Floats, sd: float, total: fl
 def _children(low: int, high: int) -> Ints:
     """Edges of the half-open intervals that an interval is divided into."""
     return np.unique(low + (high - low) * np.arange(_BRANCHES + 1, dtype=np.int64) // _BRANCHES)
-
-
-def _count_children(
-    counter: Counter, places: Ints, edges: list[Ints], rho: float, *, absent: bool
-) -> tuple[Floats, float]:
-    """Noisy counts of the intervals between edges, disjoint and in order; missing cells first; and their deviation."""
-    starts = np.concatenate([ends[:-1] for ends in edges])
-    stops = np.concatenate([ends[1:] for ends in edges])
-    found = np.searchsorted(starts, places, side="right") - 1
-    inside = (found >= 0) & (places < stops[np.maximum(found, 0)])
-    if not absent:
-        rows = np.flatnonzero(inside)
-        return counter.count(OneWayCounts, found[rows], len(starts), rho, rows)
-    cells = np.where(places < 0, 0, found + 1)  # the intervals of the first level cover the domain
-    return counter.count(OneWayCounts, cells, len(starts) + 1, rho)

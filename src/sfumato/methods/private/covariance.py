@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.estimate import nearest_correlation, spikes
 from sfumato.methods.private.ledger import Covariance
-from sfumato.methods.private.people import Counter
+from sfumato.methods.private.people import Counter, People
 
 __all__ = ["clip_scores", "correlations", "finest_grid", "measure_products"]
 
@@ -36,31 +38,41 @@ def clip_scores(uniform: Floats, scale: int, bound: int) -> Ints:
 
 
 def measure_products(
-    counter: Counter, scores: Ints, own: Ints, groups: int, bound: int, rho: float
+    counter: Counter,
+    scores_of: Callable[[People], tuple[Ints, Ints]],
+    many: int,
+    groups: int,
+    bound: int,
+    rho: float,
 ) -> tuple[Floats, float]:
     """Noisy matrix of sums of products of each group, and the standard deviation of its diagonal.
 
-    Matrices of disjoint groups and levels cost as much as one together.
+    ``scores_of`` gives rows their scores and their group. Matrices of disjoint groups and levels cost as much as one
+    together.
     """
-    people, many = counter.people, scores.shape[1]
-    upper = np.triu_indices(many, 1)
-    levels = len(people.weights) if people.levels is not None else 1
-    cell = own if people.levels is None else people.levels * groups + own
-    diagonals, others = [], []
-    for each in range(levels * groups):
-        rows = np.flatnonzero(cell == each)
-        here = scores[rows].astype(np.float64)
-        weighted = here if people.parts is None else here * people.parts[rows][:, None]
-        product = np.rint(here.T @ weighted).astype(np.int64)  # whole numbers below 2^53: exact in doubles
-        diagonals.append(np.diag(product))
-        others.append(product[upper])
-    values = np.concatenate([*diagonals, *others])
-    noisy = counter.ledger.release(Covariance(values, people.unit, bound, many * levels * groups), rho)
+    people, upper = counter.people, np.triu_indices(many, 1)
+    levels = len(people.weights) if people.levelled else 1
+
+    def products(part: People) -> Ints:
+        scores, cell = scores_of(part)
+        cell = cell if part.levels is None else part.levels * groups + cell
+        diagonals, others = [], []
+        for each in range(levels * groups):
+            rows = np.flatnonzero(cell == each)
+            here = scores[rows].astype(np.float64)
+            weighted = here if part.parts is None else here * part.parts[rows][:, None]
+            product = np.rint(here.T @ weighted).astype(np.int64)  # whole numbers below 2^53: exact in doubles
+            diagonals.append(np.diag(product))
+            others.append(product[upper])
+        return np.concatenate([*diagonals, *others])
+
+    measurement = Covariance(people.total(products), people.unit, bound, many * levels * groups)
+    noisy = counter.ledger.release(measurement, rho)
     sd = float(bound / np.sqrt(2 * rho))
     diagonal = noisy[: many * levels * groups].reshape(levels, groups, many)
     above = noisy[many * levels * groups :].reshape(levels, groups, -1)
     both = np.concatenate([diagonal, np.sqrt(2) * above], axis=2)  # twice in a matrix, with half of the variance
-    whole, sd = (both[0], sd) if people.levels is None else counter.pool(both, sd)
+    whole, sd = counter.pool(both, sd) if people.levelled else (both[0], sd)
     matrices = np.zeros((groups, many, many))
     matrices[:, upper[0], upper[1]] = whole[:, many:] / np.sqrt(2)
     matrices += matrices.transpose(0, 2, 1)

@@ -15,6 +15,7 @@ from sfumato.methods.private.columns import Domain
 __all__ = ["DeclaredColumn"]
 
 _PLACES = 2**15  # of a column of numbers without a step
+_NARROW = 2**31  # places that need no more than 4 bytes
 _WIDEST = 2.0**40  # places whose widths are exact
 
 
@@ -63,7 +64,8 @@ class DeclaredColumn:
         numbers = np.where(absent, self.low, self._numbers(np.where(absent, 0.0, cells)))
         places = (numbers - self.low) / self._width
         places = np.floor(places) if self.step is None else np.rint(places)
-        return np.where(absent, -1, places.clip(0, self.domain.size - 1)).astype(np.int64)
+        narrow = np.int32 if self.domain.size < _NARROW else np.int64
+        return np.where(absent, -1, places.clip(0, self.domain.size - 1)).astype(narrow)
 
     def cells(self, places: Ints, rng: np.random.Generator) -> Floats | Ints:
         """Coordinate or category of each place, as records hold their cells."""

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.noise import representable_variance
 from sfumato.methods.private.ledger import BoundCounts, CategoryCounts
-from sfumato.methods.private.people import Counter
+from sfumato.methods.private.people import Counter, People
 
 __all__ = ["LOG_GRID", "buy_bounds", "buy_categories", "category_threshold"]
 
@@ -35,7 +35,10 @@ def buy_bounds(counter: Counter, numbers: Floats, grid: Floats, rho: float) -> t
     """
     known = np.flatnonzero(np.isfinite(numbers))
     cells = (np.searchsorted(grid, numbers[known], side="right") - 1).clip(0, len(grid) - 2)
-    noisy, sd = counter.count(BoundCounts, cells, len(grid) - 1, rho, known)
+    people = counter.people
+    assert isinstance(people, People)  # all rows at once
+    counts = people.counts(cells, len(grid) - 1, known, apart=True)
+    noisy, sd = counter.noisy(BoundCounts, counts, rho)
     held = np.flatnonzero(noisy > _SURE_SD * sd)
     return (float(grid[held[0]]), float(grid[held[-1] + 1])) if len(held) else None
 
@@ -46,6 +49,7 @@ def buy_categories(counter: Counter, codes: Ints, labels: Sequence[Any], rho: fl
     People of all levels are counted together, each by their weight, so that a label of one person counts at most one.
     """
     people, known = counter.people, np.flatnonzero(codes >= 0)
+    assert isinstance(people, People)  # all rows at once
     counts = people.counts(codes[known], len(labels), known)
     present = np.flatnonzero(counts)
     noisy = counter.ledger.release(CategoryCounts(counts[present], people.unit), rho)

@@ -121,26 +121,30 @@ class _Batch:
         bounds = np.cumsum(base, axis=1)
         bounds /= bounds[:, -1:]
         edges = (np.arange(many)[:, None] + bounds).ravel()
-        found = np.searchsorted(edges, cells + self.spread(cells), side="right") - cells * base.shape[1]
+        order, uniform = self.spread(cells)
+        found, ordered = np.empty(self.rows, dtype=np.int64), cells[order]
+        found[order] = np.searchsorted(edges, ordered + uniform, side="right") - ordered * base.shape[1]
         return np.asarray(found.clip(0, base.shape[1] - 1))
 
     def choose_by_row(self, column: ColumnModel, base: Floats) -> Ints:
         """Bin of each row, by its own probabilities, which are fitted to the column's table."""
         cells, dims = self.cells_of(column)
         base = self.fitted(column, base / base.sum(axis=1, keepdims=True), cells, np.ones(self.rows), dims)
-        chosen = (np.cumsum(base, axis=1) < self.spread(cells)[:, None]).sum(axis=1)
+        uniform = np.empty(self.rows)
+        order, spread = self.spread(cells)
+        uniform[order] = spread
+        chosen = (np.cumsum(base, axis=1) < uniform[:, None]).sum(axis=1)
         return np.asarray(chosen.clip(0, base.shape[1] - 1))
 
-    def spread(self, cells: Ints) -> Floats:
-        """Uniform numbers that are spread evenly within each cell, so that its counts are close to expected."""
-        order = np.lexsort((self.rng.random(self.rows), cells))
-        sorted_cells = cells[order]
-        first = np.flatnonzero(np.append(True, sorted_cells[1:] != sorted_cells[:-1]))
+    def spread(self, cells: Ints) -> tuple[Ints, Floats]:
+        """An order of rows by cell, and uniform numbers spread evenly within each, so that counts are as expected."""
+        order = self.rng.permutation(self.rows)
+        order = order[np.argsort(cells[order].astype(np.min_scalar_type(int(cells.max()))), kind="stable")]
+        ordered = cells[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         sizes = np.diff(np.append(first, self.rows))
         rank = np.arange(self.rows) - np.repeat(first, sizes)
-        uniform = np.empty(self.rows)
-        uniform[order] = (rank + self.rng.random(self.rows)) / np.repeat(sizes, sizes)
-        return uniform
+        return order, (rank + self.rng.random(self.rows)) / np.repeat(sizes, sizes)
 
     def cells_of(self, column: ColumnModel) -> tuple[Ints, list[int]]:
         """Cell of each row in the column's table, and the sizes of its dimensions."""

@@ -7,18 +7,18 @@ given its parents. Later steps are chosen from what earlier ones released, never
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.methods.private.columns import Domain, Histogram, measure_column
+from sfumato.methods.private.columns import Domain, Histogram, measure_columns
 from sfumato.methods.private.covariance import clip_scores, correlations, finest_grid, measure_products
 from sfumato.methods.private.estimate import nearest_counts, rake, shares, shrink
 from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Ledger, PairScores
 from sfumato.methods.private.model import ColumnModel, Model
-from sfumato.methods.private.people import Counter, People
+from sfumato.methods.private.people import AllPeople, Cells, Counter, People
 from sfumato.methods.private.settings import Settings, is_class
 
 __all__ = ["measure"]
@@ -31,7 +31,7 @@ _NEVER_MORE = 1 - 1e-12  # of a share, so that rounding stays within the budget
 
 
 def measure(
-    people: People,
+    people: AllPeople,
     domains: tuple[Domain, ...],
     target: int | None,
     settings: Settings,
@@ -49,8 +49,27 @@ def measure(
     return _Measuring(Counter(people, ledger, sizes), domains, target, settings, rng).run()
 
 
+@dataclass(frozen=True, eq=False)
+class _Recoding:
+    """How rows are seen by what was released of their columns; it goes to wherever the rows are."""
+
+    histograms: tuple[Histogram, ...]
+    target: int | None = None
+    class_of: Ints | None = None
+
+    def own(self, people: People) -> Ints:
+        """Class of each row; 0 without classes."""
+        if self.target is None or self.class_of is None:
+            return np.zeros(len(people), dtype=np.int64)
+        return np.asarray(self.class_of[self.leaves(people, self.target)])
+
+    def leaves(self, people: People, column: int) -> Ints:
+        """Leaf of each row's cell in a column."""
+        return self.histograms[column].leaves_of(people.places[column])
+
+
 class _Measuring:
-    """The steps in their order; each attribute but ``people`` and ``leaves`` is released."""
+    """The steps in their order; each attribute but ``people`` is released."""
 
     def __init__(
         self,
@@ -90,15 +109,12 @@ class _Measuring:
 
     def measure_columns(self) -> None:
         weights = [self.settings.target_weight if i == self.target and not self.classed else 1.0 for i in self.indices]
-        whole = sum(weights)
-        self.histograms: list[Histogram] = [
-            measure_column(self.counter, i, self.domains[i], self.rho_one_way * weights[i] / whole, self.settings.split)
-            for i in self.indices
-        ]
+        rhos = [self.rho_one_way * weight / sum(weights) for weight in weights]
+        self.histograms = measure_columns(self.counter, self.domains, rhos, self.settings.split)
         totals = np.array([each.total for each in self.histograms])
         precision = [1 / (each.sd**2 * each.measured) for each in self.histograms]
         self.total = max(float(np.average(totals, weights=precision)), _LEAST_PEOPLE)
-        self.leaves = [each.leaves_of(self.people.places[i]) for i, each in enumerate(self.histograms)]
+        self.seen = _Recoding(tuple(self.histograms))
 
     @property
     def indices(self) -> range:
@@ -108,7 +124,7 @@ class _Measuring:
 
     def measure_given_target(self) -> None:
         """Shares of each column's leaves by class, and an order of its categories by class."""
-        self.classes, self.own = np.zeros(1, dtype=np.int64), np.zeros(len(self.people), dtype=np.int64)
+        self.classes = np.zeros(1, dtype=np.int64)
         self.class_shares, self.sd_given = np.ones(1), np.inf
         self.keys: dict[int, Floats] = {}
         self.given = {i: self.histograms[i].shares[None] for i in self.free}
@@ -116,18 +132,24 @@ class _Measuring:
             return
         whole = self.histograms[self.target]
         self.classes = np.flatnonzero(whole.shares > 0)
-        self.own = np.clip(np.searchsorted(self.classes, self.leaves[self.target]), 0, len(self.classes) - 1)
+        class_of = np.clip(np.searchsorted(self.classes, np.arange(len(whole))), 0, len(self.classes) - 1)
+        self.seen = _Recoding(self.seen.histograms, self.target, class_of)
         self.class_shares = shares(whole.shares[self.classes])
         if not self.free:
             return
         count = len(self.classes)
         rho = self.rho_given / len(self.free)
-        for i in self.free:
-            column = self.histograms[i]
-            bins = column.bins(_FINE_BINS)
-            size = int(bins.max()) + 1
-            cells = self.own * size + bins[self.leaves[i]]
-            noisy, self.sd_given = self.counter.count(CountsGivenTarget, cells, count * size, rho, blocks=count)
+        fine = {i: self.histograms[i].bins(_FINE_BINS) for i in self.free}
+        seen, sizes = self.seen, {i: int(bins.max()) + 1 for i, bins in fine.items()}
+
+        def cells_of(people: People) -> Iterator[Cells]:
+            own = seen.own(people)
+            return ((own * sizes[i] + bins[seen.leaves(people, i)], slice(None)) for i, bins in fine.items())
+
+        found = self.counter.counts([count * size for size in sizes.values()], cells_of)
+        for (i, bins), counts in zip(fine.items(), found, strict=True):
+            column, size = self.histograms[i], sizes[i]
+            noisy, self.sd_given = self.counter.noisy(CountsGivenTarget, counts, rho, blocks=count)
             self.noise = max(self.noise, self.sd_given * float(np.sqrt(2 * rho)))
             noisy = noisy.reshape(count, size)
             column = self._sharpened(column, bins, noisy)
@@ -135,10 +157,10 @@ class _Measuring:
             in_bins = np.bincount(bins, column.shares, size)
             noisy = shrink(noisy, np.outer(self.class_shares, in_bins) * self.total, self.sd_given)
             noisy = rake(noisy, np.asarray(self.class_shares * self.total), np.asarray(in_bins * self.total))
-            fine = noisy[:, bins] * (column.shares / np.maximum(in_bins[bins], 1e-12))
-            fine = np.maximum(fine, 0) + 1e-15
-            self.given[i] = fine / fine.sum(axis=1, keepdims=True)
-            self.keys[i] = (np.arange(count)[:, None] * fine).sum(axis=0) / fine.sum(axis=0)
+            given = noisy[:, bins] * (column.shares / np.maximum(in_bins[bins], 1e-12))
+            given = np.maximum(given, 0) + 1e-15
+            self.given[i] = given / given.sum(axis=1, keepdims=True)
+            self.keys[i] = (np.arange(count)[:, None] * given).sum(axis=0) / given.sum(axis=0)
 
     def _sharpened(self, column: Histogram, bins: Ints, noisy: Floats) -> Histogram:
         """Histogram with the sums over classes taken in, by their precision."""
@@ -161,18 +183,20 @@ class _Measuring:
             return
         by_class = len(self.classes) <= 6
         groups = len(self.classes) if by_class else 1
-        own = self.own if by_class else np.zeros(len(self.people), dtype=np.int64)
         scale = finest_grid(self.settings.clip * many, self.rho_covariance, self.people.unit)
         bound = int(self.settings.clip * many * scale**2)
-        scores = clip_scores(np.column_stack([self._uniform(i) for i in self.numbers]), scale, bound)
-        matrices, sd = measure_products(self.counter, scores, own, groups, bound, self.rho_covariance)
-        self.correlations = correlations(matrices / scale**2, self.class_shares, self.total, sd / scale**2)
+        seen, edges, given, numbers = self.seen, self.edges, self.given, self.numbers
 
-    def _uniform(self, i: int) -> Floats:
-        """Cumulative share of each record's cell in its class."""
-        column, leaf = self.histograms[i], self.leaves[i]
-        within = (self.people.places[i] - column.starts[leaf] + 0.5) / column.widths[leaf]
-        return np.asarray(self.edges[i][self.own, leaf] + within * self.given[i][self.own, leaf])
+        def scores_of(people: People) -> tuple[Ints, Ints]:
+            own, uniform = seen.own(people), []
+            for i in numbers:
+                column, leaf = seen.histograms[i], seen.leaves(people, i)
+                within = (people.places[i] - column.starts[leaf] + 0.5) / column.widths[leaf]
+                uniform.append(edges[i][own, leaf] + within * given[i][own, leaf])  # cumulative share in the class
+            return clip_scores(np.column_stack(uniform), scale, bound), own if by_class else np.zeros_like(own)
+
+        matrices, sd = measure_products(self.counter, scores_of, many, groups, bound, self.rho_covariance)
+        self.correlations = correlations(matrices / scale**2, self.class_shares, self.total, sd / scale**2)
 
     # ------------------------------------------------------------------------------------------------------ pair scores
 
@@ -187,12 +211,18 @@ class _Measuring:
         self.sd_scores = float(np.sqrt(len(pairs) / (2 * self.rho_scores))) / counted
         coarse = {i: self.histograms[i].bins(_COARSE_BINS, self.keys.get(i)) for i in self.free}
         sizes = {i: int(coarse[i].max()) + 1 for i in self.free}
-        cells = {i: coarse[i][self.leaves[i]] for i in self.free}
+        seen, shapes = self.seen, [len(self.classes) * sizes[a] * sizes[b] for a, b in pairs]
+
+        def cells_of(people: People) -> Iterator[Cells]:
+            own, cells = seen.own(people), {i: bins[seen.leaves(people, i)] for i, bins in coarse.items()}
+            return (((own * sizes[a] + cells[a]) * sizes[b] + cells[b], slice(None)) for a, b in pairs)
+
+        exact = self.counter.counts(shapes, cells_of, apart=False)
         by_class = {i: np.array([np.bincount(coarse[i], row, sizes[i]) for row in self.given[i]]) for i in self.free}
         sample = self._sample(coarse)
         count = len(self.classes)
         distances, explained = [], []
-        for a, b in pairs:
+        for (a, b), found in zip(pairs, exact, strict=True):
             if sample is not None and a in sample[1] and b in sample[1]:
                 own, codes = sample
                 joint = (own * sizes[a] + codes[a]) * sizes[b] + codes[b]
@@ -201,7 +231,6 @@ class _Measuring:
                 joint = by_class[a][:, :, None] * by_class[b][:, None, :] * self.class_shares[:, None, None]
                 model = joint.ravel() * self.total
             expected = np.rint(model * (unit * counted)).astype(np.int64)
-            found = self.people.counts((self.own * sizes[a] + cells[a]) * sizes[b] + cells[b], len(expected))
             distances.append(np.abs(found - expected).sum())
             noise = self._margin_noise(coarse[a], a)[:, None] * by_class[b][:, None, :] ** 2
             noise = noise + self._margin_noise(coarse[b], b) * by_class[a][:, :, None] ** 2
@@ -335,18 +364,25 @@ class _Measuring:
         gains = {c: self._gain(c, parents) for c, parents in planned}
         top = max(max(gains.values(), default=1.0), 1e-9)
         weights = {c: 0.4 + min(1.0, gain / (0.5 * top)) for c, gain in gains.items()}
-        whole, columns = sum(weights.values()), []
+        whole, columns, tables = sum(weights.values()), [], [each for each in plan if each[0] in weights]
+        dims = {c: [len(self.classes), *(int(each.max()) + 1 for each in maps)] for c, _, maps, _ in plan}
+        seen = self.seen
+
+        def cells_of(people: People) -> Iterator[Cells]:
+            for c, parents, maps, bins in tables:
+                cells = seen.own(people)
+                for b, each, many in zip(parents, maps, dims[c][1:], strict=True):
+                    cells = cells * many + each[seen.leaves(people, b)]
+                yield cells * (int(bins.max()) + 1) + bins[seen.leaves(people, c)], slice(None)
+
+        sizes = [int(np.prod(dims[c])) * (int(bins.max()) + 1) for c, _, _, bins in tables]
+        exact = iter(self.counter.counts(sizes, cells_of) if tables else ())
         for c, parents, maps, bins in plan:
-            size, table, sd = int(bins.max()) + 1, None, np.inf
-            dims = (len(self.classes), *(int(each.max()) + 1 for each in maps))
+            table, sd = None, np.inf
             if c in weights:
-                cells = self.own.copy()
-                for b, each, many in zip(parents, maps, dims[1:], strict=True):
-                    cells = cells * many + each[self.leaves[b]]
                 rho = self.rho_tables * weights[c] / whole
-                cells = cells * size + bins[self.leaves[c]]
-                table, sd = self.counter.count(ColumnTable, cells, int(np.prod(dims)) * size, rho, blocks=dims[0])
-                table = table.reshape(-1, size)
+                table, sd = self.counter.noisy(ColumnTable, next(exact), rho, blocks=dims[c][0])
+                table = table.reshape(-1, int(bins.max()) + 1)
             columns.append(ColumnModel(c, tuple(parents), tuple(maps), bins, self.given[c], table, sd))
         return Model(
             tuple(self.histograms),

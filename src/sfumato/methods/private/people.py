@@ -7,9 +7,10 @@ learns more of them than that epsilon allows; people of the same epsilon are cou
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -18,18 +19,22 @@ from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError
 from sfumato.methods.private.ledger import Ledger, LevelCounts, Measurement
 
-__all__ = ["GRID", "Counter", "People", "level_weights", "share_parts"]
+__all__ = ["GRID", "AllPeople", "Cells", "Counter", "Partitions", "People", "level_weights", "share_parts"]
 
 GRID = 64
 """Parts of a person of the largest epsilon, if people have different ones."""
 
+Cells = tuple[Ints, Ints | slice]
+"""A cell of each of some rows, and which rows they are."""
+
 _PARTS = 64  # that the rows of a person share
+_AT_ONCE = 1 << 18  # rows that are counted at a time, so that memory stays bounded
 _LEVELS = 0.02  # share of the budget for the number of people of each level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class People:
-    """Records as places of their columns.
+    """Records as places of their columns: a partition of the table, or all of it.
 
     Parameters
     ----------
@@ -72,7 +77,12 @@ class People:
         return cls(places, share_parts(whole, whose), unit, levels, weights, 1 if persons is None else unit)
 
     def __len__(self) -> int:
-        return len(self.places[0])
+        return len(next(each for each in (*self.places, self.levels, self.parts) if each is not None))
+
+    @property
+    def levelled(self) -> bool:
+        """Whether people have different epsilons."""
+        return self.levels is not None
 
     def with_places(self, *places: Ints) -> People:
         """The same people, by other columns."""
@@ -81,10 +91,92 @@ class People:
     def __repr__(self) -> str:
         return f"People({len(self.places)} columns)"
 
-    def counts(self, cells: Ints, size: int, where: Ints | slice = slice(None)) -> Ints:
-        """How many people are in each cell, in units."""
+    def total(self, work: Callable[[People], Ints]) -> Ints:
+        """Sum of what is counted of all rows, some of them at a time."""
+        whole = work(self._rows(slice(0, _AT_ONCE)))
+        for first in range(_AT_ONCE, len(self), _AT_ONCE):
+            whole = whole + work(self._rows(slice(first, first + _AT_ONCE)))
+        return whole
+
+    def _rows(self, some: slice) -> People:
+        units, levels = (None if each is None else each[some] for each in (self.parts, self.levels))
+        return dataclasses.replace(self, places=tuple(each[some] for each in self.places), parts=units, levels=levels)
+
+    def counts(self, cells: Ints, size: int, where: Ints | slice = slice(None), *, apart: bool = False) -> Ints:
+        """How many people are in each cell, in units; of each level if they are counted ``apart``."""
         parts = None if self.parts is None else self.parts[where]
+        if apart and self.levels is not None:
+            cells, size = self.levels[where] * size + cells, size * len(self.weights)
         return np.bincount(cells, weights=parts, minlength=size).astype(np.int64)
+
+
+class AllPeople(Protocol):
+    """People of a table, wherever its partitions lie: `People`, `Partitions`, or those of a cluster."""
+
+    @property
+    def unit(self) -> int:
+        """Parts of a person."""
+        ...
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Parts of `GRID` that a person of each level counts."""
+        ...
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of a person that count anything, at most."""
+        ...
+
+    @property
+    def levelled(self) -> bool:
+        """Whether people have different epsilons."""
+        ...
+
+    def total(self, work: Callable[[People], Ints]) -> Ints:
+        """Sum of what is counted in each partition."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Partitions:
+    """People in partitions, over which each `total` is ``mapped``; all rows of a person lie in one.
+
+    ``nobody`` is a partition without rows, which tells what all of them have in common.
+    """
+
+    nobody: People
+    mapped: Callable[[Callable[[People], Ints]], Iterable[Ints]]
+
+    @property
+    def unit(self) -> int:
+        """Parts of a person."""
+        return self.nobody.unit
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Parts of `GRID` that a person of each level counts."""
+        return self.nobody.weights
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of a person that count anything, at most."""
+        return self.nobody.most_rows
+
+    @property
+    def levelled(self) -> bool:
+        """Whether people have different epsilons."""
+        return self.nobody.levelled
+
+    def total(self, work: Callable[[People], Ints]) -> Ints:
+        """Sum of what is counted in each partition."""
+        whole = work(self.nobody)
+        for counts in self.mapped(work):
+            whole = whole + counts
+        return whole
+
+    def __repr__(self) -> str:
+        return "Partitions(owner only)"
 
 
 def level_weights(epsilons: Sequence[float], epsilon: float, delta: float) -> tuple[int, ...]:
@@ -140,21 +232,21 @@ class Counter:
 
     Parameters
     ----------
-    people : People
+    people : AllPeople
     ledger : Ledger
     known_sizes : ndarray, optional
         Noisy number of people of each level, once it is measured.
     """
 
-    people: People
+    people: AllPeople
     ledger: Ledger
     known_sizes: Floats | None = None
 
     def measure_sizes(self) -> Floats | None:
         """Number of people of each level, measured if it is not known; None if all have the same epsilon."""
         people = self.people
-        if people.levels is not None and self.known_sizes is None:
-            counts = people.counts(people.levels, len(people.weights))
+        if people.levelled and self.known_sizes is None:
+            counts = people.total(lambda part: part.counts(np.zeros(len(part), dtype=np.int64), 1, apart=True))
             noisy = self.ledger.release(LevelCounts(counts, people.unit), _LEVELS * self.ledger.rho)
             self.known_sizes = np.maximum(noisy / self.shares, 1.0)
         return self.known_sizes
@@ -168,7 +260,7 @@ class Counter:
     @property
     def levelled(self) -> bool:
         """Whether people have different epsilons."""
-        return self.people.levels is not None
+        return self.people.levelled
 
     @cached_property
     def shares(self) -> Floats:
@@ -185,26 +277,29 @@ class Counter:
         """Noise of counts of people of all levels, if levels are alike, as a multiple of that of one level."""
         return float(self.sizes.sum() / np.sqrt(((self.shares * self.sizes) ** 2).sum())) if self.levelled else 1.0
 
-    def count(
-        self,
-        kind: type[Measurement],
-        cells: Ints,
-        size: int,
-        rho: float,
-        where: Ints | slice = slice(None),
-        *,
-        blocks: int = 1,
-    ) -> tuple[Floats, float]:
-        """Noisy number of people in each cell, and the standard deviation of its noise.
+    def counts(
+        self, sizes: Sequence[int], cells_of: Callable[[People], Iterable[Cells]], *, apart: bool = True
+    ) -> list[Ints]:
+        """Counts of several vectors of cells, in one pass over all rows; of each level if they are counted ``apart``.
+
+        ``cells_of`` must depend on what was released alone.
+        """
+        levels = len(self.people.weights) if self.levelled and apart else 1
+
+        def work(people: People) -> Ints:
+            pairs = zip(cells_of(people), sizes, strict=True)
+            return np.concatenate([people.counts(cells, size, rows, apart=apart) for (cells, rows), size in pairs])
+
+        return np.split(self.people.total(work), np.cumsum([levels * size for size in sizes])[:-1])
+
+    def noisy(self, kind: type[Measurement], counts: Ints, rho: float, *, blocks: int = 1) -> tuple[Floats, float]:
+        """Noisy number of people in each cell of counts, and the standard deviation of its noise.
 
         The cells are ``blocks`` blocks of equal size, in each of which levels are compared by themselves.
         """
-        sd = float(np.sqrt(1 / (2 * rho)))
-        if self.people.levels is None:
-            return self.ledger.release(kind(self.people.counts(cells, size, where), self.people.unit), rho), sd
-        cells = self.people.levels[where] * size + cells
-        counts = self.people.counts(cells, size * len(self.shares), where)
-        noisy = self.ledger.release(kind(counts, self.people.unit), rho)
+        sd, noisy = float(np.sqrt(1 / (2 * rho))), self.ledger.release(kind(counts, self.people.unit), rho)
+        if not self.levelled:
+            return noisy, sd
         whole, sd = self.pool(noisy.reshape(len(self.shares), blocks, -1), sd)
         return whole.ravel(), sd
 
