@@ -216,7 +216,7 @@ def test_a_table_without_a_schema_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "option",
-    [{"level": 5}, {"strata": "town"}, {"rare": "keep"}, {"tails": "keep"}, {"memory": "2G"}],
+    [{"level": 5}, {"strata": "town"}, {"rare": "keep"}, {"tails": "keep"}],
 )
 def test_an_option_that_rests_on_the_data_is_refused(option: dict[str, object]) -> None:
     with pytest.raises((OptionError, PrivacyRefusal)):

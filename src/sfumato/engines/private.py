@@ -160,14 +160,14 @@ __all__ = [
 DRAWN_AT_ONCE = 50_000
 """Rows of a model that are drawn at a time, if they are written to a file or by a cluster."""
 
-_REFUSED = ("level", "strata", "rare", "tails", "where", "keep_persons", "memory")
+_REFUSED = ("level", "strata", "rare", "tails", "where", "keep_persons")
 
 
-def refuse_observed(plan: Plan, *, but: str | None = None) -> None:
-    """Refuse what would let something leave that was found in the data, ``but`` for one option."""
+def refuse_observed(plan: Plan) -> None:
+    """Refuse what would let something leave that was found in the data."""
     method, options, schema = plan.mechanism.method, plan.options, plan.schema
     for name in _REFUSED:
-        if name != but and getattr(options, name) not in (None, False):
+        if getattr(options, name) not in (None, False):
             raise OptionError(f"{method!r} does not support --{name.replace('_', '-')}; leave it out")
     for field in schema:
         if field.role is Role.LEVEL:
@@ -246,7 +246,7 @@ def run_private_in_parts(
 ) -> Outcome:
     """Rows drawn from noisy counts of a table of any length: counts of partitions add up, and noise is drawn once."""
     plan = make_plan(rows.head(1), mechanism, options)  # which takes names and types of columns alone
-    refuse_observed(plan, but="memory")
+    refuse_observed(plan)
     chain = plan.mechanism
     assert isinstance(chain, PrivateChain)
     needs = "--private-bounds" if chain.private_bounds else "--holdout" if options.holdout is not None else None

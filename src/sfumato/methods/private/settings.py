@@ -13,7 +13,7 @@ __all__ = ["Settings", "is_class", "settings_for"]
 
 _MOST_CLASSES = 30
 _FEW_PLACES = 12  # a target of so few ordered places counts as classes
-_SMALL = 1.0  # epsilon from which the covariance of many numbers is worth its cost
+_SMALL = 1.0  # epsilon from which covariances, or tables of several parents, are worth their cost
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,10 @@ def settings_for(domains: tuple[Domain, ...], target: int | None, epsilon: float
     """
     numbers = sum(domain.ordered for place, domain in enumerate(domains) if place != target)
     if target is not None and is_class(domains[target]):
-        smooth = numbers >= 2 * (len(domains) - 1 - numbers) and epsilon >= _SMALL
-        return Settings(0.08, 0.35, 0.08 if smooth else 0.0, 0.04)
+        smooth = numbers >= 2 * (len(domains) - 1 - numbers)
+        if epsilon < _SMALL and not smooth:  # noise leaves little but what each column tells of the target
+            return Settings(0.08, 0.75, 0.0, 0.04, parents=1, people_per_cell=10.0)
+        return Settings(0.08, 0.35, 0.08 if smooth and epsilon >= _SMALL else 0.0, 0.04)
     if target is not None:
         return Settings(0.30, 0.0, 0.5, 0.03, target_weight=6.0, split=4.0, clip=1.2, people_per_cell=3.0)
     return Settings(0.12, 0.0, 0.0, 0.10, split=6.0, parents=3, people_per_cell=3.0, small_parents=True)
