@@ -92,7 +92,7 @@ def test_a_recipe_repeats_the_rows_and_verify_counts_those_astray(tmp_path: Path
     folder = release.save(tmp_path / "out")
     again = sf.sanitize(table, recipe=folder / "owner" / "recipe.toml", report=False)
     assert again.table.equals(release.table)
-    with pytest.raises(OptionError, match="recipe= already says what where= says"):
+    with pytest.raises(OptionError, match="recipe= already sets where="):
         sf.sanitize(table, recipe=folder / "owner" / "recipe.toml", where="age > 3")
     file = folder / "release" / "table.csv"
     text = file.read_text(encoding="utf-8").splitlines()

@@ -76,7 +76,7 @@ def test_words_without_end_are_refused_before_they_are_parsed(reader: str) -> No
 
 
 def test_dropped_columns_are_named_by_text() -> None:
-    with pytest.raises(PartyError, match="told something else than its columns"):
+    with pytest.raises(PartyError, match="sent something else than its columns"):
         _document(json.dumps(HONEST["agreement"] | {"dropped": [["name"]]}).encode(), "shop")
 
 

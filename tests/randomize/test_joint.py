@@ -86,7 +86,7 @@ def test_bad_pairs_are_refused_in_words() -> None:
     with pytest.raises(OptionError, match="is no number"):
         regress(sent, PAY, ["a"] * 500, towns)
     classes = NoiseSpec(Integers(0, 99), {"name": "interval", "edges": [10, 50]})
-    with pytest.raises(OptionError, match="does not tell the mean"):
+    with pytest.raises(OptionError, match="does not determine the mean"):
         regress(classes.randomize(pay, rng), classes, told, AGE)
     narrow = NoiseSpec(Integers(0, 99), {"name": "gaussian", "sd": 40})
     with pytest.raises(DoesNotFit, match="do not fit"):

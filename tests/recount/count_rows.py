@@ -229,7 +229,7 @@ def _labels(evidence: Evidence) -> list[str]:
 
 
 def hidden(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """No released category is held by fewer than k persons; a label of ours stands for at least as many.
+    """No released category is that of fewer than k persons; a label of ours stands for at least as many.
 
     How many hold a category of a stream, and which records took part in it, is known at each time to the stream alone.
     """

@@ -83,7 +83,7 @@ def _beyond_limits(evidence: Evidence, name: str, k: int) -> Iterator[str]:
 
 
 def _held_by_few(evidence: Evidence, name: str, k: int) -> Iterator[str]:
-    """In a column of mostly common values, no released number is held by fewer than k persons."""
+    """In a column of mostly common values, no released number is that of fewer than k persons."""
     held = pd.DataFrame({"number": evidence.coarse_numbers(evidence.original, name), "person": evidence.persons})
     frequencies = held.dropna().drop_duplicates().groupby("number")["person"].size()
     level = _level(evidence)

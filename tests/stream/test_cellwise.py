@@ -184,7 +184,7 @@ def test_a_stream_that_a_cluster_goes_on_with_takes_in_and_publishes_nothing_her
         session.hand_over(HandedOver(4, "mark"))
     stream = sf.stream(tmp_path / "state")
     for step in (lambda: stream.ingest(table), lambda: stream.publish(tmp_path / "out", report=False)):
-        with pytest.raises(OptionError, match="a cluster goes on with this stream"):
+        with pytest.raises(OptionError, match="a cluster continues this stream"):
             step()
 
 

@@ -127,7 +127,7 @@ def test_rare_categories_leave_where_the_owner_says_so_and_the_claim_is_refused(
 def test_a_rare_class_of_the_target_stops_the_publication_until_it_is_told(tmp_path: Path) -> None:
     table = arrivals(200, 5).set_column(3, "ill", pa.array([place < 2 for place in range(200)]))
     stream = begun(tmp_path / "ask", table, 200, schema=schema(target="ill"))
-    with pytest.raises(PrivacyRefusal, match="class of the target 'ill' is held by fewer than 5 persons"):
+    with pytest.raises(PrivacyRefusal, match="class of the target 'ill' is that of fewer than 5 persons"):
         stream.publish(tmp_path / "one", report=False)
     with StreamSession.open(tmp_path / "ask", write=False) as session:
         assert session.status().epoch == 0  # nothing was begun

@@ -156,7 +156,7 @@ def test_a_recipe_runs_a_dry_run_again_to_the_byte_in_python_and_from_the_comman
     )
     assert wrong.code == 2
     assert "use its own verb" in wrong.err
-    with pytest.raises(OptionError, match="already says what min_support= says"):
+    with pytest.raises(OptionError, match="already sets min_support="):
         shop().hide([RULE], min_support=0.2, recipe=recipe)
     recipe.write_text(recipe.read_text().replace("insert = 0.05", 'insert = "a"').replace("0.5", '"a"'))
     with pytest.raises(OptionError, match="of the wrong type"):

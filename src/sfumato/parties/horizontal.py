@@ -267,7 +267,7 @@ def _held_codes(session: Session, values: Matrix, layout: Layout, own: Whole, pr
         counts = check_range(session.sum(counted, "group categories"), 0, int(present[:, 0].sum()), "group categories")
         counts = counts.reshape(len(own), block.categories)
         if not np.array_equal(counts.sum(axis=1), present[:, 0 if mark is None else 1 + marks.index(mark)]):
-            raise PartyError("the owners told other numbers of categories than of rows; start all parties again")
+            raise PartyError("the owners sent other numbers of categories than of rows; start all parties again")
         places = np.tile(np.arange(block.categories), len(own))
         held.append(np.repeat(block.coordinates(places), counts.ravel()))
     return held
@@ -359,6 +359,6 @@ def _broadcast_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -
             broadcast_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST)
         )
     if not np.array_equal(np.sum(counts, axis=0), sizes):
-        raise PartyError("the owners told other numbers of rows than were grouped; start all parties again")
+        raise PartyError("the owners sent other numbers of rows than were grouped; start all parties again")
     belongs = np.concatenate([np.repeat(np.arange(len(sizes)), count) for count in counts])
     return np.concatenate(rows)[np.argsort(belongs, kind="stable")]

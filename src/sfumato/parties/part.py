@@ -311,14 +311,14 @@ def _document(payload: bytes, name: str) -> _Announcement:
     try:
         return from_json(_Announcement, payload, most=MOST_BYTES)
     except Unparsable:
-        raise PartyError(f"party {name!r} told something else than its columns; start all parties again") from None
+        raise PartyError(f"party {name!r} sent something else than its columns; start all parties again") from None
 
 
 def _schema(text: str, name: str) -> Schema:
     try:
         return Schema.from_toml(text)
     except BadInput:
-        raise PartyError(f"party {name!r} told a schema that cannot be read; start all parties again") from None
+        raise PartyError(f"party {name!r} sent a schema that cannot be read; start all parties again") from None
 
 
 def _joined(schemas: Sequence[Schema], plan: JointPlan) -> Schema:

@@ -199,7 +199,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
         told = _from_ipc(cells, name, len(result.values))
         columns |= dict(zip(told.column_names, told.columns, strict=True))
     if tuple(columns) != agreed.public.names:
-        raise PartyError("the told cells are not of the columns that were agreed on; start all parties again")
+        raise PartyError("the cells sent are not of the agreed columns; start all parties again")
     table = pa.table(columns)
     names = [column.field.name for column in codec.columns]
     note = f"Measured on {len(names)} columns, those of this owner; the other owners measure theirs."
@@ -248,9 +248,9 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
         table.validate(full=True)
         table.column_names  # noqa: B018 (decodes the names)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise PartyError(f"party {name!r} told cells that cannot be read; start all parties again") from None
+        raise PartyError(f"party {name!r} sent cells that cannot be read; start all parties again") from None
     if table.num_rows != rows:
-        raise PartyError(f"party {name!r} told {table.num_rows} rows and {rows} were due; start all parties again")
+        raise PartyError(f"party {name!r} sent {table.num_rows} rows and {rows} were expected; start all parties again")
     return table
 
 
@@ -261,7 +261,7 @@ def _time(session: Session) -> str:
     try:
         return datetime.datetime.fromisoformat(told.decode("ascii")).isoformat(timespec="seconds")
     except ValueError:
-        raise PartyError(f"party {session.names[0]!r} told no time; start all parties again") from None
+        raise PartyError(f"party {session.names[0]!r} sent no time; start all parties again") from None
 
 
 def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
@@ -277,5 +277,5 @@ def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
         except Unparsable:
             entries[name] = {}
         if entries[name].keys() != own.keys():
-            raise PartyError(f"party {name!r} told no traffic that can be read; start all parties again")
+            raise PartyError(f"party {name!r} sent no traffic that can be read; start all parties again")
     return entries

@@ -150,7 +150,7 @@ def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> No
         told = session.broadcast(ordered if owner == session.rank else None, owner, "keyed hashes", count)
         if len(told) != _HASH * count:
             raise PartyError(
-                f"party {session.names[owner]!r} told {len(told)} bytes of keys where {_HASH * count} were due; start "
+                f"party {session.names[owner]!r} sent {len(told)} bytes of keys, not {_HASH * count}; start "
                 "all parties again"
             )
         sets.append({told[place : place + _HASH] for place in range(0, len(told), _HASH)})
@@ -413,7 +413,7 @@ def _read(told: bytes, name: str) -> _Contribution:
     try:
         contribution = from_json(_Contribution, told, most=MOST_BYTES)
     except Unparsable:
-        raise PartyError(f"party {name!r} told columns that cannot be read; start all parties again") from None
+        raise PartyError(f"party {name!r} sent columns that cannot be read; start all parties again") from None
     if sum(wide for _, _, wide in contribution.columns) > _MOST_WIDE:
         raise PartyError(f"party {name!r} contributes more than {_MOST_WIDE} coordinates; leave columns out there")
     if not contribution.columns or min(wide for _, _, wide in contribution.columns) < 1:

@@ -226,7 +226,7 @@ def broadcast_codes(
         places = broadcast_numbers(session, told, owner, label, room, "<i8", within=_MOST_PLACES)
         ends = np.cumsum(present)
         if any((np.diff(places[end - size : end]) < 0).any() for end, size in zip(ends, present, strict=True)):
-            raise PartyError("an owner told categories out of order; start all parties again")
+            raise PartyError("an owner sent categories out of order; start all parties again")
         held.append(places.astype(np.float64))
     return held
 

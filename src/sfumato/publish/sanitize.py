@@ -716,7 +716,7 @@ def _chosen(choice: MethodChoice, options: RunOptions) -> Mechanism:
     if mechanism is not None:
         if method is not None or parameters:
             name = next(iter(parameters), "method")
-            raise OptionError(f"a mechanism was given, which says what {name!r} says; leave one of them out")
+            raise OptionError(f"the mechanism already sets {name!r}; leave one of them out")
         return mechanism
     assert method is not None
     settled = _with_key(parameters)
@@ -745,4 +745,4 @@ def check_beside_recipe(choice: MethodChoice, options: RunOptions) -> None:
         if option is None and not each.beside_recipe and name in given(options):
             option = spelled_option(name, each)
     if option is not None:
-        raise OptionError(f"--recipe already says what {option} says; edit the recipe or leave one out")
+        raise OptionError(f"--recipe already sets {option}; edit the recipe or leave one out")

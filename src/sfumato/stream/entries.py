@@ -322,7 +322,9 @@ def families_left(body: bytes) -> dict[int, int]:
     try:
         return {int(family): epoch for family, epoch in from_json(dict[str, int], body).items()}
     except ValueError:
-        raise StateError("the state does not tell when families left; use the version that wrote it") from None
+        raise StateError(
+            "the state does not state when families were published; use the version that wrote it"
+        ) from None
 
 
 def entry_of_left(entries: dict[str, int]) -> StateEntry:

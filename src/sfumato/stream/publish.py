@@ -407,7 +407,7 @@ def _check_same(folder: Path, over: HandedOver) -> None:
     mark = folder / _MARK
     if not mark.is_file() or mark.read_text("utf-8").strip() != over.mark:
         raise OptionError(
-            "a cluster goes on with this stream in another folder, and the same records must not leave from two; give "
+            "a cluster continues this stream in another folder, and the same records must not leave from two; give "
             "that folder, or begin the stream anew"
         )
 

@@ -124,7 +124,7 @@ class HeldValues:
         classes = held.get("" if target is None else target.name, np.empty(0))
         if settings.rare == USUAL and target is not None and ((classes > 0) & (classes < settings.k)).any():
             raise PrivacyRefusal(
-                f"a class of the target {target.name!r} is held by fewer than {k} persons of the stream; ingest more, "
+                f"a class of the target {target.name!r} is that of fewer than {k} persons of the stream; ingest more, "
                 "or begin the stream with --rare pool to count it to others, or --rare keep to release it as it is"
             )
         way = None if settings.rare == USUAL else cast(RareTreatment, settings.rare)
@@ -177,7 +177,7 @@ def rare_on_disk(state: State) -> RareValues:
     try:
         return from_json(RareValues, state.body(_RARE))
     except Unparsable:
-        raise StateError("the state does not tell what was hidden; use the version that wrote it") from None
+        raise StateError("the state does not name the hidden categories; use the version that wrote it") from None
 
 
 def hidden_schema(schema: Schema, table: pa.Table) -> tuple[Schema, tuple[str, ...]]:

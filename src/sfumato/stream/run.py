@@ -174,7 +174,7 @@ class StreamOptions:
         given: dict[str, object] = {name: getattr(self, name) for name in _OF_RECIPE}
         given |= {"identifier": self.identifiers, "person-rows": self.person_rows if self.person_rows > 1 else None}
         if double := [name for name, value in given.items() if value not in (None, ())]:
-            raise OptionError(f"--recipe already says what --{double[0]} says; edit the recipe or leave one out")
+            raise OptionError(f"--recipe already sets --{double[0]}; edit the recipe or leave one out")
         recipe = self.recipe if isinstance(self.recipe, Recipe) else Recipe.load(self.recipe)
         k, grouping, split, person_rows = _replayed(recipe)
         again = {name: getattr(recipe.options, name) for name in ("level", "seed", "rare", "strata", "tails")}

@@ -397,7 +397,7 @@ class StreamSession:
 
     def _check_here(self) -> None:
         if self.over is not None:
-            raise OptionError("a cluster goes on with this stream, and publishes it batch by batch; give rows to that")
+            raise OptionError("a cluster continues this stream, and publishes it batch by batch; give rows to that")
 
     def _quarantined(self, counts: dict[str, int]) -> list[StateEntry]:
         known = self._quarantine()

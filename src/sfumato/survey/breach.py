@@ -300,7 +300,7 @@ class _Parser:
     def whole(self) -> Bools:
         found = self.any_of(0)
         if self.at < len(self.tokens):
-            raise OptionError(f"the property goes on where it should end; {_HELP}")
+            raise OptionError(f"the property has text after its end; {_HELP}")
         return found
 
     def any_of(self, depth: int) -> Bools:

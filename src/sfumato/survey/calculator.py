@@ -240,7 +240,7 @@ def solve(spec: NoiseSpec, rho1: float, rho2: float) -> Solution:
     (0.0108803, 0.1)
     """
     if rho1 == rho2:
-        raise OptionError("rho1 and rho2 are the same, so no answer may tell anything; choose them apart")
+        raise OptionError("rho1 and rho2 are equal, so no answer may carry information; choose different ones")
     gamma = gamma_for(rho1, rho2) if rho2 > rho1 else gamma_for_downward(rho1, rho2)
     law = spec.to_document()["law"]
     if law["name"] not in _SOLVERS or (law["name"] == "response" and "epsilon" not in law):

@@ -117,7 +117,7 @@ def relate(
         If strict, where the values do not look like anything that the laws can have made.
     """
     if column == to:
-        raise OptionError("a column says nothing about itself; name two")
+        raise OptionError("a column cannot be related to itself; name two")
     first = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
     told = spec if to_spec is None else to_spec
     second = told if isinstance(told, NoiseSpec) else read_spec(told, to)

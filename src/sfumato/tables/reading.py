@@ -153,7 +153,7 @@ def read_people(
     if form.format is FileFormat.CSV:
         return read_numerals(table, form, reading.decimal, missing)
     if reading.decimal is not None or reading.delimiter is not None:
-        raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+        raise OptionError("--decimal and --delimiter are for CSV; this file states the types of its cells")
     return table, form
 
 

@@ -239,7 +239,7 @@ def open_people(
     source = open_source(path, encoding=encoding, delimiter=delimiter, header_row=header_row)
     if source.form.format is not FileFormat.CSV:
         if delimiter is not None or decimal is not None:
-            raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+            raise OptionError("--decimal and --delimiter are for CSV; this file states the types of its cells")
         return source
     if decimal == "plain":
         return source

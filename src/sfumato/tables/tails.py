@@ -542,7 +542,7 @@ def _check_target(
     rare = target.name in dropped or (recoding is not None and recoding.hides)
     if rare and not told:
         raise PrivacyRefusal(
-            f"a class of the target {target.name!r} is held by fewer than {k} persons; add --rare pool to count it to "
+            f"a class of the target {target.name!r} is that of fewer than {k} persons; add --rare pool to count it to "
             "others, --rare keep to release it as it is, or lower the level"
         )
     if target.name in dropped:

@@ -203,7 +203,7 @@ def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, 
     told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
     if told:
         option = told[0].replace("_", "-")
-        raise OptionError(f"--recipe already says what --{option} says; edit the recipe or leave one out")
+        raise OptionError(f"--recipe already sets --{option}; edit the recipe or leave one out")
     found = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
     if found.method != method:
         raise OptionError(f"the recipe is of the method {shown(found.method)} and not of {method!r}; use its own verb")

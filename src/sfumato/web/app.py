@@ -332,7 +332,7 @@ async def _body(request: Request) -> bytes:
                 if len(body) > _MOST_JSON:
                     raise HTTPException(413, "more was chosen than is taken")
     except (TimeoutError, ClientDisconnect):
-        raise HTTPException(408, "what was chosen did not come whole; try again") from None
+        raise HTTPException(408, "the choices arrived incomplete; try again") from None
     return bytes(body)
 
 

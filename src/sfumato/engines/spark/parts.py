@@ -165,7 +165,7 @@ def open_on_spark(
         )
     csv = name.lower().endswith((".csv", ".csv.gz"))
     if not csv and (delimiter is not None or decimal is not None):
-        raise OptionError("--decimal and --delimiter are for CSV; this file says itself what its cells are")
+        raise OptionError("--decimal and --delimiter are for CSV; this file states the types of its cells")
     spark = spark_session(master)
     if not csv:
         return ClusterFile(spark.read.parquet(name), FileForm(FileFormat.PARQUET))

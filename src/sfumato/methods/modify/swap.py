@@ -171,7 +171,7 @@ class Swapping:
         if people < self.leaf:
             raise LevelError(f"there are {people} persons and a leaf needs {self.leaf}; lower the leaf or add more")
         if len(columns_of_layout(records.layout)) < 2:
-            raise OptionError("the target is the only column, so no tree can tell it; swap within a window")
+            raise OptionError("the target is the only column, so no tree can predict it; swap within a window")
         who = None if records.persons is None else np.unique(records.persons, return_inverse=True)[1]
         grown = grow_on(records, target, self.leaf)
         return grown.labels, len(np.unique(grown.labels)), grown.smallest(who)
@@ -179,7 +179,7 @@ class Swapping:
 
 def _target(records: Records) -> tuple[str]:
     if records.target is None:
-        raise OptionError("a tree is grown to tell the target, and none is named; name it with --target")
+        raise OptionError("a tree that predicts the target needs one; name it with --target")
     return (records.target,)
 
 
@@ -364,7 +364,7 @@ class Downgrading:
         if not 0.0 < hidden <= 1.0:
             raise OptionError("the share of people whose label is hidden must lie above 0 and at most at 1")
         if self.leaf < 2:
-            raise OptionError("a rule of fewer than 2 persons tells of one alone; try --leaf 50")
+            raise OptionError("a rule of fewer than 2 persons discloses one person; try --leaf 50")
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Grow rules, drop those that predict too well, set cells to missing and shuffle the rows."""
@@ -461,7 +461,7 @@ def _check(private: ColumnCells, people: Ints, leaf: int, columns: int) -> None:
             "lower the leaf or add more"
         )
     if columns < 2:
-        raise OptionError(f"column {private.name!r} is the only one, so nothing can tell it; provide others too")
+        raise OptionError(f"column {private.name!r} is the only one, so nothing can predict it; provide others too")
 
 
 def _as_class(records: Records, private: ColumnCells) -> Records:

@@ -206,10 +206,10 @@ def refuse_too_few(channel: Channel, records: int, least: float) -> None:
     if records >= needed:
         return
     if math.isinf(needed):
-        raise TooFew("this noise lets nothing through, so no number of records tells anything; use a weaker noise")
+        raise TooFew("this noise carries no information, so no number of records is enough; use a weaker noise")
     raise TooFew(
-        f"{records} records are too few for this noise: at least {needed:.0f} are needed to tell the coarsest feature "
-        f"of the distribution as well as {least:g} plain records would; collect more, or use a weaker noise"
+        f"{records} records are too few for this noise: at least {needed:.0f} are needed to resolve the coarsest "
+        f"feature of the distribution as well as {least:g} plain records would; collect more, or use a weaker noise"
     )
 
 

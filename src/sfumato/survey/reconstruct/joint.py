@@ -299,7 +299,7 @@ def regress(
         for each, spec in ((response, response_spec), (predictor, predictor_spec))
     ]
     if found[0] is None or found[1] is None:
-        raise OptionError("a law does not tell the mean of its column, so there is no line; use a law that does")
+        raise OptionError("a law does not determine the mean of its column, so there is no line; use a law that does")
     y, x, square = found[0].first, found[1].first, found[1].second
     n = len(y)
     if len(x) != n:
