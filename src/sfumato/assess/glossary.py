@@ -417,8 +417,10 @@ def command_words(line: str) -> str:
     Use method chain; draw each value from at least 400 records; hold out 30\u00a0% of the people as control group.
     """
     words = shlex.split(line)
-    told = [_OPTIONS[name].format(_percentage(value)) for name, value in itertools.pairwise(words) if name in _OPTIONS]
-    sentence = "; ".join(told) or "run it again with the same options"
+    clauses = [
+        _OPTIONS[name].format(_percentage(value)) for name, value in itertools.pairwise(words) if name in _OPTIONS
+    ]
+    sentence = "; ".join(clauses) or "run it again with the same options"
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 

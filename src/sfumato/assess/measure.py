@@ -319,8 +319,8 @@ def draw_figures(study: Study, findings: Sequence[Finding]) -> tuple[Figure, ...
         if "association/difference" in shown
         else ()
     )
-    told = (*attack_figures(findings), *model_figures(findings))
-    return (*told, *distances, *group_figures(study.workings), *points, *links, *marginals)
+    figures = (*attack_figures(findings), *model_figures(findings))
+    return (*figures, *distances, *group_figures(study.workings), *points, *links, *marginals)
 
 
 def held_out_notes(study: Study) -> tuple[str, ...]:

@@ -340,9 +340,9 @@ def signing_key_path() -> Path:
     OptionError
         If the user has no home folder.
     """
-    told = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    if told.is_absolute():  # others are to be passed over, says the standard
-        return told / "sfumato" / _NAME
+    config_home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    if config_home.is_absolute():  # others are to be passed over, says the standard
+        return config_home / "sfumato" / _NAME
     try:
         return Path.home().absolute() / ".config" / "sfumato" / _NAME
     except RuntimeError:

@@ -205,8 +205,8 @@ def command_words(without: Collection[str] = ()) -> tuple[str, ...]:
     assert context is not None
     words = ["sfumato", str(context.info_name)]
     for parameter in sorted(context.command.get_params(context), key=lambda each: each.param_type_name != "argument"):
-        told = context.get_parameter_source(parameter.name or "")
-        if told is not ParameterSource.COMMANDLINE or parameter.name in (*_OF_OUTPUT, *without):
+        parameter_source = context.get_parameter_source(parameter.name or "")
+        if parameter_source is not ParameterSource.COMMANDLINE or parameter.name in (*_OF_OUTPUT, *without):
             continue
         value = context.params[parameter.name or ""]
         if parameter.param_type_name == "argument":

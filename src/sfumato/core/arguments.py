@@ -49,10 +49,10 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
     def called(*args: _Told.args, **kwargs: _Told.kwargs) -> _Given:
         hints = types_of(function)
         try:
-            told = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise OptionError(_signature_message(function, signature, kwargs, error)) from None
-        for each, value in told.items():
+        for each, value in bound.items():
             if signature.parameters[each].kind is not inspect.Parameter.VAR_KEYWORD:
                 check_argument(each, value, hints[each])
         return function(*args, **kwargs)

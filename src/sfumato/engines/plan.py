@@ -173,10 +173,10 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
 
 def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
     """Schema with the columns at wider levels that a method asks for, which must be some."""
-    told = mechanism.traits.coarsened
-    if told is None:
+    coarsened = mechanism.traits.coarsened
+    if coarsened is None:
         return schema
-    schema = coarser(schema, ((each.column, each.hierarchy, each.level) for each in told))
+    schema = coarser(schema, ((each.column, each.hierarchy, each.level) for each in coarsened))
     if not coarse_columns(schema):
         raise OptionError(
             f"{mechanism.method!r} has no column to coarsen; name some with --widths or --coarsened, or in the "

@@ -148,8 +148,8 @@ class Connection:
 def _reason(payload: bytes) -> tuple[str, int]:
     """Reason and exit code of a party that gave up; control characters are removed."""
     try:
-        told = from_json(Disconnect, payload)  # of one frame
+        notice = from_json(Disconnect, payload)  # of one frame
     except Unparsable:
         return "it did not say why", 1
-    words = "".join(sign if sign.isprintable() else " " for sign in told.reason)[:_MOST_WORDS]
-    return words, told.code if told.code in (2, 3) else 1
+    words = "".join(sign if sign.isprintable() else " " for sign in notice.reason)[:_MOST_WORDS]
+    return words, notice.code if notice.code in (2, 3) else 1

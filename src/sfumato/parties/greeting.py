@@ -55,8 +55,8 @@ class Hello:
             If it is no greeting.
         """
         try:
-            told = parse_json(data)  # of one frame
-            return typed(cls, {name: told[name] for name in cls.__dataclass_fields__})
+            fields = parse_json(data)  # of one frame
+            return typed(cls, {name: fields[name] for name in cls.__dataclass_fields__})
         except (Unparsable, KeyError, TypeError):
             raise ValueError("not a greeting") from None
 

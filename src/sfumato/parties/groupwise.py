@@ -130,12 +130,12 @@ def broadcast_numbers(
     """
     count = int(np.prod(shape, dtype=np.int64))
     payload = None if values is None else np.ascontiguousarray(values, dtype=kind).tobytes()
-    told = session.broadcast(payload, owner, label, count)
-    if len(told) != 8 * count:
+    received = session.broadcast(payload, owner, label, count)
+    if len(received) != 8 * count:
         raise PartyError(
-            f"party {session.names[owner]!r} sent {len(told)} bytes instead of {8 * count}; start all parties again"
+            f"party {session.names[owner]!r} sent {len(received)} bytes instead of {8 * count}; start all parties again"
         )
-    numbers = np.frombuffer(told, dtype=kind).reshape(shape).astype(kind[1:])
+    numbers = np.frombuffer(received, dtype=kind).reshape(shape).astype(kind[1:])
     return check_range(numbers, -within, within, label)
 
 

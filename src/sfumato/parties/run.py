@@ -196,8 +196,8 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
             RELEASED_CELLS.label,
             len(own) * agreed.columns[owner],
         )
-        told = _from_ipc(cells, name, len(result.values))
-        columns |= dict(zip(told.column_names, told.columns, strict=True))
+        cells_received = _from_ipc(cells, name, len(result.values))
+        columns |= dict(zip(cells_received.column_names, cells_received.columns, strict=True))
     if tuple(columns) != agreed.public.names:
         raise PartyError("the cells sent are not of the agreed columns; start all parties again")
     table = pa.table(columns)

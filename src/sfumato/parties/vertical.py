@@ -386,8 +386,8 @@ def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
     spans, counts = [], []
     for owner in range(session.parties):
         document = write_json(own, escaped=True).encode() if owner == session.rank else None
-        told = session.broadcast(document, owner, "columns", 1)  # one number of rows; names are not counted
-        contribution = _read(told, session.names[owner])
+        documents = session.broadcast(document, owner, "columns", 1)  # one number of rows; names are not counted
+        contribution = _read(documents, session.names[owner])
         start = blocks[-1].stop if blocks else 0
         for column, kind, wide in contribution.columns:
             first = blocks[-1].stop if blocks else 0

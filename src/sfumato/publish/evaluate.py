@@ -101,9 +101,9 @@ def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False, inpu
 def dropped_columns(certificate: Certificate | None, names: list[str]) -> list[str]:
     """Those of the names that were left out on purpose, as a certificate says."""
     facts = () if certificate is None else certificate.facts
-    told = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in fact.names}
-    told |= {name for fact in facts if isinstance(fact, RareValues) for name in fact.dropped}
-    return [name for name in names if name in told]
+    dropped_names = {name for fact in facts if isinstance(fact, ColumnsDropped) for name in fact.names}
+    dropped_names |= {name for fact in facts if isinstance(fact, RareValues) for name in fact.dropped}
+    return [name for name in names if name in dropped_names]
 
 
 def evaluate(

@@ -137,8 +137,10 @@ class Policy:
                 raise OptionError(f"{part!r} of a policy is not a table of names and values; write it as [{part}]")
             unknown = [key for key in entries if key not in known]
             if unknown:
-                told = ", ".join(known)
-                raise OptionError(f"the policy's {part!r} has an unknown entry {shown(unknown[0])}; it knows {told}")
+                known_names = ", ".join(known)
+                raise OptionError(
+                    f"the policy's {part!r} has an unknown entry {shown(unknown[0])}; it knows {known_names}"
+                )
             checked = {key: _checked(key, entries[key]) for key in known if key in entries}
             object.__setattr__(self, part, checked)
         if self.proof and len(self.proof) < len(PROOF):
@@ -221,9 +223,9 @@ def _checked(key: str, value: Any) -> Any:
 
 
 def _sentences(policy: Policy) -> tuple[str, ...]:
-    told = PURPOSES.get(policy.name) if policy.title == policy.name else None
+    purpose = PURPOSES.get(policy.name) if policy.title == policy.name else None
     return (
-        *((told,) if told else ()),
+        *((purpose,) if purpose else ()),
         "An excess is the success of an attack on members minus its success on the control group.",
         "A limit is met if the upper end of the 95 % interval is at most the limit, and exceeded if the lower end is "
         "above it; otherwise the result is inconclusive.",
@@ -279,19 +281,19 @@ def what_to_try(
     where they are not known; where nobody ``asked`` for the policy it is not named, for it would refuse what it is not
     met by.
     """
-    told = ("--policy", _option_of(policy)) if asked else ()
+    policy_option = ("--policy", _option_of(policy)) if asked else ()
     if Context(tuple(facts)).has("joint", "transactions-released"):
         return ()  # the owners have to agree on anything else; transactions have no groups
     if Context(tuple(facts)).has("maintained"):
-        line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *told]
+        line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *policy_option]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)
-    words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *told]
+    words = list(command) or ["sfumato", "sanitize", "INPUT", "-o", "FOLDER", *policy_option]
     made_here = words[1:2] == ["sanitize"]
     compared = bool(report.rows_held_out or report.sizes.get("shadow_releases"))
     stronger = any(each.limit in policy.limits or each.limit == "min_group_size" for each in exceeded)
     lines = []
     if stronger:
-        base = words if made_here else _with(sanitize_words(words), *told)
+        base = words if made_here else _with(sanitize_words(words), *policy_option)
         if not compared or not made_here:
             base = _with(base, "--holdout", f"{_HOLD_OUT:g}")
         sizes = _sizes(report, policy, facts, gained=any(each.limit in policy.limits for each in exceeded))

@@ -95,21 +95,21 @@ class Release:
     def _repr_html_(self) -> str:
         certificate, levels = self.certificate, self.certificate.levels
         records = "" if certificate.rows_in is None else f"{certificate.rows_in} in, "
-        told = [("made by", certificate.method), ("rows", f"{records}{certificate.rows_out} out")]
+        fields = [("made by", certificate.method), ("rows", f"{records}{certificate.rows_out} out")]
         if levels:
             smallest = f"{levels['groups']}, the smallest of {levels['smallest_group']}"
-            told += [("groups", smallest)]
+            fields += [("groups", smallest)]
         if certificate.randomness != Mode.RELEASE.value:
-            told.append(("DRY RUN", "made with a seed, not for release"))
+            fields.append(("DRY RUN", "made with a seed, not for release"))
         claims = f"{len(certificate.claims)} claims, {len(certificate.refused)} refused"
-        told.append(("certificate", f"{claims}: release.certificate"))
+        fields.append(("certificate", f"{claims}: release.certificate"))
         if self.report is None:
-            told.append(("report", "nothing was measured"))
+            fields.append(("report", "nothing was measured"))
         else:
             verdict = "" if self.report.verdict is None else f"{self.report.verdict.sentence()} "
-            told.append(("report", f"{verdict}{len(self.report.findings)} findings: release.report"))
+            fields.append(("report", f"{verdict}{len(self.report.findings)} findings: release.report"))
         where = 'release.save("folder") writes it' if self.folder is None else str(self.folder)
-        return html_table("Release", [*told, ("folder", where)])
+        return html_table("Release", [*fields, ("folder", where)])
 
     @property
     def dropped(self) -> dict[str, str]:

@@ -387,18 +387,18 @@ def forget_rows(state: str | Path) -> Status:
 
 def _replayed(recipe: Recipe) -> tuple[int, str, str, int]:
     """What the recipe of a stream says: k, grouping, split, and rows of a person that are taken in."""
-    told = recipe.parameters
+    parameters = recipe.parameters
     if recipe.method != "stream":
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")
-    rows = told.get("person_rows", 1)
-    if not all(isinstance(each, int) and not isinstance(each, bool) for each in (told.get("k"), rows)) or not all(
-        isinstance(told.get(name), str) for name in ("grouping", "split")
+    rows = parameters.get("person_rows", 1)
+    if not all(isinstance(each, int) and not isinstance(each, bool) for each in (parameters.get("k"), rows)) or not all(
+        isinstance(parameters.get(name), str) for name in ("grouping", "split")
     ):
         raise OptionError(
             "the recipe lacks k, grouping or split of a stream, or has rows of persons that are no number; use the one "
             "that stream publish wrote"
         )
-    return told["k"], told["grouping"], told["split"], rows
+    return parameters["k"], parameters["grouping"], parameters["split"], rows
 
 
 def _without_persons(schema: Schema) -> Schema:

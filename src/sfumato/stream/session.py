@@ -481,8 +481,8 @@ class StreamSession:
 
     def delivered(self, table: str | None = None) -> None:
         """Note that what `publish` gave has been written out, and the SHA-256 of the file of its table."""
-        told = [] if table is None else [StateEntry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
-        self._write(dataclasses.replace(self._progress, delivered=True), told, [])
+        delivered = [] if table is None else [StateEntry(_DELIVERED, f"{self._progress.epoch:08d}", table.encode())]
+        self._write(dataclasses.replace(self._progress, delivered=True), delivered, [])
 
     def forget(self) -> None:
         """Delete the rows kept for measuring; those who were never taken in stay counted, and none is sampled again."""

@@ -260,9 +260,9 @@ def estimate(console: Console, db: str) -> None:
     console.say(f"{survey.title}: {count} answers")
     for name, one in found.items():
         console.say(f"\n{name}\n{one if isinstance(one, TooFew) else one.describe()}")
-    told = figures(found)
-    only = next(iter(told.values())) if len(told) == 1 else {}
-    console.result({"count": count, "digest": survey.digest, "title": survey.title, **only, "questions": told})
+    drawn_figures = figures(found)
+    only = next(iter(drawn_figures.values())) if len(drawn_figures) == 1 else {}
+    console.result({"count": count, "digest": survey.digest, "title": survey.title, **only, "questions": drawn_figures})
 
 
 def _password(path: Path | None) -> tuple[str, bool]:

@@ -119,8 +119,8 @@ def relate(
     if column == to:
         raise OptionError("a column cannot be related to itself; name two")
     first = spec if isinstance(spec, NoiseSpec) else read_spec(spec, column)
-    told = spec if to_spec is None else to_spec
-    second = told if isinstance(told, NoiseSpec) else read_spec(told, to)
+    second_spec = spec if to_spec is None else to_spec
+    second = second_spec if isinstance(second_spec, NoiseSpec) else read_spec(second_spec, to)
     arrow = _arrow(table)
     sides = [_cells_of(arrow, name, each) for name, each in ((column, first), (to, second))]
     absent = sides[0][1] | sides[1][1]

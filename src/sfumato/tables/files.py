@@ -485,20 +485,20 @@ def _name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     names = list(table.column_names)
     nameless = [place for place, name in enumerate(names) if not name.strip()]
     empty = {place for place in nameless if _is_blank(table.column(place))}
-    said = []
+    notes = []
     if nameless and nameless[0] == 0 and 0 not in empty and _ROW not in names:
         names[0] = _ROW
-        said.append(f"The first column has no name: it is called {_ROW!r}.")
+        notes.append(f"The first column has no name: it is called {_ROW!r}.")
     if empty and len(empty) < len(names):
         words = (
             "A column without name and cells is"
             if len(empty) == 1
             else f"{len(empty)} columns without name and cells are"
         )
-        said.append(f"{words} left out.")
+        notes.append(f"{words} left out.")
         kept = [place for place in range(len(names)) if place not in empty]
         table, names = table.select(kept), [names[place] for place in kept]
-    return table.rename_columns(names), tuple(said)
+    return table.rename_columns(names), tuple(notes)
 
 
 def _is_blank(column: pa.ChunkedArray) -> bool:

@@ -132,17 +132,17 @@ class Numerals:
 
     def sentences(self) -> tuple[str, ...]:
         """Notes for the reader, one sentence each; none if all numbers are plain."""
-        said = []
+        notes = []
         if self.commas:
-            said.append(f"Decimal commas in {_listed(self.commas)}: read as numbers, released with decimal points.")
+            notes.append(f"Decimal commas in {_listed(self.commas)}: read as numbers, released with decimal points.")
         if self.thousands:
-            said.append(f"Thousands separators in {_listed(self.thousands)}: read as numbers, released without.")
+            notes.append(f"Thousands separators in {_listed(self.thousands)}: read as numbers, released without.")
         if self.doubtful:
-            said.append(
+            notes.append(
                 f"One mark and three digits in {_listed(self.doubtful)}: thousands and decimals are ambiguous, so they "
                 "stay texts; say --decimal , or --decimal ."
             )
-        return tuple(said)
+        return tuple(notes)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -356,8 +356,8 @@ def plain_numerals(
     if look.usual(decimal, likely) == ",":
         look.add(table.select(numbers))
     found = look.decide(decimal, likely)
-    said = (found.commas, found.thousands, found.doubtful)
-    commas, thousands, doubtful = (tuple(sorted(each, key=names.index)) for each in said)
+    name_sets = (found.commas, found.thousands, found.doubtful)
+    commas, thousands, doubtful = (tuple(sorted(each, key=names.index)) for each in name_sets)
     return rewrite_numerals(table, found.marks), Numerals(commas, thousands, doubtful, found.marks)
 
 

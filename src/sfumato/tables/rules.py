@@ -534,10 +534,10 @@ def _is_sum(rule: Rule, cells: Mapping[str, Cells], evidence: Evidence) -> bool:
         return False
     present = ~cells[rule.follows].absent
     parts = np.array([cells[name].values[present] for name in rule.columns])
-    told = (parts != 0.0).all(axis=0) & ~broken[present]
+    informative = (parts != 0.0).all(axis=0) & ~broken[present]
     if not _is_countable(rule, cells, period):
         return False
-    return int(told.sum()) >= _FEWEST and all(len(np.unique(part[told])) > 2 for part in parts)
+    return int(informative.sum()) >= _FEWEST and all(len(np.unique(part[informative])) > 2 for part in parts)
 
 
 def _is_countable(rule: Rule, cells: Mapping[str, Cells], period: int | None) -> bool:

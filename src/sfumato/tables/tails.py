@@ -367,14 +367,14 @@ class PooledCategories:
         few = f"fewer than {self.fact.k} persons"
         if name in self.fact.dropped:
             return NO_COMMON_VALUE.format(self.fact.k)
-        told = [
+        changes = [
             f"categories held by {few} become {each.words()}"
             for each in self.recodings
             if each.before.name == name and each.hides
         ]
         if name in self.filled:
-            told.append(f"missing cells of {few} take another record's value")
-        return "; ".join(told)
+            changes.append(f"missing cells of {few} take another record's value")
+        return "; ".join(changes)
 
     def like(self, other: pa.Table) -> pa.Table:
         """Another table, such as a hold-out set, recoded in the same way."""
@@ -446,14 +446,14 @@ def pool_rare_values(
         If a class of the target is rare and its treatment is not given, or no class is common.
     """
     fields = {each.name: complete_field(each, table.column(each.name)) for each in schema.encoded}
-    told = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
+    recoded = dataclasses.replace(schema, fields=tuple(fields.get(each.name, each) for each in schema))
     if k < 2:
-        return PooledCategories(table, schema, told)
+        return PooledCategories(table, schema, recoded)
     passed = sum(each.role is Role.PUBLIC and each.kind in _LISTED for each in schema)
     listed = [each for each in fields.values() if each.kind in _LISTED]
     fact = RareValues(way or "lift", stated or k, len(listed), passed, by_person=persons is not None)
     if way == "keep":
-        return PooledCategories(table, schema, told, fact if fact.columns + fact.passed else None)
+        return PooledCategories(table, schema, recoded, fact if fact.columns + fact.passed else None)
     floors = MinimumFrequencies.drawn(k, rng)
     absent = {name: absent_cells(plain(table.column(name)), each.missing) for name, each in fields.items()}
     found = {each.name: recode_column(table.column(each.name), each, floors, way, persons, most) for each in listed}
@@ -461,12 +461,12 @@ def pool_rare_values(
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
     _check_target(schema.target, found, dropped, k, told=way is not None)
     recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
-    rules = tuple(rules_within(told))
+    rules = tuple(rules_within(recoded))
     if decisions is not None and any(each.hides for each in recodings):
         rules = tuple(dict.fromkeys((*rules, *(each for each in decisions() if not dropped & {*each.columns}))))
-        told = dataclasses.replace(told, rules=tuple(map(str, rules)))
+        recoded = dataclasses.replace(recoded, rules=tuple(map(str, rules)))
     evidence = Evidence(1) if decisions is None else Evidence.of(table.num_rows, persons)
-    recodings = _keeping_dependencies(table, told, recodings, rules, evidence)
+    recodings = _keeping_dependencies(table, recoded, recodings, rules, evidence)
     filled = frozenset(
         name
         for name, gone in absent.items()
@@ -474,7 +474,7 @@ def pool_rare_values(
     )
     few = {name: each for name, each in fields.items() if name in filled}
     lost = {name: each for name, each in lost_cells(table, few, recodings).items() if each.any()}
-    whole, copied = _impute_cells(recode(table, recodings), told, lost, rng)
+    whole, copied = _impute_cells(recode(table, recodings), recoded, lost, rng)
     dropped |= lost.keys() - copied.keys()
     recodings = tuple(each for each in recodings if each.before.name not in dropped)
     fact = dataclasses.replace(
@@ -489,7 +489,7 @@ def pool_rare_values(
     return PooledCategories(
         whole,
         dataclasses.replace(schema, fields=left),
-        told,
+        recoded,
         fact if fact.columns or fact.passed or dropped else None,
         recodings,
         filled - dropped,

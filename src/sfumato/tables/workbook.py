@@ -516,7 +516,7 @@ def read_query(url: str, query: str) -> tuple[list[str], list[Any]]:
             names = [str(name) for name in result.keys()]  # noqa: SIM118 (a result, not a dict)
             columns = list(zip(*result.fetchall(), strict=True)) or [()] * len(names)
     except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:  # its own words may hold a password or a cell
-        said = without_cells(str(getattr(error, "orig", None) or ""), query)
-        hint = f"the database could not answer ({said or type(error).__name__})"
+        message = without_cells(str(getattr(error, "orig", None) or ""), query)
+        hint = f"the database could not answer ({message or type(error).__name__})"
         raise TableError(f"{hint}; check URL, driver and query") from None
     return names, columns

@@ -218,15 +218,15 @@ def estimate_itemsets(
             untold += len(candidates)
             break
         share, deviation = counted.counts / transactions, counted.deviation(min_support * transactions) / transactions
-        told = deviation <= min_support / _times_told(len(candidates))
-        untold += int((~told).sum())
-        frequent = told & (share >= min_support)
+        significant = deviation <= min_support / _times_told(len(candidates))
+        untold += int((~significant).sum())
+        frequent = significant & (share >= min_support)
         possible = longest * float(math.comb(released.width, length))  # sets that there are, of each of these lengths
         low, high = counted.selected_ends(frequent, min_support * transactions, transactions, possible)
         numbers = np.column_stack([counted.counts[frequent], low, high, counted.deviation()[frequent]]) / transactions
         found += zip(map(tuple, candidates[frequent].tolist()), numbers, strict=True)
-        near = candidates[told & (share >= min_support - deviation)]
-        if length == 1 and not told.any():
+        near = candidates[significant & (share >= min_support - deviation)]
+        if length == 1 and not significant.any():
             raise TooFew(
                 f"{transactions} transactions are too few for their noise: a support of {min_support:g} is not "
                 "significant; " + _enough(operator, kinds[classes])

@@ -200,9 +200,9 @@ def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, 
     from sfumato.engines.outcome import Recipe
     from sfumato.transactions.methods import TRANSACTION_METHODS
 
-    told = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
-    if told:
-        option = told[0].replace("_", "-")
+    named = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
+    if named:
+        option = named[0].replace("_", "-")
         raise OptionError(f"--recipe already sets --{option}; edit the recipe or leave one out")
     found = recipe if isinstance(recipe, Recipe) else Recipe.load(recipe)
     if found.method != method:

@@ -420,7 +420,7 @@ _OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "inconclusive":
 def write_tuning_page(tuning: Tuning) -> str:
     """Write one self-contained page."""
     best, nearest, metric = tuning.best, tuning.nearest, tuning.bench.metric
-    said = best or nearest
+    recommended = best or nearest
     return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
         headline=tuning.headline.removeprefix("Best:   "),
         outcome="meets" if best is not None else "inconclusive",
@@ -439,7 +439,7 @@ def write_tuning_page(tuning: Tuning) -> str:
             f"{each.words}: {reason}" for each, reason in sorted(tuning.refused.items(), key=lambda item: item[0].rank)
         ],
         seconds=f"{tuning.seconds:.0f}",
-        said=said is not None,
+        said=recommended is not None,
     )
 
 

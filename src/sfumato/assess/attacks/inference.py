@@ -105,14 +105,14 @@ def profiles_of(study: Study) -> tuple[Profile, ...]:
     """Attackers of a study: `PROFILES`; with quasi-identifiers one who knows these, and one who knows all columns."""
     if not study.quasi_identifiers:
         return PROFILES
-    told = dataclasses.replace(
+    named_columns = dataclasses.replace(
         FEW_COLUMNS,
         sentence="knows the columns that the owner named",
         choose=lambda order, secret: tuple(
             column for column in order if column in study.quasi_identifiers and column != secret
         ),
     )
-    return told, ALL_COLUMNS
+    return named_columns, ALL_COLUMNS
 
 
 def outsiders(study: Study) -> dict[str, tuple[str, ...]]:
@@ -167,18 +167,18 @@ class Reader:
     def read(self, secret: str, known: Sequence[str], people: Matrix) -> Matrix:
         """Guesses of a column of people whose coordinates are given; NaN where the released table never tells it."""
         released = self._study.pair(secret).released
-        told = np.flatnonzero(~released.absent)
-        if not len(told):
+        present = np.flatnonzero(~released.absent)
+        if not len(present):
             return np.full(len(people), np.nan)
-        marks = np.zeros(len(told), dtype=np.uint64)
+        marks = np.zeros(len(present), dtype=np.uint64)
         for column in known:
-            marks += self._marks[column][told]
+            marks += self._marks[column][present]
         _, first, twins = np.unique(marks, return_index=True, return_inverse=True)
         asked = np.zeros(len(people), dtype=np.int64)
         if len(first) > 1:
             where = self._study.coordinates(known)
-            asked = nearest(self._study.released[np.ix_(told[first], where)], people[:, where])[0][:, 0]
-        return _vote(released.values[told], twins, asked, tolerance_of(self._study.pair(secret)))
+            asked = nearest(self._study.released[np.ix_(present[first], where)], people[:, where])[0][:, 0]
+        return _vote(released.values[present], twins, asked, tolerance_of(self._study.pair(secret)))
 
 
 def _mark(coordinates: Matrix, place: int) -> NDArray[np.uint64]:

@@ -476,8 +476,8 @@ def _run_groups(study: Study) -> Iterator[Stated]:
     values = success(attack, guess=1 / len(labels), control=control, note=note)
     highest = 1.0 / int(sizes[sizes > 0].min())
     limits = None if control is None else _limits(control, highest)
-    told = dataclasses.replace(values, interval=_limits(attack, highest), control_interval=limits)
-    yield "expected-reidentification", told if highest < 1.0 else values
+    compared = dataclasses.replace(values, interval=_limits(attack, highest), control_interval=limits)
+    yield "expected-reidentification", compared if highest < 1.0 else values
 
 
 def _with_groups(study: Study, labels: Places, rng: np.random.Generator) -> tuple[Matrix, Places, int]:

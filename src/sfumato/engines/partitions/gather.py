@@ -369,11 +369,11 @@ def gather(done: SanitizedPartitions, settings: PartitionSettings, *, keep: bool
     """
     prepared, counted, spill = done.prepared, done.counted, done.spill
     cells, bits = done.partitions, done.bits
-    told = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
-    schema = Schema.from_toml(told[0]["schema"])
+    documents = [parse_json(spill.frame(f"cell-{number}", 0)) for number in range(cells)]
+    schema = Schema.from_toml(documents[0]["schema"])
     facts = merge_facts(
-        [tuple(fact_from_json(fact) for fact in each["facts"]) for each in told],
-        [each["rows_in"] for each in told],
+        [tuple(fact_from_json(fact) for fact in each["facts"]) for each in documents],
+        [each["rows_in"] for each in documents],
         persons=counted.people_of_all if prepared.row_hash.person is not None else None,
         classes=_classes(prepared),
         pairs=done.pairs,
@@ -384,7 +384,7 @@ def gather(done: SanitizedPartitions, settings: PartitionSettings, *, keep: bool
         facts = tuple(dataclasses.replace(each, **named) if isinstance(each, ClassPure) else each for each in facts)
     kinds = pa.schema([field for field in table_of(spill.frame("cell-0", 1)).schema if field.name != ORDER])
     formulas, whole = FormulaCount(kinds.names), list[pa.Table]()
-    for each in told:
+    for each in documents:
         for name, count in each["formulas"].items():
             formulas.cells[name] = formulas.cells.get(name, 0) + count
     if settings.place is not None:
@@ -399,13 +399,13 @@ def gather(done: SanitizedPartitions, settings: PartitionSettings, *, keep: bool
     return Outcome(
         recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.told, rules=schema.rules)),
         table=settings.place if settings.place is not None else pa.concat_tables(whole) if whole else None,
-        rows_in=sum(each["rows_in"] for each in told),
-        rows_out=sum(each["rows_out"] for each in told),
+        rows_in=sum(each["rows_in"] for each in documents),
+        rows_out=sum(each["rows_out"] for each in documents),
         schema=schema,
         facts=(*_around(prepared, counted), *facts, *counts),
         comparison=comparison,
         workings=workings,
-        seconds=sum(each["seconds"] for each in told),
+        seconds=sum(each["seconds"] for each in documents),
     )
 
 

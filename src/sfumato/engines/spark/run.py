@@ -373,14 +373,14 @@ class _ColumnsSeen:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> _ColumnsSeen:
-        told = parse_json(body)
+        report = parse_json(body)
         return cls(
             {
                 name: Spacing(apart, lost, first, 1.0, low, high, head)
-                for name, (apart, lost, first, low, high, head) in told["spacings"].items()
+                for name, (apart, lost, first, low, high, head) in report["spacings"].items()
             },
-            {name: ExactMean(int(total, 16), count) for name, (total, count) in told["means"].items()},
-            tuple(told["empty"]),
+            {name: ExactMean(int(total, 16), count) for name, (total, count) in report["means"].items()},
+            tuple(report["empty"]),
         )
 
 
@@ -455,8 +455,8 @@ class _Move:
             moved = pa.Table.from_arrays(mover.move(rows, None), schema=kinds)
             formulas.add(moved)
             yield part_of(part, {f"{batch:012d}": frame_of(moved.append_column(ORDER, pa.array(places)))})
-        told = _PartReport(tuple(sorted(mover.gaps)), formulas.cells)
-        yield part_of(part, {_TOLD: write_json(told, "canonical").encode()})
+        part_report = _PartReport(tuple(sorted(mover.gaps)), formulas.cells)
+        yield part_of(part, {_TOLD: write_json(part_report, "canonical").encode()})
 
     def _pieces(self, runs: Iterable[RowBlock]) -> Iterator[tuple[int, RowBlock, NDArray[np.int64]]]:
         """Rows of one batch each, with the place of each in the released table."""
@@ -492,9 +492,9 @@ def _transform(
     done = frame.mapInArrow(work, FRAMES).persist()
     gaps, formulas = set[str](), FormulaCount(plan.arrow_schema(schema).names)
     for row in done.filter(done["kind"] == _TOLD).collect():
-        told = typed(_PartReport, parse_json(bytes(row["frame"])))
-        gaps |= set(told.gaps)
-        for name, cells in told.formulas.items():
+        part_report = typed(_PartReport, parse_json(bytes(row["frame"])))
+        gaps |= set(part_report.gaps)
+        for name, cells in part_report.formulas.items():
             formulas.cells[name] = formulas.cells.get(name, 0) + cells
     kinds, rows = plan.arrow_schema(schema), done.filter(done["kind"] != _TOLD)
     if settings.place is not None:

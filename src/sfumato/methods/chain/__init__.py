@@ -159,8 +159,8 @@ class Chain:
 
     def _redrawn_target(self, records: Records, names: tuple[str, ...], wanted: RowRequest) -> int | None:
         """Index of the target if it is redrawn given all others; None if it is last or its order was given."""
-        told = {*wanted.columns, *(self.order or ())}
-        if records.target is None or records.target in told or records.target == names[-1]:
+        named = {*wanted.columns, *(self.order or ())}
+        if records.target is None or records.target in named or records.target == names[-1]:
             return None
         return names.index(records.target)
 

@@ -186,8 +186,8 @@ def better_grouping(
             of_group[labels] = classes[kept]
             for _ in range(_DRAWS):
                 rows = redraw_coded(values[kept], labels, layout, rng)[:, seen]
-                told = _nearest_class(rows, np.repeat(of_group, np.bincount(labels)), values[aside][:, seen])
-                right[place] += int((told == classes[aside]).sum())
+                nearest_classes = _nearest_class(rows, np.repeat(of_group, np.bincount(labels)), values[aside][:, seen])
+                right[place] += int((nearest_classes == classes[aside]).sum())
     return TRIED[int(np.argmax(right))]
 
 
@@ -229,11 +229,11 @@ def _folds(cells: Ints, rng: np.random.Generator) -> Ints:
 def _nearest_class(rows: Floats, classes: Ints, queries: Floats) -> Ints:
     """Class of the row nearest to each query, in blocks of bounded memory."""
     rows, lengths = fixed(rows, np.float64), (rows**2).sum(axis=1)
-    told = np.empty(len(queries), dtype=np.int64)
+    nearest_classes = np.empty(len(queries), dtype=np.int64)
     for first in range(0, len(queries), _BLOCK):
         some = queries[first : first + _BLOCK]
-        told[first : first + _BLOCK] = classes[np.argmin(lengths - 2.0 * (some @ rows.T), axis=1)]
-    return told
+        nearest_classes[first : first + _BLOCK] = classes[np.argmin(lengths - 2.0 * (some @ rows.T), axis=1)]
+    return nearest_classes
 
 
 _PAIRS_A_CALL = 50_000_000  # coordinates compared between two looks at Ctrl-C and the progress bar

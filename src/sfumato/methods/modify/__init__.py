@@ -304,11 +304,11 @@ class Blocking:
         levels = effective_levels(records.levels, self.k, allow_level_1=False)
         columns = columns_of_layout(records.layout)
         known = named_columns(columns, self.columns or tuple(columns), "columns")
-        told = records.persons is not None
+        by_person = records.persons is not None
         persons = people_of(records)
         people = int(persons.max()) + 1
         if people < levels.max():
-            who = "persons" if told else "records"
+            who = "persons" if by_person else "records"
             raise LevelError(
                 f"there are {people} {who} and the highest privacy level is {levels.max()}; lower it or add more"
             )
@@ -329,7 +329,7 @@ class Blocking:
             tuple(int(count) for count in blocked.sum(axis=0)),
             len(records),
             int(least.min()),
-            told,
+            by_person,
         )
         facts = (fact, count_equal_rows(known, values), *unchanged(columns.values(), values), Shuffled(len(records)))
         return MethodResult(released, facts, OwnerDetails(origin=order))

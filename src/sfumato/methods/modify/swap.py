@@ -296,7 +296,7 @@ class Subsampling:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Draw people and shuffle their rows."""
         columns = modifiable(records, "sampling")
-        told = records.persons is not None
+        by_person = records.persons is not None
         who = people_of(records)
         people = int(who.max()) + 1
         count = people_drawn(self.share, people)
@@ -307,7 +307,7 @@ class Subsampling:
         kept = np.flatnonzero(chosen[who]).astype(np.int64)
         released, order = shuffled(records, records.values[kept], rng)
         facts = (
-            Sampled(len(records), len(kept), people, count, told),
+            Sampled(len(records), len(kept), people, count, by_person),
             *unchanged(columns.values(), released.values),
             Shuffled(len(kept)),
         )

@@ -240,15 +240,15 @@ def _label_codes(values: Floats, places: Places) -> Ints:
 def _write_labels(values: Floats, places: Places, rows: Ints, answers: Ints) -> None:
     block, extent = places.block, places.extent
     values[np.ix_(rows, np.arange(block.start, block.stop))] = block.fill  # what a missing cell has
-    told = answers >= 0
-    there, labels = rows[told], answers[told]
+    present = answers >= 0
+    there, labels = rows[present], answers[present]
     if block.kind is BlockKind.CATEGORY:
         values[there, block.where] = 0.0
         values[there, block.start + labels] = CATEGORY_SCALE
     else:
         values[there, block.start] = (labels - extent.origin) / extent.unit
     if places.gap is not None:
-        values[rows, places.gap.start] = np.where(told, 0.0, 1.0)
+        values[rows, places.gap.start] = np.where(present, 0.0, 1.0)
 
 
 def _array(numbers: Any) -> Ints:

@@ -74,13 +74,13 @@ class CrossTable:
 
     def to_document(self) -> dict[str, Any]:
         """The same in plain JSON types."""
-        told = ("level", "fit", "records", "method", "stopped_by", "notes", "missing")
+        fields = ("level", "fit", "records", "method", "stopped_by", "notes", "missing")
         tables = {
             name: [[None if math.isnan(each) else each for each in row] for row in getattr(self, name).tolist()]
             for name in ("probability", "lower", "upper")
         }
         sides = {name: _cells_document(getattr(self, name)) for name in ("rows", "columns")}
-        return {**sides, **tables, **{name: plain(getattr(self, name)) for name in told}}
+        return {**sides, **tables, **{name: plain(getattr(self, name)) for name in fields}}
 
     def describe(self) -> str:
         """The table in percent, a band under each share."""
