@@ -117,6 +117,18 @@ def test_blocked_rules_may_be_below_and_what_was_there_is_still_possible(seed: i
     assert 0.3 < ones < 0.7  # both kinds become unknown, one for one as far as there are transactions
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_an_item_that_became_unknown_for_one_rule_does_not_hide_another_halfway(seed: int) -> None:
+    """A transaction with an unknown left side and a certain right side does not lower the least confidence."""
+    rng = np.random.default_rng(seed)
+    lists = [np.flatnonzero(rng.random(8) < 0.25).tolist() for _ in range(150)]
+    lists[:60] = [sorted({0, 1, 2, *some}) for some in lists[:60]]
+    rules, how = (TransactionRule((0,), (1,)), TransactionRule((1, 2), (0,))), RuleBlocking(SUPPORT, CONFIDENCE)
+    done = how.sanitize(table_of(Transactions.of(lists, 8)), rules=rules, rng=rng).table
+    assert done.unknown is not None
+    assert all(how.is_blocked(done.transactions, done.unknown, rule) for rule in rules)
+
+
 def test_a_left_side_goes_where_the_other_rules_it_tells_are_kept() -> None:
     """Of transactions without the right side, those that hold what the left side tells are chosen; no ghost is made."""
     lists = [[0, 1, 2]] * 20 + [[0, 1]] * 10 + [[0, 2]] * 2 + [[2, 3]] * 40 + [[2, 5]] * 50 + [[4]] * 60

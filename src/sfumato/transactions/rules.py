@@ -21,7 +21,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.itemsets import Transactions, are_within, distinct_keys, least_count
+from sfumato.core.itemsets import Transactions, are_within, least_count
 from sfumato.methods.protocol import check_parameters
 from sfumato.transactions.confidence import confidence_bounds
 from sfumato.transactions.estimate import merged
@@ -300,12 +300,12 @@ class RuleBlocking(NamedRuleMethod):
         PrivacyRefusal
             If a rule certainly holds all the same.
         """
-        held, unknown = table.transactions, np.empty(0, dtype=np.int64)
+        held, none = table.transactions, np.empty(0, dtype=np.int64)
+        blocked = Transactions.from_pairs(none, none, len(held), held.width)
         for rule in sorted(rules, key=lambda each: len(each.items)):
-            held, fresh = self._block(held, table.transactions, rule, rng)
-            unknown = distinct_keys(np.concatenate([unknown, fresh]))
-        places, items = np.divmod(unknown[~are_within(unknown, held.keys())], held.width)
-        blocked = Transactions.from_pairs(places, items, len(held), held.width, distinct=True)
+            held, keys = self._block(held, blocked, table.transactions, rule, rng)
+            keys = np.concatenate([blocked.keys(), keys])
+            blocked = Transactions.from_pairs(*np.divmod(keys, held.width), len(held), held.width)
         open_ = sum(not self.is_blocked(held, blocked, rule) for rule in rules)
         if open_:
             raise PrivacyRefusal(f"{open_} rules certainly hold all the same, so nothing is released; lower --margin")
@@ -321,15 +321,23 @@ class RuleBlocking(NamedRuleMethod):
         )
 
     def _block(
-        self, held: Transactions, original: Transactions, rule: TransactionRule, rng: np.random.Generator
+        self,
+        held: Transactions,
+        unknown: Transactions,
+        original: Transactions,
+        rule: TransactionRule,
+        rng: np.random.Generator,
     ) -> tuple[Transactions, Ints]:
-        """Transactions without what becomes unknown for a rule, and these entries."""
-        whole, left = count_sets(held, [rule.items, rule.left])
-        most_left = count_sets(original, [rule.left])[0]
-        low = 1.0 - self.margin
+        """Transactions without what becomes unknown for a rule, and these entries.
+
+        The least confidence is the share of the transactions that certainly hold the rule among those that count for
+        it at least. An entry of the right side that becomes unknown lowers the former and leaves the latter.
+        """
+        whole, low = count_sets(held, [rule.items])[0], 1.0 - self.margin
         needed = whole - least_count(low * self.min_support, len(held)) + 1
-        if rule.left:
-            by_confidence = int(np.floor(whole - low * self.min_confidence * max(left, most_left) + _HAIR)) + 1
+        if rule.left and whole:
+            least = confidence_bounds(held, unknown, [(rule.left, rule.right)])[0][0]
+            by_confidence = int(np.floor(whole - low * self.min_confidence * whole / least + _HAIR)) + 1
             needed = min(needed, by_confidence)
         if needed <= 0:
             return held, np.empty(0, dtype=np.int64)
