@@ -16,7 +16,7 @@ HEAD = """# Commands and options
 
 `sfumato COMMAND --help` prints the same. Every command also takes `--quiet` (errors only), `--json` (one JSON document
 on stdout, nothing else there) and `--debug` (a traceback with an error). Exit codes: 0 done, 2 bad input
-or usage, 3 refused for privacy reasons, 1 anything else.
+or usage, 3 refused for privacy reasons, 130 interrupted, 1 anything else.
 """
 
 

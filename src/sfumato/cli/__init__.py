@@ -9,7 +9,7 @@ import rich_click as click
 from click.exceptions import NoSuchOption
 
 from sfumato import __version__
-from sfumato.cli.console import tell_error
+from sfumato.cli.console import INTERRUPTED, tell_error
 from sfumato.core.errors import SfumatoError, closest_name, shown
 from sfumato.registry import COMMANDS, load_command
 
@@ -69,5 +69,5 @@ def main() -> None:
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("sfumato: interrupted; nothing was written", err=True)
-        code = 1
+        code = INTERRUPTED
     sys.exit(code if isinstance(code, int) else 0)

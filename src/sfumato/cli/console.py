@@ -24,7 +24,10 @@ from sfumato.core.errors import SfumatoError, printable, with_options
 from sfumato.core.pages import wrap_lines
 from sfumato.core.progress import listening
 
-__all__ = ["Console", "Verb", "VerbGroup", "tell_error", "verb"]
+__all__ = ["INTERRUPTED", "Console", "Verb", "VerbGroup", "tell_error", "verb"]
+
+INTERRUPTED = 130
+"""Exit code of an interrupted run, that of Ctrl-C in a shell."""
 
 _LONGEST = 4_000
 _MOST_LINES = 10
@@ -167,7 +170,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             sys.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)
-            sys.exit(1)
+            sys.exit(INTERRUPTED)
         except BrokenPipeError:  # whoever reads what is said has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import rich_click as click
 
 import sfumato as sf
-from sfumato.cli.console import Console, VerbGroup, verb
+from sfumato.cli.console import INTERRUPTED, Console, VerbGroup, verb
 from sfumato.cli.options import (
     COUNT,
     FILE,
@@ -250,7 +250,7 @@ def ingest(
                 f"sfumato: interrupted; {words.batches} batches are on disk, run it again to continue",
                 err=True,
             )
-            sys.exit(1)
+            sys.exit(INTERRUPTED)
         status = session.status()
     console.say(
         f"New rows: {done.rows}, in batches: {done.batches}. Added to groups: {done.absorbed}; "
@@ -328,7 +328,7 @@ def publish(
             release = sf.stream(state).publish(output, **options)
     except KeyboardInterrupt:
         click.echo("sfumato: interrupted; if the epoch was started, publish again to write its folder", err=True)
-        sys.exit(1)
+        sys.exit(INTERRUPTED)
     line = [fact for fact in release.certificate.facts if isinstance(fact, EpochPublished)][-1]
     console.say(
         f"Epoch {line.epoch}: {line.rows} rows. Families of groups with new rows: {line.renewed}; with the rows of an "
