@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, Sfumat
 from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
 from sfumato.core.groups.facts import Celled, Grouped
 from sfumato.core.randomness import Randomness
+from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.partitions import grow_partition_tree, grow_tree, leaf_in, leaves_of, merge_leaves
 from sfumato.engines.partitions.first_pass import RowBlock, RowHash, witnesses
@@ -32,12 +34,14 @@ from sfumato.engines.partitions.memory_limit import (
 )
 from sfumato.engines.partitions.partition import merge_facts
 from sfumato.engines.partitions.run import FileRows, run_partitioned
+from sfumato.engines.plan import Plan
 from sfumato.methods.condense.compact import compact_groups
 from sfumato.methods.condense.facts import ClassPure, PersonsApart
 from sfumato.methods.randomize.facts import Randomized
 from sfumato.options import RunOptions
 from sfumato.tables.facts import ColumnRulesKept, RareValues, TailsCoded
 from sfumato.tables.files import FileForm, FileFormat
+from sfumato.tables.schema import Schema
 from sfumato.tables.source import TableSource, open_source
 from tests.examples import examples
 
@@ -113,6 +117,30 @@ def test_levels_are_met_and_people_are_counted_over_all_cells() -> None:
     assert the(TailsCoded, outcome) == TailsCoded("code", stated, 3, by_person=True)
     assert isinstance(outcome.table, pa.Table)
     assert set(outcome.table.column("town").to_pylist()) == {"Oslo", "Bern", "Rome"}  # two persons are of a fourth
+
+
+@pytest.mark.parametrize("in_partitions", [False, True], ids=["memory", "partitions"])
+def test_rare_cells_of_people_held_out_are_filled_as_those_of_the_others_are(*, in_partitions: bool) -> None:
+    """If they were missing instead, every attack would succeed more often on the people of the release."""
+    rng = np.random.default_rng(8)
+    towns = np.where(rng.random(1600) < 0.6, rng.integers(0, 4, 1600), rng.integers(4, 40, 1600))
+    kinds = {"town": [f"t{town}" for town in towns], "region": [f"r{town % 4}" for town in towns]}
+    table, rules = pa.table(kinds | {"age": rng.integers(18, 90, 1600)}), ("town -> region",)
+    schema = Schema(Schema.infer(table).without_rules().fields, rules)
+    if in_partitions:
+        outcome = run(table, sf.Chain(k=30), most_rows=900, schema=schema, holdout=0.5)
+    else:
+        options = RunOptions(rows_are_people=True, holdout=0.5)
+        outcome = run_in_memory(table, Plan(sf.Chain(k=30), schema, options, Randomness(5).repeatable()))
+    compared = outcome.comparison
+    assert isinstance(compared, Comparison)
+    assert compared.outside is not None
+    inside, outside = (Counter(part.column("town").to_pylist()) for part in (compared.original, compared.outside))
+    assert None not in outside
+    assert set(outside) <= set(inside)
+    assert all(row["region"] == f"r{int(row['town'][1:]) % 4}" for row in compared.outside.to_pylist())
+    for town in inside:  # a difference of two shares: six standard deviations
+        assert abs(inside[town] / inside.total() - outside[town] / outside.total()) < 6 * np.sqrt(0.25 * 2 / 600)
 
 
 def test_what_is_measured_is_every_row_beside_what_was_made_of_its_group() -> None:

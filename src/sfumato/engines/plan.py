@@ -268,7 +268,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> PreparedRun:
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     return PreparedRun(
         shared.table.select([field.name for field in shared.schema.encoded]),
-        None if outside is None else shared.like(outside),
+        None if outside is None else shared.like(outside, randomness.generator("rare cells of the hold-out set")),
         codec,
         records,
         (*facts, *(fact for fact in (shared.fact, tails.fact) if fact is not None)),

@@ -376,9 +376,10 @@ class PooledCategories:
             changes.append(f"missing cells of {few} take another record's value")
         return "; ".join(changes)
 
-    def like(self, other: pa.Table) -> pa.Table:
-        """Another table, such as a hold-out set, recoded in the same way."""
-        return recode(other, self.recodings)
+    def like(self, other: pa.Table, rng: np.random.Generator) -> pa.Table:
+        """Another table, such as a hold-out set, recoded in the same way; its cells are filled from rows of its own."""
+        lost = {name: each for name, each in self._lost_cells(other).items() if each.any()}
+        return _impute_cells(recode(other, self.recodings), self.told, lost, rng)[0]
 
     def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> pa.Table:
         """Further rows of the same table, recoded in the same way.
@@ -386,7 +387,7 @@ class PooledCategories:
         A cell that too few lack, or whose category too few hold, takes that of a row of this table, which a number of
         each row chooses.
         """
-        lost = lost_cells(rows, {name: self.told[name] for name in self.filled}, self.recodings)
+        lost = self._lost_cells(rows)
         rows = recode(rows, self.recodings)
         for names in tied_columns(rules_within(self.told), lost):
             gone = np.logical_or.reduce([lost[name] for name in names if name in lost])
@@ -399,6 +400,9 @@ class PooledCategories:
                 where = np.where(gone, places, self.table.num_rows + np.arange(len(gone)))
                 rows = rows.set_column(rows.column_names.index(name), name, pool.take(pa.array(where)))
         return rows
+
+    def _lost_cells(self, rows: pa.Table) -> dict[str, Mask]:
+        return lost_cells(rows, {each.name: each for each in self.told if each.name in self.filled}, self.recodings)
 
 
 def pool_rare_values(

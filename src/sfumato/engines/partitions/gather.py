@@ -194,7 +194,8 @@ class RowAllocator:
     def allocate_held_out(self, block: RowBlock) -> Iterator[tuple[int, pa.Table]]:
         """The same of rows that are held out: they go along to be compared, and count for nothing."""
         shared = self.prepared.job.shared
-        table = block.table if shared is None else shared.like(block.table)
+        filled = self.prepared.row_hash.of_rows(block.rows, "filled")
+        table = block.table if shared is None else shared.part(block.table, filled)
         values = self.prepared.job.codec.encode(table.select(self._names), unseen="mean").values
         self.counted.held_out += len(block)
         nothing = np.zeros(len(block), dtype=np.int64)

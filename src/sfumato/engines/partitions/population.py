@@ -76,7 +76,7 @@ def choose_probes(prepared: Preparation) -> tuple[Probes, _People]:
     if prepared.plan.options.holdout is not None and not isinstance(prepared.plan.options.holdout, float):
         outside = to_arrow(prepared.plan.options.holdout)[0]
     if outside.num_rows:
-        outside = _some(outside if job.shared is None else job.shared.like(outside), rng)
+        outside = _some(outside if job.shared is None else job.shared.like(outside, rng), rng)
     grids = {}
     for field in job.codec.schema.encoded:
         if field.kind in CATEGORIES:
