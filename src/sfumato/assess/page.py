@@ -32,7 +32,7 @@ class Standard:
     not_covered: str
 
 
-def standards(report: Report, document: dict[str, Any], *, owner: bool) -> list[Standard]:
+def standards(report: Report, document: dict[str, object], *, owner: bool) -> list[Standard]:
     """The facts under each framework; NIST SP 800-226 only for a method with a privacy budget."""
     findings = [finding for finding in report.findings if owner or finding.public]
     rows = {each.risk: each for each in reversed(risk_table(findings, report.verdict))}
@@ -112,7 +112,7 @@ def _outliers(findings: Sequence[Finding]) -> str:
     return f"On the most exposed records, {'; '.join(parts)}." if parts else "Not measured on the most exposed records."
 
 
-def _nist(privacy: dict[str, Any]) -> Standard:
+def _nist(privacy: dict[str, object]) -> Standard:
     facts = [("Unit of privacy", str(privacy.get("unit", "not stated")))]
     for key, words in (("epsilon", "Epsilon"), ("delta", "Delta"), ("rho", "Rho (zCDP)"), ("neighbours", "Neighbours")):
         if privacy.get(key) is not None:
@@ -125,7 +125,7 @@ def _nist(privacy: dict[str, Any]) -> Standard:
     )
 
 
-def _hipaa(report: Report, document: dict[str, Any]) -> Standard:
+def _hipaa(report: Report, document: dict[str, object]) -> Standard:
     method = document.get("method")
     levels = document.get("levels")
     smallest = levels.get("smallest_group") if isinstance(levels, dict) else None
@@ -168,7 +168,7 @@ _MOST_REASONS = 3
 _ON_ONE_PAGE = ("Method", "Smallest group", "Groups", "Smallest leaf", "Leaves")
 
 
-def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: dict[str, Any] | None) -> str:
+def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: dict[str, object] | None) -> str:
     """Write the page of an edition; everything in it that came from outside is escaped."""
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
@@ -190,7 +190,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     )
 
 
-def write_summary(report: Report, *, certificate: dict[str, Any] | None) -> str:
+def write_summary(report: Report, *, certificate: dict[str, object] | None) -> str:
     """Write one printed page for the person who signs for a release; it stays with the owner."""
     content = _content(report, report.findings, certificate, owner=True)
     document = certificate or {}
@@ -232,7 +232,7 @@ def _content(
     }
 
 
-def _strip(figures: Sequence[Figure], findings: Sequence[Finding], *, owner: bool) -> dict[str, Any]:
+def _strip(figures: Sequence[Figure], findings: Sequence[Finding], *, owner: bool) -> dict[str, object]:
     """Small pictures of columns: for the owner those that moved most, for others the first of the table."""
     moved = {
         finding.name.partition("/")[2]: finding.value or 0.0
@@ -252,7 +252,7 @@ def _page(name: str) -> jinja2.Template:
     )
 
 
-def _made(report: Report, document: dict[str, Any]) -> list[tuple[str, str]]:
+def _made(report: Report, document: dict[str, object]) -> list[tuple[str, str]]:
     """List how the table was made, from what the certificate says."""
     made = [("Original rows", f"{report.rows_original:,}"), ("Released rows", f"{report.rows_released:,}")]
     if document.get("method"):
@@ -283,7 +283,7 @@ _LEVELS = {
 _OF_LEAVES = {"Smallest group": "Smallest leaf", "Groups": "Leaves"}  # what a chain has in their place
 
 
-def _claim(claim: dict[str, Any]) -> dict[str, str]:
+def _claim(claim: dict[str, object]) -> dict[str, str]:
     parts = {key: claim.get(key) or "" for key in ("claim", "kind", "basis", "assumes", "reason")}
     return {
         key: "; ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
@@ -302,7 +302,7 @@ def _families(findings: Sequence[Finding], figures: Sequence[Figure]) -> list[di
     return families
 
 
-def _tables(family: Family, title: str, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def _tables(family: Family, title: str, findings: Sequence[Finding]) -> list[dict[str, object]]:
     """Tables of a family: whole ones, those of single columns or classes, and what was not run."""
     whole = [finding for finding in findings if finding.value is not None and "/" not in finding.name]
     parts = {title: whole}
@@ -329,7 +329,7 @@ def _part_title(name: str, findings: Sequence[Finding]) -> str:
     return f"{spoken_name(name)}, {kind} ({len(findings)})"
 
 
-def _table(findings: Sequence[Finding]) -> dict[str, Any]:
+def _table(findings: Sequence[Finding]) -> dict[str, object]:
     """Rows of a table; it has a column for controls where a finding has one, and says once what many rows would."""
     rows = [_row(finding) for finding in findings]
     clauses = [_CLAUSE.split(row["meaning"]) for row in rows]

@@ -35,8 +35,8 @@ class Origin:
 
     empty: Any
     library: str
-    gaps: dict[str, Any] = dataclasses.field(default_factory=dict)
-    note: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    gaps: dict[str, object] = dataclasses.field(default_factory=dict)
+    note: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     reading: FileReading = dataclasses.field(default_factory=FileReading)
     form: FileForm | None = None
 
@@ -88,7 +88,7 @@ def to_arrow(frame: Any, missing: tuple[str, ...] = (), reading: FileReading | N
 _NOTED = ("name", "field_name", "pandas_type", "numpy_type")
 
 
-def _noted_types(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any]]:
+def _noted_types(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, object]]:
     """Column types in pandas metadata; everything else there, such as indexes and attributes, is ignored."""
     try:
         document = parse_json((metadata or {}).get(b"pandas", b"{}").decode("utf-8"))
@@ -103,11 +103,11 @@ def _noted_types(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, Any
         return {}
 
 
-def _noted_time_zone(told: Any) -> dict[str, Any] | None:
+def _noted_time_zone(told: Any) -> dict[str, object] | None:
     return {"timezone": str(told["timezone"])} if isinstance(told, dict) and "timezone" in told else None
 
 
-def _with_metadata(table: pa.Table, note: dict[str, dict[str, Any]]) -> pa.Table:
+def _with_metadata(table: pa.Table, note: dict[str, dict[str, object]]) -> pa.Table:
     columns = [note[name] for name in table.column_names if name in note]
     if not columns:
         return table
@@ -158,7 +158,7 @@ def _columns_to_arrow(wrapped: Any) -> pa.Table:
     return pa.table(arrays, names=wrapped.columns)
 
 
-def _missing_objects(frame: Any) -> dict[str, Any]:
+def _missing_objects(frame: Any) -> dict[str, object]:
     gaps = {}
     for name, kind in frame.dtypes.items():
         if str(kind) == "object":

@@ -57,7 +57,7 @@ def write_workbook(table: pa.Table, path: Path) -> None:
     except ImportError:
         raise OptionError("writing .xlsx needs XlsxWriter; install sfumato[excel]") from None
     _refuse_unfit(table)
-    entries: dict[str, Any] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
+    entries: dict[str, object] = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as work, path.open("wb") as file:
         output = _FirstErrorFile(file)
         try:

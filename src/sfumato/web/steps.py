@@ -62,10 +62,10 @@ class Steps:
         self._read: tuple[tuple[str, FileReading, tuple[str, ...]], pa.Table, FileForm] | None = None
         self._schema: Schema | None = None
 
-    def run(self, order: dict[str, Any]) -> dict[str, Any]:
+    def run(self, order: dict[str, Any]) -> dict[str, object]:
         """Result of one step."""
         name = order.pop("step")
-        steps: dict[str, Callable[..., dict[str, Any]]] = {
+        steps: dict[str, Callable[..., dict[str, object]]] = {
             "look": self._look,
             "tune": self._tune,
             "sanitize": self._sanitize,
@@ -89,7 +89,7 @@ class Steps:
             self._schema = sf.inspect(table, k=table.num_rows + 1, missing=missing)
         return self._schema
 
-    def _look(self, file: str, choices: Choices) -> dict[str, Any]:
+    def _look(self, file: str, choices: Choices) -> dict[str, object]:
         """Each column with what will happen to it and why, as inspect says it, after what was chosen."""
         table, form = self._table(file, choices)
         k = choices.k or 10
@@ -121,7 +121,7 @@ class Steps:
             "schema": schema.to_toml(),
         }
 
-    def _tune(self, file: str, schema: str, choices: Choices) -> dict[str, Any]:
+    def _tune(self, file: str, schema: str, choices: Choices) -> dict[str, object]:
         """What tuning found; every setting is reported as it is measured."""
         table, form = self._table(file, choices)
         tuning = None
@@ -150,8 +150,8 @@ class Steps:
         return _tuned(tuning)
 
     def _sanitize(
-        self, file: str, schema: str, choices: Choices, setting: dict[str, Any], floor: int | None
-    ) -> dict[str, Any]:
+        self, file: str, schema: str, choices: Choices, setting: dict[str, object], floor: int | None
+    ) -> dict[str, object]:
         """A release in the output folder, or the owner's part of one that its policy refuses."""
         table, form = self._table(file, choices)
         chosen = typed(Setting, setting)
@@ -211,7 +211,7 @@ def _first_values(table: pa.Table, name: str) -> list[str]:
     return [text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}\u2026" for text in texts]
 
 
-def _column(field: Field, known: int | None, values: list[str]) -> dict[str, Any]:
+def _column(field: Field, known: int | None, values: list[str]) -> dict[str, object]:
     return {
         "name": field.name,
         "role": field.role.value,
@@ -234,7 +234,7 @@ def _words(
 ) -> tuple[str, ...]:
     """Words of the command that does the same, for what to try next; the schema is a file of the owner's part."""
     k = floor if picked is not None and picked.method == "chain" else choices.k if picked is None else None
-    entries: dict[str, Any] = {
+    entries: dict[str, object] = {
         "--schema": f"owner/{OWNER_SCHEMA}",
         **{f"--{name.replace('_', '-')}": value for name, value in choices.reading.given.items()},
         "--k": k,
@@ -259,7 +259,7 @@ def _picked(setting: Setting) -> Candidate | None:
     return Candidate(setting.method, setting.size)
 
 
-def _point(reading: Reading) -> dict[str, Any]:
+def _point(reading: Reading) -> dict[str, object]:
     return {
         "method": reading.candidate.method,
         "size": reading.candidate.size,
@@ -273,7 +273,7 @@ def _point(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _tuned(tuning: Tuning) -> dict[str, Any]:
+def _tuned(tuning: Tuning) -> dict[str, object]:
     chosen = tuning.best or tuning.nearest
     return {
         "headline": tuning.headline.removeprefix("Best:   "),
@@ -290,7 +290,7 @@ def _tuned(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def _told(report: Report, *, leaves: bool) -> dict[str, Any]:
+def _told(report: Report, *, leaves: bool) -> dict[str, object]:
     """Verdict, use and risk in plain words; the drawings of original and release go to a file beside it."""
     verdict = report.verdict
     assert verdict is not None

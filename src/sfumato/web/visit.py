@@ -245,11 +245,11 @@ class Visit:
     file: str | None = None
     size: int = 0
     choices: Choices = field(default_factory=Choices)
-    look: dict[str, Any] | None = None
-    tuning: dict[str, Any] | None = None
-    points: list[dict[str, Any]] = field(default_factory=list)
+    look: dict[str, object] | None = None
+    tuning: dict[str, object] | None = None
+    points: list[dict[str, object]] = field(default_factory=list)
     setting: Setting = field(default_factory=Setting)
-    result: dict[str, Any] | None = None
+    result: dict[str, object] | None = None
     saved: Path | None = None
 
     def __post_init__(self) -> None:
@@ -294,7 +294,7 @@ class Visit:
     async def inspect(self, choices: Choices) -> Job:
         """Begin to look at the columns as they were chosen; what came of earlier choices is forgotten."""
 
-        def keep(result: dict[str, Any]) -> None:
+        def keep(result: dict[str, object]) -> None:
             self.look, self.choices = result, choices
             self.tuning, self.points, self.result, self.saved = None, [], None, None
 
@@ -305,7 +305,7 @@ class Visit:
         self._check_looked()
         self.tuning, self.points = None, []
 
-        def keep(result: dict[str, Any]) -> None:
+        def keep(result: dict[str, object]) -> None:
             self.tuning = {**result, "warnings": job.notes}
 
         job = await self.worker.begin("tune", keep, **self._told)
@@ -318,7 +318,7 @@ class Visit:
         self.result, self.saved = None, None
         floor = None if self.tuning is None else self.tuning["floor"]
 
-        def keep(result: dict[str, Any]) -> None:
+        def keep(result: dict[str, object]) -> None:
             self.result, self.setting = {**result, "warnings": job.notes}, setting
 
         job = await self.worker.begin("sanitize", keep, **self._told, setting=plain(setting), floor=floor)
@@ -434,7 +434,7 @@ class Visit:
         return self.file
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _told(self) -> dict[str, object]:
         assert self.look is not None
         return {"file": self._name, "schema": self.look["schema"], "choices": plain(self.choices)}
 

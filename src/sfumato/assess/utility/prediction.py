@@ -285,7 +285,7 @@ def _regressor(miner: str, rows: int, seed: int) -> Any:
     return DecisionTreeRegressor(min_samples_leaf=_leaf(rows), random_state=seed)
 
 
-def _boosting(rows: int) -> dict[str, Any]:
+def _boosting(rows: int) -> dict[str, object]:
     return {
         "max_leaf_nodes": 15,
         "max_bins": 63,
