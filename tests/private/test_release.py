@@ -287,3 +287,14 @@ def test_a_policy_with_limits_on_membership_alone_is_met_by_the_bounds_of_the_pr
 def test_a_budget_that_promises_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         PrivateChain(**wrong)
+
+
+def test_a_long_list_of_categories_does_not_collapse_under_noise() -> None:
+    """If noise exceeds what tells categories apart, they are drawn alike, and not the few with the largest noise."""
+    labels = tuple(f"r{each}" for each in range(300))
+    table = pd.DataFrame({"place": np.random.default_rng(1).choice(labels, 500), "kind": ["a", "b"] * 250})
+    domain = sf.Domain(declared=True, categories=labels)
+    kinds = sf.Domain(declared=True, categories=("a", "b"))
+    fields = sf.Field("place", sf.Kind.NOMINAL, domain=domain), sf.Field("kind", sf.Kind.NOMINAL, domain=kinds)
+    made = release(table, schema=sf.Schema(fields), epsilon=0.3, seed=2)
+    assert made.table["place"].nunique() > 50

@@ -19,6 +19,7 @@ _BRANCHES = 8
 _MOST_LEVELS = 6
 _LISTED = 1 << 16  # places of a domain whose leaves are looked up
 _LEAST_SHARE = 0.01  # of all people, below which an interval is not divided
+_NOISY = 0.5  # share of the differences between categories that noise explains
 _FEW_SD = 3.0  # missing cells that noise explains are taken as none
 
 
@@ -222,11 +223,24 @@ class _Children:
 
 
 def _histogram(domain: Domain, starts: Ints, noisy: Floats, sd: float, total: float) -> Histogram:
+    if not domain.ordered:
+        noisy = _towards_equal(noisy, max(total, 1.0), sd)
     counts = nearest_counts(noisy, max(total, 1.0))
     if not domain.nullable or counts[0] <= _FEW_SD * sd:
         counts[0] = 0.0
     measured = len(noisy) if not domain.ordered else _BRANCHES + 1
     return Histogram(domain, starts, shares(counts), sd, float(total), measured)
+
+
+def _towards_equal(noisy: Floats, total: float, sd: float) -> Floats:
+    """Noisy counts of categories; drawn towards equal ones if noise explains most of how they differ.
+
+    Else the few categories with the largest noise would take all people. The weight is that of James and Stein.
+    """
+    equal = np.full(len(noisy), total / (len(noisy) - 1))
+    equal[0] = 0.0  # missing cells
+    explained = (len(noisy) - 1) * sd**2 / max(((noisy - equal) ** 2).sum(), 1e-12)
+    return noisy if explained < _NOISY else equal + (1 - min(explained, 1.0)) * (noisy - equal)
 
 
 def _children(low: int, high: int) -> Ints:
