@@ -189,7 +189,7 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     refuse_observed(plan)
     chain = plan.mechanism
     assert isinstance(chain, PrivateChain)
-    arrow, nobody = _of_somebody(_plain_cells(arrow), plan.schema)
+    arrow, nobody = _with_person(_plain_cells(arrow), plan.schema)
     arrow, outside = _hold_out(arrow, plan)
     levels = _Levels.of(plan.schema, chain)
     rules = DeclaredRules(levels.schema)
@@ -322,8 +322,8 @@ class DeclaredReading:
         return People.of(places, None if self.person is None else none, levels, self.levels.weights)
 
     def rows(self, arrow: pa.Table) -> tuple[pa.Table, int]:
-        """Rows that are read cell by cell and belong to somebody, and how many others there are."""
-        return _of_somebody(_plain_cells(arrow), self.schema)
+        """Rows of a person, read cell by cell, and the number of rows without one."""
+        return _with_person(_plain_cells(arrow), self.schema)
 
     def frame(self, rows: pa.Table) -> pa.Table:
         """All rows of some people as places, with what each counts and its level."""
@@ -358,7 +358,7 @@ class DrawnRows:
 def drawn_batches(
     numbers: Iterable[int], stored: StoredModel, rows: int, settings: PartitionSettings
 ) -> Iterator[pa.Table]:
-    """Batches of so many rows of a model, by their numbers: the same ones wherever they are drawn."""
+    """Batches of a model's rows, by their numbers: the same ones wherever they are drawn."""
     for number in numbers:
         many = min(DRAWN_AT_ONCE, rows - number * DRAWN_AT_ONCE)
         rng = settings.randomness.generator(f"rows {number}")
@@ -431,7 +431,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
-def _of_somebody(arrow: pa.Table, schema: Schema) -> tuple[pa.Table, int]:
+def _with_person(arrow: pa.Table, schema: Schema) -> tuple[pa.Table, int]:
     """Rows that say whose they are, if a column does, and how many others are left out."""
     person = next((field for field in schema if field.role is Role.PERSON), None)
     if person is None:
