@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -62,6 +63,7 @@ def audit(
     if people.persons < FEWEST_PEOPLE:
         return ShadowAudit((), 0, 0.0, reason=f"fewer than {FEWEST_PEOPLE} people are too few for shadow releases")
     series = {name: each for name, each in people.series().items() if _limit_of(name, policy) is not None}
+    limits = Counter(_limit_of(name, policy) for name in series)  # each has the same part of the error
     looks = 0
     estimates: dict[str, Estimate] = {}
 
@@ -90,8 +92,12 @@ def audit(
                     break
                 continue
             looks += 1
-            error = error_of_look(looks, ERROR) / max(1, len(series))
-            estimates = {name: each.estimate(error) for name, each in series.items() if each.values}
+            error = error_of_look(looks, ERROR) / len(limits)
+            estimates = {
+                name: each.estimate(error / limits[_limit_of(name, policy)])
+                for name, each in series.items()
+                if each.values
+            }
             if late or _decided(estimates, policy):
                 break
     tell(_STAGE, 1.0)

@@ -32,7 +32,7 @@ Scored = tuple[str, Places, Matrix]
 """Name of an attack, the places of the rows that were attacked, and the success or score of each."""
 
 _NEAR = 5  # neighbours whose distance tells a density
-_PREDICATES = 1_000  # of each kind of description
+_PREDICATES, _MOST_PREDICATES = 1_000, 6_000  # of each kind of description; more of many columns, which isolate fewer
 _PAIRS = 2e9  # products of attacked rows, released rows and coordinates in one search
 _FEWEST, _MOST = 1_500, 6_000  # people attacked in a release
 _TIED = 6  # people who are equally near to a released row, of whom a link may name each
@@ -132,8 +132,9 @@ class AttackedPeople:
     def _isolated(self, released: SortedRows, rng: np.random.Generator) -> Matrix:
         """For each row, the share of descriptions that isolate its person, times the number of people."""
         ordered = np.array([column.grid is not None for column in self.codec.columns])
-        kinds = [single_conditions(released, ordered, _PREDICATES, rng)]
-        kinds += [conjunctions(released, ordered, _PREDICATES, rng)] if len(ordered) > 1 else []
+        most = int(np.clip(100 * len(ordered), _PREDICATES, _MOST_PREDICATES))
+        kinds = [single_conditions(released, ordered, most, rng)]
+        kinds += [conjunctions(released, ordered, most, rng)] if len(ordered) > 1 else []
         found, tried = np.zeros(self.persons), 0
         for predicates in kinds:
             if len(predicates):
