@@ -3,7 +3,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN python -m venv /opt/sfumato && /opt/sfumato/bin/pip install --no-cache-dir '.[survey,excel,sql,stream,web]'
+RUN python -m venv /opt/sfumato && /opt/sfumato/bin/pip install --no-cache-dir '.[survey,excel,stream,web]'
 # What every first run would wait for is compiled here, once; the entry point lays it where it can be written to.
 RUN NUMBA_CACHE_DIR=/opt/sfumato/kernels MPLCONFIGDIR=/tmp /opt/sfumato/bin/sfumato doctor --warm --quiet
 

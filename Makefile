@@ -22,7 +22,7 @@ $(VENV)/installed: pyproject.toml
 
 # What a developer has.
 $(VENV)/ready: $(VENV)/installed
-	PYTHON=$(PYTHON) .ci/environment $(VENV) --editable '.[dev,sql]'
+	PYTHON=$(PYTHON) .ci/environment $(VENV) --editable '.[dev]'
 	$(BIN)/sfumato doctor --warm --quiet
 	@touch $@
 
@@ -90,7 +90,7 @@ mutants: $(MUTATION)/ready
 	$(MUTATION)/bin/mutmut results
 
 $(MUTATION)/ready: pyproject.toml
-	PYTHON=$(PYTHON) .ci/environment $(MUTATION) --editable '.[dev,sql]' 'mutmut==3.8.0' 'pytest<9'
+	PYTHON=$(PYTHON) .ci/environment $(MUTATION) --editable '.[dev]' 'mutmut==3.8.0' 'pytest<9'
 	@touch $@
 
 docs: setup

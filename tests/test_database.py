@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from sfumato.core.database import ConnectionPool, DatabaseFault, FileLock, Location, Reason, connect, file_identity
+from sfumato.core.database import DatabaseFault, FileLock, Location, Reason, engine, file_identity, transaction
+
+PEOPLE = sa.Table("people", sa.MetaData(), sa.Column("name", sa.Text, primary_key=True))
+ADD = PEOPLE.insert()
+COUNT = sa.select(sa.func.count()).select_from(PEOPLE)
 
 
 @pytest.fixture
 def location(tmp_path: Path) -> Location:
     place = Location(tmp_path / "x.db")
     (tmp_path / "x.db").touch()
-    with closing(connect(place)) as connection:
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("create table people (name text primary key)")
-        connection.execute_many("insert into people values (%s)", [("ann",), ("ben",)])
+    with transaction(engine(place, pragmas=["journal_mode = wal"]), write=True) as connection:
+        PEOPLE.create(connection)
+        connection.execute(ADD, [{"name": "ann"}, {"name": "ben"}])
     return place
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_its_connection_serves_on(location: Location) -> None:
-    pool = ConnectionPool(lambda: connect(location))
-    with pytest.raises(DatabaseFault, match="CONSTRAINT") as fault, pool.transaction(write=True) as connection:
-        connection.execute_many("insert into people values (%s)", [("cat",), ("ann",)])
-    assert "ann" not in str(fault.value)
-    with pool.transaction(write=False) as again:
-        assert again is connection
-        assert again.execute("select count(*) from people") == [(2,)]
-    pool.close()
+    with engine(location).connect() as connection:
+        with pytest.raises(DatabaseFault, match="CONSTRAINT") as fault, transaction(connection, write=True):
+            connection.execute(ADD, [{"name": "cat"}, {"name": "ann"}])
+        assert "ann" not in str(fault.value)
+        with transaction(connection, write=False):
+            assert connection.scalar(COUNT) == 2
 
 
 def test_a_reader_sees_one_moment_whoever_writes_meanwhile(location: Location) -> None:
-    with closing(connect(location, write=False)) as reader, closing(connect(location)) as writer:
-        reader.begin(write=False)
-        assert len(list(reader.scan("select name from people"))) == 2
-        with writer.transaction(write=True):
-            writer.execute("insert into people values (%s)", ("cat",))
-        assert len(list(reader.scan("select name from people"))) == 2
-        reader.roll_back()
-        assert len(list(reader.scan("select name from people"))) == 3
+    with engine(location, write=False).connect() as reader:
+        with transaction(reader, write=False):
+            assert reader.scalar(COUNT) == 2
+            with transaction(engine(location), write=True) as writer:
+                writer.execute(ADD, {"name": "cat"})
+            assert reader.scalar(COUNT) == 2
+        with transaction(reader, write=False):
+            assert reader.scalar(COUNT) == 3
 
 
 def test_faults_tell_what_happened_and_nothing_is_made_by_looking(location: Location, tmp_path: Path) -> None:
-    with pytest.raises(DatabaseFault) as gone:
-        connect(Location(tmp_path / "none.db")).execute("select 1")
-    with closing(connect(location)) as one, closing(connect(location, busy=0.0)) as two:
-        one.begin(write=True)
-        with pytest.raises(DatabaseFault) as busy:
-            two.begin(write=True)
-    with closing(connect(location, write=False)) as reader, pytest.raises(DatabaseFault) as rights:
-        reader.execute("delete from people")
+    with pytest.raises(DatabaseFault) as gone, transaction(engine(Location(tmp_path / "none.db")), write=False):
+        pass
+    one, two = transaction(engine(location), write=True), transaction(engine(location, busy=0.0), write=True)
+    with one, pytest.raises(DatabaseFault) as busy, two:
+        pass
+    reading = engine(location, write=False)
+    with pytest.raises(DatabaseFault) as rights, transaction(reading, write=False) as reader:
+        reader.execute(PEOPLE.delete())
     assert [each.value.why for each in (gone, busy, rights)] == [Reason.RIGHTS, Reason.BUSY, Reason.RIGHTS]
     assert file_identity(tmp_path / "none.db") is None
 

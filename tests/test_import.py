@@ -35,7 +35,7 @@ def test_heavy_libraries_load_when_used(code: str) -> None:
     assert done.stderr.strip().splitlines()[-1] == "[]"
 
 
-EXTRAS = ("sqlalchemy", "psycopg", "starlette", "uvicorn", "httptools", "uvloop", "python_calamine", "xlsxwriter")
+EXTRAS = ("psycopg", "starlette", "uvicorn", "httptools", "uvloop", "python_calamine", "xlsxwriter")
 OTHERS = ("pandas", "polars", "pyspark", "jax", "spu", "matplotlib")
 VERTICALS = ("parties", "stream", "survey", "transactions", "web")
 

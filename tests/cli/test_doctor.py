@@ -16,7 +16,7 @@ def test_it_names_what_is_there_as_the_installation_states_it(run: Run) -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["packages"]["numpy"] == metadata.version("numpy")
-    assert set(found["extras"]) == {"excel", "sql", "stream", "survey", "web"}
+    assert set(found["extras"]) == {"excel", "stream", "survey", "web"}
     assert found["extensions"] == {}
     assert found["cores"] >= 1
     assert isinstance(found["compiled"], bool)
@@ -24,12 +24,12 @@ def test_it_names_what_is_there_as_the_installation_states_it(run: Run) -> None:
 
 def test_what_is_missing_is_told_with_how_to_get_it_and_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     known = metadata.version
-    monkeypatch.setattr(verbs, "_version", lambda name: None if name in ("sqlalchemy", "numba") else known(name))
+    monkeypatch.setattr(verbs, "_version", lambda name: None if name in ("xlsxwriter", "numba") else known(name))
     monkeypatch.setattr(verbs, "_browser", lambda: None)
     monkeypatch.setattr(verbs, "_engine", lambda: None)
     done = run("doctor")
     assert done.code == 0, done.err
-    assert "Extra sql:           missing (sqlalchemy); pip install 'sfumato[sql]'." in done.out
+    assert "Extra excel:         missing (xlsxwriter); pip install 'sfumato[excel]'." in done.out
     assert "Needed and missing:  numba" in done.out
     assert "Browser for PDF:     none; install" in done.out
     assert "Secure computation:  none; see" in done.out

@@ -304,7 +304,6 @@ def test_from_python_a_refusal_holds_the_report_and_never_the_table(people: Path
 
 @unmeasured
 def test_a_database_with_its_password_is_not_repeated(run: Run, people: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
     sqlite = pytest.importorskip("sqlite3")
     base = tmp_path / "people.db"
     lines = [line.split(",") for line in people.read_text().splitlines()]

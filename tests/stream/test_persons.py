@@ -91,7 +91,7 @@ def test_the_state_holds_no_value_of_the_person_column(tmp_path: Path, key: Path
     taken(state, table, key)
     assert b"marker-" not in state.read_bytes()
     with sqlite3.connect(state) as connection:
-        names = [row[0] for row in connection.execute("select key from entry where kind = 'person'")]
+        names = [row[0] for row in connection.execute("select key from sfumato_stream where kind = 'person'")]
     assert len(names) == len(set(table.column("who").to_pylist()))
     assert all(len(name) == 32 for name in names)
 

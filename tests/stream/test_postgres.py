@@ -19,7 +19,7 @@ from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import StateError
+from sfumato.stream.settings import StateEntry, StateError
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
 
 TABLE = people(400)
@@ -122,6 +122,24 @@ def test_a_second_writer_and_a_second_state_are_refused(url: str) -> None:
             StreamSession.open(url)
         assert look(url).rows == 100
         first.ingest(cut_batches([TABLE], ROWS))
+    assert look(url).rows == 400
+
+
+def test_a_writer_whose_connection_was_ended_does_not_go_on_without_its_lock(url: str) -> None:
+    import psycopg
+
+    begin(url, TABLE)
+    with StreamSession.open(url) as first:
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()")
+        take(url, TABLE)
+        for _ in range(2):
+            with pytest.raises(StateError, match=r"did not do what it was asked|opened again"):
+                first.ingest(cut_batches([people(80, seed=9)], ROWS))
+        with pytest.raises(StateError, match="did not do what it was asked"):
+            first._state.read_large("group")
+        with pytest.raises(StateError, match="did not do what it was asked"):
+            first._state.commit([StateEntry("x", "", b"")])
     assert look(url).rows == 400
 
 

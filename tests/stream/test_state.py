@@ -56,7 +56,7 @@ def test_a_kill_while_the_file_changes_its_journal_leaves_a_state_that_can_be_lo
     with closing(sqlite3.connect(state, isolation_level=None)) as db:
         db.execute("pragma cache_size = 1")  # so that pages are in the file before the commit
         db.execute("begin immediate")
-        db.execute("update entry set body = zeroblob(length(body))")
+        db.execute("update sfumato_stream set body = zeroblob(length(body))")
         for end in ("", "-journal", ".lock"):  # what a kill at this moment leaves
             shutil.copyfile(f"{state}{end}", f"{killed}{end}")
     assert Path(f"{killed}-journal").stat().st_size > 0
@@ -149,11 +149,12 @@ def test_a_sealed_state_travels_alone(state: Path, tmp_path: Path) -> None:
 
 def test_entries_of_two_moments_are_not_one_state(state: Path) -> None:
     with sqlite3.connect(state) as db:
-        (body,) = db.execute("select body from entry where kind = 'group' limit 1").fetchone()
-        other = db.execute("select kind, key from entry where kind = 'group' and body <> ? limit 1", (body,)).fetchone()
-    for change in (("update entry set body = ? where kind = ? and key = ?", (body, *other)),
-                   ("delete from entry where kind = ? and key = ?", other),
-                   ("insert into entry values ('group', '999999', ?)", (body,))):  # fmt: skip
+        (body,) = db.execute("select body from sfumato_stream where kind = 'group' limit 1").fetchone()
+        query = "select kind, key from sfumato_stream where kind = 'group' and body <> ? limit 1"
+        other = db.execute(query, (body,)).fetchone()
+    for change in (("update sfumato_stream set body = ? where kind = ? and key = ?", (body, *other)),
+                   ("delete from sfumato_stream where kind = ? and key = ?", other),
+                   ("insert into sfumato_stream values ('group', '999999', ?)", (body,))):  # fmt: skip
         copy = state.with_name("changed.db")
         shutil.copy(state, copy)
         shutil.copy(f"{state}.lock", f"{copy}.lock")
@@ -209,7 +210,7 @@ def test_other_files_and_no_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="not an SQLite file"):
         StreamSession.open(tmp_path / "text.db")
     db = sqlite3.connect(tmp_path / "other.db")
-    db.execute("create table entry (kind text, key text, body blob)")
+    db.execute("create table sfumato_stream (kind text, key text, body blob)")
     db.close()
     with pytest.raises(StateError):
         StreamSession.open(tmp_path / "other.db")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="sfumato[survey] is not installed: no collector to test")
 pytest.importorskip("starlette", reason="sfumato[survey] is not installed: no collector to test")
 
-from sfumato.core.database import connect, locate
+from sfumato.core.database import engine, locate, transaction
 from sfumato.survey.store import AnswerStore
 from tests.survey.postgres import postgres_cluster, postgres_programs
 from tests.survey.process import Running, collector, tokens
@@ -33,9 +32,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "survey.db")
     url: str = request.getfixturevalue("postgres")
-    with closing(connect(locate(url))) as connection:
+    with transaction(engine(locate(url)), write=True) as connection:
         for name in ("survey", "used", "counts"):
-            connection.execute(f"drop table if exists sfumato_{name}")
+            connection.exec_driver_sql(f"drop table if exists sfumato_{name}")
     return url
 
 

@@ -52,7 +52,7 @@ def test_a_kill_in_mid_load_loses_no_acknowledged_answer(place: str, tmp_path: P
     store = AnswerStore.open(place)
     key = store.key
     with store._reading() as connection:
-        there = dict(connection.execute("select mark, seal from sfumato_used"))
+        there = {row.mark: row.seal for row in connection.exec_driver_sql("select mark, seal from sfumato_used")}
     count, tallies = store.counts()
     data = [check_token(key, token) for token in given]
     lost = [each for each in found.acknowledged if there.get(mark(data[each])) != seal(data[each], (codes[each],))]

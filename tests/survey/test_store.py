@@ -6,12 +6,11 @@ import secrets
 import sqlite3
 import stat
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from sfumato.core.database import connect, locate
+from sfumato.core.database import engine, locate, transaction
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.survey.store import AnswerStore, StoreError, Submission, SubmissionResult
 
@@ -110,7 +109,7 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
 def test_commits_are_written_through_to_the_disk(tmp_path: Path) -> None:
     store = AnswerStore.open(str(tmp_path / "survey.db"))
     with store._writing() as connection:
-        found = [connection.execute(f"pragma {name}")[0][0] for name in ("journal_mode", "synchronous")]
+        found = [connection.exec_driver_sql(f"pragma {name}").scalar() for name in ("journal_mode", "synchronous")]
     assert found == ["wal", 2]
     store.close()
 
@@ -162,13 +161,13 @@ def test_two_surveys_do_not_begin_in_one_database(store: AnswerStore) -> None:
 def test_a_full_disk_refuses_and_keeps_what_was_stored(tmp_path: Path) -> None:
     store = AnswerStore.open(str(tmp_path / "survey.db"))
     with store._reading() as connection:  # the pool gives the same connection again
-        connection.execute("pragma max_page_count = 12")
+        connection.exec_driver_sql("pragma max_page_count = 12")
     store.add([submission(1)])
     with pytest.raises(StoreError, match="not full"):
         store.add([submission(each) for each in range(2000)])
     assert store.counts() == (1, {0: {1: 1}})
     with store._reading() as connection:
-        connection.execute("pragma max_page_count = 1000")
+        connection.exec_driver_sql("pragma max_page_count = 1000")
     assert store.add([submission(1)]) == [NEW]
     store.close()
 
@@ -200,8 +199,8 @@ def test_connections_that_the_server_has_ended_are_made_anew(postgres: str) -> N
     store = AnswerStore.open(postgres)
     before = store.counts()[0]
     ended = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = %s"
-    with closing(connect(locate(postgres))) as other:
-        other.execute(ended, ("survey",))
+    with transaction(engine(locate(postgres)), write=True) as other:
+        other.exec_driver_sql(ended, ("survey",))
     assert store.add([submission(1)]) == [NEW]
     assert store.counts()[0] == before + 1
     store.close()

@@ -66,7 +66,6 @@ def test_an_undecodable_byte_far_into_a_file_is_found(tmp_path: Path) -> None:
 
 
 def test_a_query_is_read_from_a_database(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
     with closing(sqlite3.connect(tmp_path / "people.db")) as connection:
         connection.execute("create table people (age integer, town text)")
         connection.executemany("insert into people values (?, ?)", [(30, "Ulm"), (None, "Bari")])
@@ -77,7 +76,6 @@ def test_a_query_is_read_from_a_database(tmp_path: Path) -> None:
 
 
 def test_a_database_error_shows_neither_password_nor_cell(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
     with pytest.raises(TableError) as caught:
         read_sql("sqlite:////no/such/folder/secretpassword.db", "select 'canary' from nothing")
     assert "secretpassword" not in str(caught.value)

@@ -347,7 +347,6 @@ def population(count: int = 16_000, seed: int = 20_261) -> pa.Table:
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+)[^;]*(?:;.*extra == ['"]([a-z]+)['"].*)?""")
 _USES = {
     "excel": ".xlsx and .ods files",
-    "sql": "databases, as input and output",
     "stream": "state of a stream in PostgreSQL",
     "survey": "surveys of randomized answers",
     "web": "the local page, sfumato web",

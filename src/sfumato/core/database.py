@@ -1,7 +1,7 @@
-"""One way to SQLite and PostgreSQL: where a database lies, its connections, transactions, locks and faults.
+"""One way to SQLite and PostgreSQL, through SQLAlchemy Core: where a database lies, transactions, locks and faults.
 
-Statements write ``%s`` for a value, whatever the database. What fails is a `DatabaseFault` without the database's own
-words, which may quote what it holds; each room says in its own sentence what that means.
+What fails is a `DatabaseFault` without the database's own words, which may quote what it holds; each folder says in its
+own sentence what that means.
 """
 
 from __future__ import annotations
@@ -14,26 +14,31 @@ import re
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from sfumato.core.errors import OptionError, SfumatoError
 
 __all__ = [
-    "ConnectionPool",
-    "DatabaseConnection",
+    "Blob",
     "DatabaseFault",
     "FileLock",
     "Location",
     "Reason",
-    "connect",
+    "engine",
+    "faults",
     "file_identity",
+    "insert_into",
     "locate",
+    "take_writer_lock",
+    "transaction",
 ]
 
 _POSTGRES = ("postgresql", "postgres")
@@ -114,152 +119,114 @@ def locate(place: str | Path) -> Location:
     return Location(None, f"{scheme}://{rest}")
 
 
-class DatabaseConnection:
-    """One connection to a database, on which transactions begin where `begin` says."""
+class Blob(sa.LargeBinary):
+    """Bytes as the driver takes and gives them: what is no bytes in the database does not become bytes here."""
 
-    def __init__(self, raw: Any, errors: type[Exception] = sqlite3.Error) -> None:
-        self._raw, self._errors = raw, errors
-        self.server = errors is not sqlite3.Error
-        self._cursor_name = ("rows",) if self.server else ()  # a server keeps the rows of a cursor that has a name
+    cache_ok = True
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows that a statement gives."""
-        with _faults(self._errors):
-            cursor = self._raw.execute(self._spelled(statement), tuple(values))
-            return cursor.fetchall() if cursor.description else []
+    def bind_processor(self, dialect: sa.Dialect) -> None:
+        """Leave bytes as they are."""
 
-    def execute_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each row of values."""
-        given = list(rows)
-        if given:
-            with _faults(self._errors):
-                self._raw.cursor().executemany(self._spelled(statement), given)
-
-    def scan(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows that a statement gives, few of them in memory at a time; needs a transaction."""
-        with _faults(self._errors), closing(self._raw.cursor(*self._cursor_name)) as cursor:
-            yield from cursor.execute(self._spelled(statement), tuple(values))
-
-    def begin(self, *, write: bool) -> None:
-        """Begin a transaction; all that is read in it without ``write`` is of one moment."""
-        if not self.server:
-            self.execute("begin immediate" if write else "begin")
-            return
-        self.execute("begin" if write else "begin isolation level repeatable read read only")
-        self.execute("set local synchronous_commit = on" if write else "select 1")
-
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[None]:
-        """All of the block or nothing of it; at the end it is on disk."""
-        self.begin(write=write)
-        try:
-            yield
-            self.execute("commit")
-        except BaseException:
-            self.roll_back()
-            raise
-
-    def roll_back(self) -> None:
-        """Undo the transaction that has begun, if there still is one."""
-        with suppress(DatabaseFault):
-            self.execute("rollback")
-
-    def take_writer_lock(self, name: str) -> None:
-        """Be the only writer of this name on a server, as long as the connection lasts."""
-        ask = f"select pg_try_advisory_lock(hashtextextended('{name} ' || coalesce(current_schema(), ''), 0))"
-        end = time.monotonic() + _SERVER_PATIENCE
-        while not self.execute(ask)[0][0]:
-            if time.monotonic() > end:
-                raise DatabaseFault(Reason.LOCKED, "locked")
-            time.sleep(_PAUSE)
-
-    def has_table(self, name: str) -> bool:
-        """Whether there is a table of this name."""
-        ask = "select to_regclass(%s)" if self.server else "select max(name) from sqlite_master where name = %s"
-        return self.execute(ask, (name,))[0][0] is not None
-
-    def close(self) -> None:
-        """End it, and with it its transaction and its lock."""
-        self._raw.close()
-
-    def _spelled(self, statement: str) -> str:
-        return statement if self.server else statement.replace("%s", "?")
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> None:
+        """Leave values as they are."""
 
 
-def connect(location: Location, *, write: bool = True, busy: float = 10.0) -> DatabaseConnection:
-    """DatabaseConnection to a database that is there; ``busy`` are the seconds to wait for another process.
+def engine(
+    location: Location,
+    *,
+    write: bool = True,
+    busy: float = 10.0,
+    pragmas: Sequence[str] = (),
+    poolclass: type[sa.Pool] = sa.NullPool,
+) -> sa.Engine:
+    """Engine of a database that is there.
+
+    Parameters
+    ----------
+    write : bool
+        False opens a file for reading only.
+    busy : float
+        Seconds to wait for another process that writes to a file.
+    pragmas : sequence of str
+        Settings of each connection to a file, as in ``"synchronous = full"``.
+    poolclass : type
+        By default each connection is closed with its use.
 
     Raises
     ------
     OptionError
         If the driver of a server is not installed.
-    DatabaseFault
     """
-    if location.file is None:
+    file, url = location.file, location.url
+    if file is None:
         try:
             import psycopg
         except ModuleNotFoundError:
             raise OptionError(
                 "PostgreSQL needs the package psycopg; install sfumato[stream] or sfumato[survey]"
             ) from None
-        with _faults(psycopg.Error):
-            return DatabaseConnection(psycopg.connect(location.url, autocommit=True, connect_timeout=10), psycopg.Error)
-    uri = f"{location.file.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
-    with _faults(sqlite3.Error):
-        return DatabaseConnection(
-            sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy, check_same_thread=False)
+        return sa.create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: psycopg.connect(url, connect_timeout=10),
+            poolclass=poolclass,
+            pool_pre_ping=True,
+            hide_parameters=True,
         )
+    uri = f"{file.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
 
-
-class ConnectionPool:
-    """Connections to one database that threads take in turn.
-
-    Parameters
-    ----------
-    make : callable
-        Makes a connection.
-    """
-
-    def __init__(self, make: Callable[[], DatabaseConnection]) -> None:
-        self._make = make
-        self._free: list[DatabaseConnection] = []
-
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[DatabaseConnection]:
-        """A connection on which a transaction has begun: all of the block or nothing of it."""
-        connection = self._begun(write=write)
+    def open_file() -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy, check_same_thread=False)
         try:
-            yield connection
-            connection.execute("commit")
-        except BaseException:
-            connection.roll_back()
-            raise
-        finally:
-            self._free.append(connection)
-
-    def close(self) -> None:
-        """Close all connections that nobody has taken."""
-        while self._free:
-            self._free.pop().close()
-
-    def _begun(self, *, write: bool) -> DatabaseConnection:
-        """Take a connection; one that the server has ended meanwhile is replaced."""
-        while self._free:
-            connection = self._free.pop()
-            try:
-                connection.begin(write=write)
-                return connection
-            except DatabaseFault as fault:
-                connection.close()
-                if fault.why is Reason.BUSY:
-                    raise
-        connection = self._make()
-        try:
-            connection.begin(write=write)
+            for pragma in pragmas:
+                connection.execute(f"pragma {pragma}")
         except BaseException:
             connection.close()
             raise
         return connection
+
+    return sa.create_engine("sqlite://", creator=open_file, poolclass=poolclass, hide_parameters=True)
+
+
+_BEGIN = {
+    ("sqlite", True): "begin immediate",
+    ("sqlite", False): "begin",
+    ("postgresql", True): "set local synchronous_commit = on",
+    ("postgresql", False): "set transaction isolation level repeatable read, read only",
+}
+
+
+@contextmanager
+def transaction(source: sa.Engine | sa.Connection, *, write: bool) -> Iterator[sa.Connection]:
+    """All of the block or nothing of it; with ``write`` it is on disk at the end, else all of it is of one moment.
+
+    A connection that was lost is not made again, because its locks are lost too.
+    """
+    with faults(), ExitStack() as stack:
+        connection = source if isinstance(source, sa.Connection) else stack.enter_context(source.connect())
+        if connection.invalidated:
+            raise DatabaseFault(Reason.FAILED, "connection lost")
+        stack.enter_context(connection.begin())
+        connection.exec_driver_sql(_BEGIN[connection.dialect.name, write])
+        yield connection
+
+
+def insert_into(table: sa.Table, source: sa.Engine | sa.Connection) -> postgresql.Insert | sqlite.Insert:
+    """Insert that may say what becomes of rows that are there already."""
+    return postgresql.insert(table) if source.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def take_writer_lock(connection: sa.Connection, name: str) -> None:
+    """Be the only writer of this name on a server, as long as the connection lasts."""
+    scope = sa.literal(f"{name} ").concat(sa.func.coalesce(sa.func.current_schema(), ""))
+    lock = sa.select(sa.func.pg_try_advisory_lock(sa.func.hashtextextended(scope, 0)))
+    end = time.monotonic() + _SERVER_PATIENCE
+    while True:
+        with transaction(connection, write=True):
+            if connection.scalar(lock):
+                return
+        if time.monotonic() > end:
+            raise DatabaseFault(Reason.LOCKED, "locked")
+        time.sleep(_PAUSE)
 
 
 class FileLock:
@@ -351,14 +318,15 @@ _BY_CODE = {
 
 
 @contextmanager
-def _faults(kind: type[Exception]) -> Iterator[None]:
+def faults() -> Iterator[None]:
+    """What fails in the block is a `DatabaseFault` without the database's words."""
     try:
         yield
-    except (kind, UnicodeDecodeError, OverflowError) as error:
-        raise _fault(error) from None
+    except (sa.exc.SQLAlchemyError, UnicodeDecodeError, OverflowError) as error:
+        raise _fault(getattr(error, "orig", None) or error) from None
 
 
-def _fault(error: Exception) -> DatabaseFault:
+def _fault(error: BaseException) -> DatabaseFault:
     if isinstance(error, UnicodeDecodeError):
         return DatabaseFault(Reason.DAMAGED, "it holds what is no text")
     name = getattr(error, "sqlite_errorname", type(error).__name__)

@@ -13,10 +13,24 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from sfumato.core.database import DatabaseConnection, DatabaseFault, FileLock, Location, Reason, connect, locate
+import sqlalchemy as sa
+
+from sfumato.core.database import (
+    Blob,
+    DatabaseFault,
+    FileLock,
+    Location,
+    Reason,
+    engine,
+    faults,
+    insert_into,
+    locate,
+    take_writer_lock,
+    transaction,
+)
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import reason, rename_synced, work_folder
 from sfumato.stream.settings import (
@@ -40,7 +54,13 @@ _FOLIO = 4096  # a write that is killed ends at a multiple of it
 _SEAL = b"sfumato sealed 1"
 _SEAL_LENGTH = len(_SEAL) + hashlib.sha256().digest_size
 _BLOCK = 1 << 20
-_COLUMNS = "(kind text not null, key text not null, body {bytes} not null, primary key (kind, key))"
+_ENTRIES = sa.Table(
+    "sfumato_stream",
+    sa.MetaData(),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("body", Blob, nullable=False),
+)
 
 
 class StateStore:
@@ -51,10 +71,10 @@ class StateStore:
     """
 
     def __init__(
-        self, location: Location, connection: DatabaseConnection, lock: FileLock | None, *, write: bool
+        self, location: Location, connection: sa.Connection, lock: FileLock | None, moment: ExitStack, *, write: bool
     ) -> None:
         self._location, self._connection, self._lock, self._write = location, connection, lock, write
-        self._table = _table(location)
+        self._moment = moment
         self._closed = False
 
     @property
@@ -76,12 +96,12 @@ class StateStore:
             if location.file is not None:
                 _create_file(location.file, entries)
                 return
-            with closing(connect(location)) as connection, connection.transaction(write=True):
-                if connection.has_table(_table(location)):
+            with transaction(engine(location), write=True) as connection:
+                if _has_entries(connection):
                     raise OptionError(
                         f"there is a state in {location.name!r} already; choose another database, or drop it first"
                     )
-                _fill(connection, location, entries)
+                _fill(connection, entries)
 
     @classmethod
     def open(cls, place: str | Path, *, write: bool) -> StateStore:
@@ -95,46 +115,42 @@ class StateStore:
         location = _located(place)
         if location.file is not None and not location.file.is_file():
             raise StateError(f"there is no state {location.name!r}; make one with 'sfumato stream init'")
-        lock = None if location.file is None else _locked(location.file, write=write)
-        connection = None
-        try:
+        with ExitStack() as stack:
+            lock = None if location.file is None else _locked(location.file, write=write)
+            if lock is not None:
+                stack.callback(lock.release)
             with _plain_errors(location):
                 if location.file is not None and lock is not None and lock.held:
                     _check_at_rest(location.file, lock, write=write)
                     if not write:
                         _roll_back(location)
-                connection = connect(location, write=write)
+                pragmas = ("synchronous = full", "secure_delete = on") if write else ()  # an earlier state of a
+                with faults():  # group less this one is a record, so it is not left in the file
+                    connection = stack.enter_context(engine(location, write=write, pragmas=pragmas).connect())
                 _prepare(connection, location, write=write)
-            return cls(location, connection, lock, write=write)
-        except BaseException:
-            if connection is not None:
-                connection.close()
-            if lock is not None:
-                lock.release()
-            raise
+                if not write:  # all that is read is of one moment, whoever writes meanwhile
+                    stack.enter_context(transaction(connection, write=False))
+            return cls(location, connection, lock, stack.pop_all(), write=write)
 
     def read(self, kind: str | None = None) -> Iterator[StateEntry]:
         """Entries of one moment, of one kind or all."""
-        where, which = ("", ()) if kind is None else (" where kind = %s", (kind,))
-        query = f"select kind, key, body from {self._table}{where} order by kind, key"  # noqa: S608
-        with _plain_errors(self._location):
-            if self._write:
-                self._connection.begin(write=False)
-            try:
-                for row in self._connection.scan(query, which):
-                    if not (isinstance(row[0], str) and isinstance(row[1], str) and isinstance(row[2], bytes)):
-                        raise damaged(self.name, "an entry is of another type")
-                    yield StateEntry(*row)
-            finally:
-                if self._write:
-                    self._connection.roll_back()
+        query = sa.select(_ENTRIES).order_by(_ENTRIES.c.kind, _ENTRIES.c.key)
+        if kind is not None:
+            query = query.where(_ENTRIES.c.kind == kind)
+        moment = transaction(self._connection, write=False) if self._write else faults()
+        with _plain_errors(self._location), moment:
+            for row in self._connection.execute(query, execution_options={"stream_results": True}):
+                if not (isinstance(row[0], str) and isinstance(row[1], str) and isinstance(row[2], bytes)):
+                    raise damaged(self.name, "an entry is of another type")
+                yield StateEntry(*row)
 
     def commit(self, put: Iterable[StateEntry], drop: Iterable[tuple[str, str]], number: int) -> None:
         """Write and remove entries in one numbered commit; on return they are on disk."""
         with _plain_errors(self._location):
-            with self._connection.transaction(write=True):
-                self._connection.execute_many(f"delete from {self._table} where kind = %s and key = %s", drop)  # noqa: S608
-                self._connection.execute_many(_put(self._table), put)
+            with transaction(self._connection, write=True) as connection:
+                if gone := [{"old_kind": kind, "old_key": key} for kind, key in drop]:
+                    connection.execute(_DROP, gone)
+                _put(connection, put)
             if self._lock is not None:
                 self._lock.acknowledge(number)
 
@@ -145,8 +161,9 @@ class StateStore:
         alone, self._closed = False, True
         try:
             if self._write and self._location.file is not None:
-                self._connection.execute("pragma busy_timeout = 200")
-                alone = self._connection.execute("pragma journal_mode = delete") == [("delete",)]
+                with faults():
+                    self._connection.exec_driver_sql("pragma busy_timeout = 200")
+                    alone = self._connection.exec_driver_sql("pragma journal_mode = delete").scalar() == "delete"
         except DatabaseFault:
             alone = False  # the write-ahead log stays beside the file and is read with it
         finally:
@@ -154,8 +171,7 @@ class StateStore:
             if alone and self._location.file is not None:
                 with suppress(OSError):  # no room for it; the lock file tells that nothing is lacking
                     seal(self._location.file)
-            if self._lock is not None:
-                self._lock.release()
+            self._moment.close()
 
 
 def _located(place: str | Path) -> Location:
@@ -164,21 +180,24 @@ def _located(place: str | Path) -> Location:
     return locate(place) if "://" in str(place) else Location(Path(place))
 
 
-def _table(location: Location) -> str:
-    return "sfumato_stream" if location.file is None else "entry"
+_DROP = _ENTRIES.delete().where(_ENTRIES.c.kind == sa.bindparam("old_kind"), _ENTRIES.c.key == sa.bindparam("old_key"))
 
 
-def _put(table: str) -> str:
-    return (
-        f"insert into {table} (kind, key, body) values (%s, %s, %s) "  # noqa: S608
-        "on conflict (kind, key) do update set body = excluded.body"
-    )
+def _has_entries(connection: sa.Connection) -> bool:
+    return sa.inspect(connection).has_table(_ENTRIES.name)
 
 
-def _fill(connection: DatabaseConnection, location: Location, entries: Iterable[StateEntry]) -> None:
-    columns = _COLUMNS.format(bytes="bytea" if connection.server else "blob")
-    connection.execute(f"create table {_table(location)} {columns}")
-    connection.execute_many(_put(_table(location)), entries)
+def _put(connection: sa.Connection, entries: Iterable[StateEntry]) -> None:
+    if rows := [{"kind": kind, "key": key, "body": body} for kind, key, body in entries]:
+        insert = insert_into(_ENTRIES, connection)
+        connection.execute(
+            insert.on_conflict_do_update(index_elements=["kind", "key"], set_={"body": insert.excluded.body}), rows
+        )
+
+
+def _fill(connection: sa.Connection, entries: Iterable[StateEntry]) -> None:
+    _ENTRIES.create(connection)
+    _put(connection, entries)
 
 
 def _create_file(path: Path, entries: Iterable[StateEntry]) -> None:
@@ -190,35 +209,39 @@ def _create_file(path: Path, entries: Iterable[StateEntry]) -> None:
     with work_folder(path) as folder:
         work = folder / path.name
         work.touch(mode=0o600)
-        with closing(connect(Location(work))) as connection:
-            connection.execute(f"pragma page_size = {PAGE}")
-            connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            connection.execute(f"pragma user_version = {FORMAT}")
-            connection.execute("pragma synchronous = full")
-            with connection.transaction(write=True):
-                _fill(connection, Location(work), entries)
+        pragmas = (
+            f"page_size = {PAGE}",
+            f"application_id = {APPLICATION_ID}",
+            f"user_version = {FORMAT}",
+            "synchronous = full",
+        )
+        with transaction(engine(Location(work), pragmas=pragmas), write=True) as connection:
+            _fill(connection, entries)
         seal(work)
         rename_synced(work, path)
 
 
-def _prepare(connection: DatabaseConnection, location: Location, *, write: bool) -> None:
-    """Check that a state is there; make ready to write it, or to read all of one moment, whoever writes meanwhile."""
-    if connection.server:
-        if not connection.has_table(_table(location)):
-            raise StateError(f"there is no state in {location.name!r}; make one with 'sfumato stream init'")
-        if write:
-            connection.take_writer_lock("sfumato stream")
-    else:
-        if connection.execute("pragma application_id") != [(APPLICATION_ID,)]:
+def _prepare(connection: sa.Connection, location: Location, *, write: bool) -> None:
+    """Check that a state is there, and make ready to write it."""
+    with faults():
+        if location.file is None:
+            there = _has_entries(connection)
+            connection.rollback()
+            if not there:
+                raise StateError(f"there is no state in {location.name!r}; make one with 'sfumato stream init'")
+            if write:
+                take_writer_lock(connection, "sfumato stream")
+            return
+        application, version = (
+            connection.exec_driver_sql(f"pragma {name}").scalar() for name in ("application_id", "user_version")
+        )
+        if application != APPLICATION_ID:
             raise StateError(f"{location.name!r} is not the state of a stream; make one with 'sfumato stream init'")
-        if connection.execute("pragma user_version") != [(FORMAT,)]:
+        if version != FORMAT:
             raise StateError(f"the state {location.name!r} is not of format {FORMAT}; use the version that wrote it")
         if write:
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = full")
-            connection.execute("pragma secure_delete = on")  # an earlier state of a group less this is a record
-    if not write:
-        connection.begin(write=False)
+            connection.exec_driver_sql("pragma journal_mode = wal")
+        connection.rollback()
 
 
 def _lock_path(path: Path) -> Path:
@@ -266,8 +289,8 @@ def _roll_back(location: Location) -> None:
     Then there is a journal of the first page, which nobody may use who has opened the file for reading only.
     """
     if Path(f"{location.file}-journal").exists():
-        with closing(connect(location)) as connection:
-            connection.execute("pragma user_version")
+        with faults(), engine(location).connect() as connection:
+            connection.exec_driver_sql("pragma user_version")
 
 
 def seal(path: Path) -> None:

@@ -18,20 +18,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TextIO
 
+import sqlalchemy as sa
+
 from sfumato.core.database import (
-    ConnectionPool,
-    DatabaseConnection,
+    Blob,
     DatabaseFault,
     Location,
-    connect,
+    engine,
     file_identity,
+    insert_into,
     locate,
+    transaction,
 )
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SfumatoError
@@ -49,20 +52,30 @@ __all__ = [
 ]
 
 _BUSY = 30.0  # seconds to wait for another process that writes
-_ROWS = 400  # of a statement; SQLite takes 999 values in each of its versions
 
-# the key of the tokens and the survey's document; used tokens; how often each randomized value came.
+_TABLES = sa.MetaData()
 # SQLite orders used tokens by hash: no row number tells the order of arrival
-_TABLES = """
-create table if not exists sfumato_survey (name varchar(32) not null, value {bytes} not null, primary key (name)){end}
-create table if not exists sfumato_used (mark {bytes} not null, seal {bytes} not null, primary key (mark)){end}
-create table if not exists sfumato_counts
-    (question integer not null, output bigint not null, answers bigint not null, primary key (question, output)){end}
-"""
-_PUT = "insert into sfumato_survey (name, value) values (%s, %s) on conflict do nothing"
-_COUNT = (
-    "insert into sfumato_counts (question, output, answers) values (%s, %s, %s) "
-    "on conflict (question, output) do update set answers = sfumato_counts.answers + excluded.answers"
+_SURVEY = sa.Table(  # the key of the tokens and the survey's document
+    "sfumato_survey",
+    _TABLES,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("value", Blob, nullable=False),
+    sqlite_with_rowid=False,
+)
+_USED = sa.Table(
+    "sfumato_used",
+    _TABLES,
+    sa.Column("mark", Blob, primary_key=True),
+    sa.Column("seal", Blob, nullable=False),
+    sqlite_with_rowid=False,
+)
+_COUNTS = sa.Table(  # how often each randomized value came
+    "sfumato_counts",
+    _TABLES,
+    sa.Column("question", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("output", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("answers", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 
@@ -97,7 +110,12 @@ class AnswerStore:
     def __init__(self, location: Location, *, create: bool = True) -> None:
         self._location, self._create = location, create
         self._identity = None if location.file is None else file_identity(location.file)
-        self._pool = ConnectionPool(self._connect)
+        pragmas = (*(["journal_mode = wal"] if create else []), "synchronous = full")  # the first stays in the file
+        self._engine = engine(location, busy=_BUSY, pragmas=pragmas, poolclass=sa.QueuePool)
+        count = insert_into(_COUNTS, self._engine)
+        answers = _COUNTS.c.answers + count.excluded.answers
+        self._count = count.on_conflict_do_update(index_elements=["question", "output"], set_={"answers": answers})
+        self._claim = insert_into(_USED, self._engine).on_conflict_do_nothing().returning(_USED.c.mark)
 
     def __repr__(self) -> str:
         return f"AnswerStore({self._location.name!r})"
@@ -112,25 +130,29 @@ class AnswerStore:
         if location.file is not None:
             _prepare_file(location, create=create)
         store = cls(location, create=create)
-        with _plain_errors("opened", BadInput), closing(store._connect()) as connection:
-            if not connection.has_table("sfumato_survey"):
-                if not create:
-                    raise OptionError(
-                        "this database holds no survey; begin one with 'sfumato survey serve' or 'tokens'"
-                    )
-                _create_tables(connection)
+        try:
+            with _plain_errors("opened", BadInput):
+                if not store._has_tables():
+                    if not create:
+                        raise OptionError(
+                            "this database holds no survey; begin one with 'sfumato survey serve' or 'tokens'"
+                        )
+                    store._create_tables()
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._pool.close()
+        self._engine.dispose()
 
     @property
     def key(self) -> bytes:
         """The key that signs tokens; made at the first call."""
         made = secrets.token_bytes(KEY_BYTES)
         with self._writing() as connection:
-            connection.execute(_PUT, ("key", made))
+            _put(connection, "key", made)
             return _value(connection, "key") or made
 
     def survey_document(self) -> dict[str, Any] | None:
@@ -143,10 +165,10 @@ class AnswerStore:
         """Store the document of the survey; the one that stands then, for one with another digest is left as it is."""
         text = write_json(document).encode()
         with self._writing() as connection:  # so that two that begin at once do not both believe it is theirs
-            connection.execute(_PUT, ("survey", text))
+            _put(connection, "survey", text)
             standing = read_survey_document(_value(connection, "survey") or text)
             if standing.get("digest") == document.get("digest"):
-                connection.execute("update sfumato_survey set value = %s where name = %s", (text, "survey"))
+                connection.execute(_SURVEY.update().where(_SURVEY.c.name == "survey").values(value=text))
         return standing
 
     def add(self, batch: Sequence[Submission]) -> list[SubmissionResult]:
@@ -158,10 +180,18 @@ class AnswerStore:
         for each in batch:
             first.setdefault(each.mark, each)
         with self._writing() as connection:
-            new = _claim(connection, first)
+            # in the order of marks: two processes with the same tokens wait for each other and never in a circle
+            rows = [{"mark": mark, "seal": first[mark].seal} for mark in sorted(first)]
+            new = set(connection.scalars(self._claim, rows).all()) if rows else set()
             tally = Counter(place for mark in new for place in enumerate(first[mark].codes))
-            connection.execute_many(_COUNT, [(*place, number) for place, number in sorted(tally.items())])
-            seals = _seals(connection, [mark for mark in first if mark not in new])
+            if tally:
+                counts = sorted(tally.items())
+                added = [{"question": place[0], "output": place[1], "answers": answers} for place, answers in counts]
+                connection.execute(self._count, added)
+            seals: dict[bytes, bytes] = {}
+            if known := [mark for mark in first if mark not in new]:
+                found = connection.execute(sa.select(_USED).where(_USED.c.mark.in_(known)))
+                seals = {row.mark: row.seal for row in found}
         results = []
         for each in batch:
             if each.mark in new:
@@ -176,35 +206,39 @@ class AnswerStore:
         """Number of used tokens, and for each question how often each output came, of one moment."""
         tallies: dict[int, dict[int, int]] = {}
         with self._reading() as connection:
-            used = connection.execute("select count(*) from sfumato_used")[0][0]
-            for question, output, answers in connection.execute("select question, output, answers from sfumato_counts"):
+            used = connection.scalar(sa.select(sa.func.count()).select_from(_USED)) or 0
+            for question, output, answers in connection.execute(sa.select(_COUNTS)):
                 tallies.setdefault(question, {})[output] = answers
         return used, tallies
 
     def ping(self) -> None:
         """Ask the database whether it answers."""
         with self._reading() as connection:
-            connection.execute("select name from sfumato_survey")
+            connection.execute(sa.select(_SURVEY.c.name))
 
-    def _connect(self) -> DatabaseConnection:
-        connection = connect(self._location, busy=_BUSY)
-        if not connection.server:
-            if self._create:  # it stays in the file
-                connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = full")
-        return connection
+    def _has_tables(self) -> bool:
+        with transaction(self._engine, write=False) as connection:
+            return sa.inspect(connection).has_table(_SURVEY.name)
+
+    def _create_tables(self) -> None:
+        try:
+            with transaction(self._engine, write=True) as connection:
+                _TABLES.create_all(connection)
+        except DatabaseFault:
+            if not self._has_tables():  # else another process made them in this moment
+                raise
 
     @contextmanager
-    def _writing(self) -> Iterator[DatabaseConnection]:
+    def _writing(self) -> Iterator[sa.Connection]:
         self._check_file()
-        with _plain_errors("written"), self._pool.transaction(write=True) as connection:
+        with _plain_errors("written"), transaction(self._engine, write=True) as connection:
             yield connection
         self._check_file()  # what was written to a file without a name is not stored
 
     @contextmanager
-    def _reading(self) -> Iterator[DatabaseConnection]:
+    def _reading(self) -> Iterator[sa.Connection]:
         self._check_file()
-        with _plain_errors("read"), self._pool.transaction(write=False) as connection:
+        with _plain_errors("read"), transaction(self._engine, write=False) as connection:
             yield connection
 
     def _check_file(self) -> None:
@@ -228,43 +262,14 @@ def _prepare_file(location: Location, *, create: bool) -> None:
         raise OptionError(f"the database {location.name!r} cannot be made ({reason}); choose another place") from None
 
 
-def _create_tables(connection: DatabaseConnection) -> None:
-    kinds = {"bytes": "bytea", "end": ";"} if connection.server else {"bytes": "blob", "end": " without rowid;"}
-    try:
-        with connection.transaction(write=True):
-            for statement in _TABLES.format(**kinds).split(";")[:-1]:
-                connection.execute(statement)
-    except DatabaseFault:
-        if not connection.has_table("sfumato_survey"):  # else another process made them in this moment
-            raise
+def _put(connection: sa.Connection, name: str, value: bytes) -> None:
+    """Store a value under a name, unless there is one."""
+    connection.execute(insert_into(_SURVEY, connection).on_conflict_do_nothing(), {"name": name, "value": value})
 
 
-def _value(connection: DatabaseConnection, name: str) -> bytes | None:
-    found = connection.execute("select value from sfumato_survey where name = %s", (name,))
-    return bytes(found[0][0]) if found else None
-
-
-def _claim(connection: DatabaseConnection, first: Mapping[bytes, Submission]) -> set[bytes]:
-    """Write down the marks of tokens that are not there yet, and tell which."""
-    new: set[bytes] = set()
-    # in the order of marks: two processes with the same tokens wait for each other and never in a circle
-    for marks in _chunks(sorted(first)):
-        values = ", ".join(["(%s, %s)"] * len(marks))
-        claim = f"insert into sfumato_used (mark, seal) values {values} on conflict do nothing returning mark"  # noqa: S608
-        new |= {row[0] for row in connection.execute(claim, [each for m in marks for each in (m, first[m].seal)])}
-    return new
-
-
-def _seals(connection: DatabaseConnection, marks: list[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
-    for some in _chunks(marks):
-        among = ", ".join(["%s"] * len(some))
-        found |= dict(connection.execute(f"select mark, seal from sfumato_used where mark in ({among})", some))  # noqa: S608
+def _value(connection: sa.Connection, name: str) -> bytes | None:
+    found: bytes | None = connection.scalar(sa.select(_SURVEY.c.value).where(_SURVEY.c.name == name))
     return found
-
-
-def _chunks(marks: list[bytes]) -> Iterator[list[bytes]]:
-    return (marks[first : first + _ROWS] for first in range(0, len(marks), _ROWS))
 
 
 @contextmanager

@@ -505,10 +505,8 @@ def without_cells(said: str, query: str) -> str:
 
 def read_query(url: str, query: str) -> tuple[list[str], list[Any]]:
     """Column names and columns of a query's result, through SQLAlchemy."""
-    try:
-        import sqlalchemy
-    except ImportError:
-        raise OptionError("reading a database needs SQLAlchemy; install sfumato[sql]") from None
+    import sqlalchemy
+
     try:
         engine = sqlalchemy.create_engine(url)
         with engine.connect() as connection:
